@@ -1,0 +1,135 @@
+"""Everything that can go wrong, in two families.
+
+``BadInput`` is the user's to mend and is raised before a node is touched: a hostfile,
+a threshold file, an option. ``NoEvidence`` means that a measurement or a fact could not be
+obtained: the verdict of that item is *error*, never *failed* and never *passed*.
+A limit that was missed is ``LimitMissed``, the only *failed*.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RailgaugeError(Exception):
+    """What is wrong, where, and what to do next; reads as one line.
+
+    ``kind`` is a stable word for reports and for tests.
+    """
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{where}{self.what}{remedy}"
+
+
+class BadInput(RailgaugeError):
+    """The user's input cannot be used; nothing was run."""
+
+    kind = "bad-input"
+
+
+class HostfileError(BadInput):
+    kind = "hostfile"
+
+
+class ThresholdError(BadInput):
+    kind = "thresholds"
+
+
+class Uncovered(BadInput):
+    """Something would be measured that has no limit, or more than one."""
+
+    kind = "uncovered"
+
+
+class NoEvidence(RailgaugeError):
+    """A value could not be obtained, so nothing can be said about it."""
+
+    kind = "no-evidence"
+
+
+class TransportError(NoEvidence):
+    """A command could not be carried out on a node."""
+
+    kind = "transport"
+
+
+class NodeUnreachable(TransportError):
+    kind = "node-unreachable"
+
+
+class AuthenticationFailed(TransportError):
+    kind = "authentication-failed"
+
+
+class HostKeyRejected(TransportError):
+    kind = "host-key-rejected"
+
+
+class ConnectionLost(TransportError):
+    """The connection ended while a command was running."""
+
+    kind = "connection-lost"
+
+
+class CommandTimedOut(TransportError):
+    kind = "command-timed-out"
+
+
+class ToolError(NoEvidence):
+    """A tool ran, or should have run, and gave no result that can be used."""
+
+    kind = "tool"
+
+
+class ToolMissing(ToolError):
+    kind = "tool-missing"
+
+
+class ToolFailed(ToolError):
+    """The tool said that it failed, or exited with a code other than 0."""
+
+    kind = "tool-failed"
+
+
+class Unparsable(ToolError):
+    """The output is not what the tool prints, or is cut off."""
+
+    kind = "unparsable"
+
+
+class MetricMissing(ToolError):
+    """A metric, or a message size, that should be there was not printed."""
+
+    kind = "metric-missing"
+
+
+class UnitUnknown(NoEvidence):
+    """A unit that cannot be converted to the one of the limit."""
+
+    kind = "unit-unknown"
+
+
+class Implausible(NoEvidence):
+    """A value that physics or arithmetic rules out: the measurement is invalid, not good."""
+
+    kind = "implausible"
+
+
+class FactMissing(NoEvidence):
+    """The probe of a node did not yield a fact that an expectation needs."""
+
+    kind = "fact-missing"
+
+
+class LimitMissed(AssertionError):
+    """A measured value or a fact is not what the platform file asks for: *failed*."""

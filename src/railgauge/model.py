@@ -1,0 +1,295 @@
+"""The values that flow through a run: frozen, plain, and free of effects.
+
+``Cluster -> Case -> Plan -> Transcript -> Parsed -> Reading -> Judgement``, one value an arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+# --- the cluster, as the hostfile declares it ---------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SshSettings:
+    """How to log in; whatever is ``None`` comes from ``~/.ssh/config`` or ssh's defaults.
+
+    ``host_keys`` is ``strict`` (the key must be known) or ``accept-new`` (an unknown key is
+    added, a changed one is refused). There is no way to switch the check off.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    key: str | None = None
+    jump: str | None = None
+    config: str | None = None
+    known_hosts: str | None = None
+    host_keys: str = "strict"
+    agent: bool = True
+    connect_timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One host. ``address`` is where ssh goes, ``data_address`` what tools are told to contact."""
+
+    name: str
+    address: str
+    data_address: str
+    ssh: SshSettings = field(default_factory=SshSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path."""
+
+    name: str
+    platform: str
+    transport: str
+    nodes: tuple[Node, ...]
+    source: str
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    launcher: str = "openmpi"
+    rootfs: str = "/"
+    tools: Mapping[str, str] = EMPTY
+    environment: Mapping[str, str] = EMPTY
+
+    def node(self, name: str) -> Node:
+        return next(node for node in self.nodes if node.name == name)
+
+
+# --- what is measured between what ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pair:
+    """Two nodes; the payload flows from ``source`` to ``target``."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.target}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pairing:
+    """The path inside a node: a NIC, and for GPU memory the GPU beside it.
+
+    ``distance`` is ``host`` (host memory), ``near`` (same PCIe switch) or ``far``.
+    """
+
+    nic: str
+    gpu: int | None = None
+    distance: str = "host"
+
+    def __str__(self) -> str:
+        return self.nic if self.gpu is None else f"gpu{self.gpu}-{self.nic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of a tool: a measurement of the platform file on a pair (or node) and a pairing.
+
+    ``sizes`` are all message sizes in bytes that the level wants from this one run.
+    """
+
+    measurement: str
+    nodes: tuple[str, ...]
+    pairing: Pairing | None
+    sizes: tuple[int, ...]
+    repeats: int = 1
+
+    @property
+    def key(self) -> str:
+        """Names the case in file names, scheduling and leases."""
+        path = f"-{self.pairing}" if self.pairing else ""
+        return f"{self.measurement}[{':'.join(self.nodes)}{path}]"
+
+
+# --- carrying it out ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program to run on one node.
+
+    ``listens_on`` is the TCP port that a server opens when it is ready; ``None`` for a client.
+    """
+
+    node: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = EMPTY
+    time_limit_s: float = 60.0
+    listens_on: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The commands of one repeat of a case: servers first, then the one that reports."""
+
+    case: Case
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One command and all it printed. ``exit_code`` is ``None`` if it never ended by itself.
+
+    ``started_at`` is ISO 8601 in UTC; ``error`` is the kind of transport error that cut it off.
+    """
+
+    node: str
+    argv: tuple[str, ...]
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    duration_s: float
+    started_at: str = ""
+    environment: Mapping[str, str] = EMPTY
+    role: str = "client"
+    error: str = ""
+
+
+# --- what a tool said ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of one metric, in the unit that the tool printed.
+
+    ``unit_means`` is what that unit stands for where the tool misnames it (perftest's old
+    ``MB/s`` are MiB/s); empty when the unit means what it says. ``iteration`` counts the rows
+    of one metric and size from 0.
+    """
+
+    metric: str
+    unit: str
+    value: float
+    size_bytes: int | None = None
+    iteration: int = 0
+    placement: str | None = None
+    unit_means: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that the tool complained about.
+
+    ``severity`` is ``error`` (no value of this output can be trusted) or ``warning``.
+    """
+
+    kind: str
+    severity: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Output, read. ``summary`` holds what is not a sample: header fields, averages, footers."""
+
+    tool: str
+    tool_version: str | None
+    samples: tuple[Sample, ...]
+    summary: Mapping[str, object] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+
+# --- what it is compared with --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where a number comes from: ``source`` (a document, ``derived``, …) and what it says."""
+
+    source: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.says}"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A bound over message size: points ``(size_bytes, value)``, straight on log-log axes."""
+
+    points: tuple[tuple[int, float], ...]
+
+
+Bound = float | Curve
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """Limits on how far samples of one size may lie apart; ``None`` is not judged."""
+
+    cv_max: float | None = None
+    worst_over_median_min: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file."""
+
+    metric: str
+    unit: str
+    floor: Bound | None
+    ceiling: Bound | None
+    basis: Basis
+    marginal: float = 0.0
+    dispersion: Dispersion = Dispersion()
+    record_only: bool = False
+    pairings: tuple[str, ...] = ()
+    sizes: tuple[int, int] | None = None
+    pointer: str = ""
+
+
+class Outcome(str, Enum):
+    """What became of one test item; the order is from best to worst."""
+
+    PASSED = "passed"
+    MARGINAL = "marginal"
+    RECORD_ONLY = "record_only"
+    FLAKY = "flaky"
+    BLOCKED = "blocked"
+    ERROR = "error"
+    FAILED = "failed"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One metric at one size (or one fact) compared with its limit, in words and numbers.
+
+    ``values`` are all samples, ``worst`` the one that decides, both in ``unit``.
+    ``margin`` is how far ``worst`` lies on the good side of the limit, as a fraction of the limit;
+    negative when missed, ``None`` for facts.
+    """
+
+    metric: str
+    outcome: Outcome
+    measured: str
+    limit: str
+    basis: str
+    reason: str = ""
+    unit: str = ""
+    values: tuple[float, ...] = ()
+    worst: float | None = None
+    floor: float | None = None
+    ceiling: float | None = None
+    physical_ceiling: float | None = None
+    margin: float | None = None
+    size_bytes: int | None = None
+    pointer: str = ""
