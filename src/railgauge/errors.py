@@ -85,6 +85,12 @@ class CommandTimedOut(TransportError):
     kind = "command-timed-out"
 
 
+class PortInUse(TransportError):
+    """Somebody else listens on the port that a server was to use; another port will do."""
+
+    kind = "port-in-use"
+
+
 class ToolError(NoEvidence):
     """A tool ran, or should have run, and gave no result that can be used."""
 
