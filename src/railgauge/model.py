@@ -8,12 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 
-EMPTY: Mapping[str, str] = MappingProxyType({})
-
-
-# --- the cluster, as the hostfile declares it ---------------------------------------------
+# --- the cluster, as the hostfile declares it ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +53,14 @@ class Cluster:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     launcher: str = "openmpi"
     rootfs: str = "/"
-    tools: Mapping[str, str] = EMPTY
-    environment: Mapping[str, str] = EMPTY
+    tools: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
 
 
-# --- what is measured between what ---------------------------------------------------------
+# --- what is measured between what ---
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,7 +109,7 @@ class Case:
         return f"{self.measurement}[{':'.join(self.nodes)}{path}]"
 
 
-# --- carrying it out ---------------------------------------------------------------------------
+# --- carrying it out ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +121,7 @@ class Command:
 
     node: str
     argv: tuple[str, ...]
-    environment: Mapping[str, str] = EMPTY
+    environment: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float = 60.0
     listens_on: int | None = None
 
@@ -152,12 +148,12 @@ class Transcript:
     stderr: str
     duration_s: float
     started_at: str = ""
-    environment: Mapping[str, str] = EMPTY
+    environment: Mapping[str, str] = field(default_factory=dict)
     role: str = "client"
     error: str = ""
 
 
-# --- what a tool said ------------------------------------------------------------------------------
+# --- what a tool said ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +201,7 @@ class Parsed:
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
-# --- what it is compared with --------------------------------------------------------------------
+# --- what it is compared with ---
 
 
 @dataclass(frozen=True, slots=True)
