@@ -233,7 +233,7 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
 
 
 def _plain_node(path: Path, line: str, number: int) -> Node:
-    """``[user@]host[:number] [slots=N ...]``; a small number is MPICH's slots, a large one a port."""
+    """``[user@]host[:number] [slots=N ...]``; numbers up to 256 are MPICH's slots."""
     match = _PLAIN.fullmatch(line)
     if not match or not _NAME.fullmatch(match["host"]):
         _refuse(

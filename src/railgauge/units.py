@@ -43,16 +43,17 @@ def convert(value: float, unit: str, to: str) -> float:
     """
     if unit == to and unit in _DIMENSION:
         return value
-    dimension = _dimension(unit)
-    if dimension != _dimension(to):
+    kind = dimension(unit)
+    if kind != dimension(to):
         raise UnitUnknown(
-            f"cannot convert {unit} ({dimension}) to {to} ({_dimension(to)})",
+            f"cannot convert {unit} ({kind}) to {to} ({dimension(to)})",
             remedy="give the limit in a unit of the metric's own dimension",
         )
-    return value * _FACTORS[dimension][unit] / _FACTORS[dimension][to]
+    return value * _FACTORS[kind][unit] / _FACTORS[kind][to]
 
 
-def _dimension(unit: str) -> str:
+def dimension(unit: str) -> str:
+    """``bandwidth``, ``time``, ``rate``, ``size`` or ``number``. Raises ``UnitUnknown``."""
     try:
         return _DIMENSION[unit]
     except KeyError:

@@ -1,0 +1,18 @@
+"""Platform files: what is measured, and the limit of every number."""
+
+from railgauge.thresholds.limits import limit_for, physical_ceiling, uncovered
+from railgauge.thresholds.load import available, load
+from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+
+__all__ = [
+    "LEVELS",
+    "Expectation",
+    "Measurement",
+    "Nic",
+    "Platform",
+    "available",
+    "limit_for",
+    "load",
+    "physical_ceiling",
+    "uncovered",
+]

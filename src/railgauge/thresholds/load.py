@@ -1,0 +1,209 @@
+"""Platform files: JSON becomes a ``Platform``, or one complaint with file and JSON path."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from railgauge.errors import BadInput, ThresholdError
+from railgauge.model import Basis, Bound, Curve, Dispersion, Limit
+from railgauge.schema import complaints
+from railgauge.thresholds.model import (
+    LEVELS,
+    Expectation,
+    Extent,
+    Gpus,
+    Measurement,
+    Nic,
+    PairLevel,
+    Platform,
+)
+from railgauge.units import parse_size
+
+
+def load(name: str, folder: Path) -> Platform:
+    """The platform ``name`` from ``folder`` (``thresholds/``). Raises ``ThresholdError``."""
+    path = folder / f"{name}.json"
+    document = _read(path, folder)
+    for json_path, what in complaints(folder / "schema.json", document):
+        _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+    if document["platform"] != name:
+        _refuse(path, "$/platform", f"says {document['platform']!r}, the file is named {name!r}")
+    return _Reader(path).platform(document)
+
+
+def available(folder: Path) -> list[str]:
+    """The names of the platform files in ``folder``."""
+    return sorted(path.stem for path in folder.glob("*.json") if path.stem != "schema")
+
+
+def _read(path: Path, folder: Path) -> Any:
+    try:
+        return json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except FileNotFoundError:
+        known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
+        raise ThresholdError(
+            f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON keeps the last of two equal keys without a word; a limit must not vanish that way."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"key {twice!r} is given twice")
+    return result
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number that a limit can have")
+
+
+def _refuse(path: Path, json_path: str, what: str) -> NoReturn:
+    raise ThresholdError(what, where=f"{path}: {json_path}")
+
+
+class _Reader:
+    """Turns a document that satisfies the schema into values; knows the file for complaints."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def platform(self, document: Mapping[str, Any]) -> Platform:
+        hardware = document["hardware"]
+        nics = tuple(map(self._nic, hardware["nics"]))
+        gpus = self._gpus(hardware.get("gpus"))
+        return Platform(
+            name=document["platform"],
+            title=document["title"],
+            path=str(self.path),
+            nics=nics,
+            gpus=gpus,
+            affinity=self._affinity(hardware.get("affinity", {}), gpus, nics),
+            expected={name: self._expectation(name, e) for name, e in document["expected"].items()},
+            pair_levels={
+                level: PairLevel(choice["scheme"], choice.get("rounds"))
+                for level, choice in document["levels"].items()
+            },
+            measurements={
+                name: self._measurement(name, m) for name, m in document["measurements"].items()
+            },
+            not_applicable=document.get("not_applicable", {}),
+        )
+
+    def _nic(self, nic: Mapping[str, Any]) -> Nic:
+        return Nic(
+            name=nic["name"],
+            model=nic["model"],
+            rate_gbps=nic["rate_gbps"],
+            data_rate_gbps=nic.get("data_rate_gbps", nic["rate_gbps"]),
+            link_layer=nic["link_layer"],
+            pcie_generation=nic["pcie"]["generation"],
+            pcie_width=nic["pcie"]["width"],
+            fabric=nic.get("fabric", True),
+            pci_address=nic.get("pci_address"),
+        )
+
+    def _gpus(self, gpus: Mapping[str, Any] | None) -> Gpus | None:
+        if gpus is None:
+            return None
+        bus_ids = tuple(gpus.get("bus_ids", ()))
+        if bus_ids and len(bus_ids) != gpus["count"]:
+            what = f"{len(bus_ids)} bus ids for {gpus['count']} GPUs"
+            _refuse(self.path, "$/hardware/gpus/bus_ids", what)
+        return Gpus(gpus["vendor"], gpus["model"], gpus["count"], gpus["memory_mib"], bus_ids)
+
+    def _affinity(
+        self, declared: Mapping[str, Mapping[str, str]], gpus: Gpus | None, nics: tuple[Nic, ...]
+    ) -> dict[int, Mapping[str, str]]:
+        wanted = {nic.name for nic in nics if nic.fabric}
+        for gpu in range(gpus.count if gpus else 0):
+            if absent := wanted - set(declared.get(str(gpu), {})):
+                what = f"GPU {gpu} has no link to {', '.join(sorted(absent))}"
+                _refuse(self.path, "$/hardware/affinity", what)
+        return {int(gpu): links for gpu, links in declared.items()}
+
+    def _expectation(self, name: str, entry: Mapping[str, Any]) -> Expectation:
+        rule = next(key for key in entry if key != "basis")
+        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), f"/expected/{name}")
+
+    def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
+        pointer = f"/measurements/{name}"
+        return Measurement(
+            name=name,
+            rung=entry["rung"],
+            tool=entry["tool"],
+            command=entry["command"],
+            memory=entry.get("memory", "host"),
+            asserts=tuple(entry["asserts"]),
+            extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
+            limits=tuple(
+                self._limit(f"{pointer}/limits/{index}", limit)
+                for index, limit in enumerate(entry["limits"])
+            ),
+            time_limit_s=entry["time_limit_s"],
+            typical_s=entry["typical_s"],
+            options=entry.get("options", {}),
+        )
+
+    def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
+        sizes = tuple(self._size(pointer, text) for text in entry["sizes"])
+        if list(sizes) != sorted(set(sizes)):
+            _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")
+        return Extent(sizes, entry.get("pairings", "all"), entry.get("repeats", 1))
+
+    def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
+        span = entry.get("sizes")
+        return Limit(
+            metric=entry["metric"],
+            unit=entry["unit"],
+            floor=self._bound(pointer, entry.get("floor")),
+            ceiling=self._bound(pointer, entry.get("ceiling")),
+            basis=_basis(entry["basis"]),
+            marginal=entry.get("marginal", 0.0),
+            dispersion=Dispersion(**entry.get("dispersion", {})),
+            record_only=entry.get("record_only", False),
+            pairings=tuple(entry.get("pairings", ())),
+            sizes=(self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None,
+            pointer=pointer,
+        )
+
+    def _bound(self, pointer: str, entry: Any) -> Bound | None:
+        if entry is None:
+            return None
+        if not isinstance(entry, Mapping):
+            return float(entry)
+        points = sorted((self._size(pointer, s), float(v)) for s, v in entry["curve"].items())
+        if len({size for size, _ in points}) < len(points):
+            _refuse(self.path, f"${pointer}", "two points of the curve are at the same size")
+        return Curve(tuple(points))
+
+    def _size(self, pointer: str, text: str) -> int:
+        try:
+            return parse_size(text)
+        except BadInput as error:
+            _refuse(self.path, f"${pointer}", str(error))
+
+
+def _basis(entry: Mapping[str, str]) -> Basis:
+    return Basis(entry["source"], entry["says"])
+
+
+def curve_value(curve: Curve, size_bytes: int) -> float | None:
+    """The curve at ``size_bytes``: straight lines on log-log axes, nothing beyond its ends."""
+    points = curve.points
+    for (left, low), (right, high) in zip(points, points[1:] or points, strict=False):
+        if left <= size_bytes <= right:
+            if left == right:
+                return low
+            share = math.log(size_bytes / left) / math.log(right / left)
+            return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+    return None

@@ -1,0 +1,116 @@
+"""A platform file as values: hardware, expected host state, measurements and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from railgauge.model import Basis, Limit, Pairing
+
+LEVELS = ("smoke", "nightly", "signoff")
+
+NEAR_LINKS = frozenset({"PIX", "PXB"})
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A declared network adapter. ``data_rate_gbps`` is the rate after line encoding."""
+
+    name: str
+    model: str
+    rate_gbps: float
+    data_rate_gbps: float
+    link_layer: str
+    pcie_generation: int
+    pcie_width: int
+    fabric: bool = True
+    pci_address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The declared GPUs of one node: all alike, numbered from 0."""
+
+    vendor: str
+    model: str
+    count: int
+    memory_mib: int
+    bus_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a fact of a node must be. ``rule`` is one of ``judge.RULES``."""
+
+    name: str
+    rule: str
+    value: object
+    basis: Basis
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairLevel:
+    """Which node pairs a level takes: a scheme, and the rounds of a tournament."""
+
+    scheme: str
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice."""
+
+    sizes: tuple[int, ...]
+    pairings: str
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One thing that is measured: the tool, its options, what is asserted, and the limits."""
+
+    name: str
+    rung: int
+    tool: str
+    command: str
+    memory: str
+    asserts: tuple[str, ...]
+    extents: Mapping[str, Extent]
+    limits: tuple[Limit, ...]
+    time_limit_s: float
+    typical_s: float
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A checked platform file. ``not_applicable`` maps a test's subject to the reason."""
+
+    name: str
+    title: str
+    path: str
+    nics: tuple[Nic, ...]
+    gpus: Gpus | None
+    affinity: Mapping[int, Mapping[str, str]]
+    expected: Mapping[str, Expectation]
+    pair_levels: Mapping[str, PairLevel]
+    measurements: Mapping[str, Measurement]
+    not_applicable: Mapping[str, str]
+
+    @property
+    def fabric_nics(self) -> tuple[Nic, ...]:
+        return tuple(nic for nic in self.nics if nic.fabric)
+
+    def nic(self, name: str) -> Nic:
+        return next(nic for nic in self.nics if nic.name == name)
+
+    def pairings(self, memory: str) -> tuple[Pairing, ...]:
+        """Every declared path of payload in ``host`` or ``gpu`` memory, in declared order."""
+        if memory == "host" or self.gpus is None:
+            return tuple(Pairing(nic.name) for nic in self.fabric_nics)
+        return tuple(
+            Pairing(nic.name, gpu, "near" if self.affinity[gpu][nic.name] in NEAR_LINKS else "far")
+            for gpu in range(self.gpus.count)
+            for nic in self.fabric_nics
+        )
