@@ -139,3 +139,21 @@ class FactMissing(NoEvidence):
 
 class LimitMissed(AssertionError):
     """A measured value or a fact is not what the platform file asks for: *failed*."""
+
+
+def to_json(error: RailgaugeError) -> dict[str, str]:
+    """An error as plain data, for another process or a later run."""
+    return {"kind": error.kind, "what": error.what, "where": error.where, "remedy": error.remedy}
+
+
+def from_json(data: dict[str, str]) -> RailgaugeError:
+    """The error that ``to_json`` was given; an unknown kind becomes ``NoEvidence``."""
+    known = _by_kind(RailgaugeError).get(data["kind"], NoEvidence)
+    return known(data["what"], where=data["where"], remedy=data["remedy"])
+
+
+def _by_kind(base: type[RailgaugeError]) -> dict[str, type[RailgaugeError]]:
+    found = {base.kind: base}
+    for inner in base.__subclasses__():
+        found.update(_by_kind(inner))
+    return found

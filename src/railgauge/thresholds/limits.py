@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from railgauge.errors import Uncovered
 from railgauge.model import Bound, Curve, Limit, Pairing
-from railgauge.thresholds.load import curve_value
 from railgauge.thresholds.model import LEVELS, Measurement, Nic, Platform
 from railgauge.units import KNOWN_UNITS, convert, dimension, format_size
 
@@ -46,6 +46,18 @@ def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
     if isinstance(bound, Curve):
         return None if size_bytes is None else curve_value(bound, size_bytes)
     return bound
+
+
+def curve_value(curve: Curve, size_bytes: int) -> float | None:
+    """The curve at ``size_bytes``: straight lines on log-log axes, nothing beyond its ends."""
+    exact = dict(curve.points)
+    if size_bytes in exact:
+        return exact[size_bytes]
+    for (left, low), (right, high) in zip(curve.points, curve.points[1:], strict=False):
+        if left < size_bytes < right:
+            share = math.log(size_bytes / left) / math.log(right / left)
+            return low * math.exp(share * math.log(high / low))
+    return None
 
 
 def matching(
@@ -118,7 +130,7 @@ def _unknown_units(measurement: Measurement) -> Iterator[str]:
 def _dimension_of(metric: str) -> str:
     """What kind of unit a metric has, by the first part of its name."""
     return {"bw": "bandwidth", "algbw": "bandwidth", "busbw": "bandwidth"}.get(
-        metric.split("_")[0], "rate" if metric in ("msg_rate", "tps") else "time"
+        metric.split("_", maxsplit=1)[0], "rate" if metric in ("msg_rate", "tps") else "time"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -195,15 +194,3 @@ class _Reader:
 
 def _basis(entry: Mapping[str, str]) -> Basis:
     return Basis(entry["source"], entry["says"])
-
-
-def curve_value(curve: Curve, size_bytes: int) -> float | None:
-    """The curve at ``size_bytes``: straight lines on log-log axes, nothing beyond its ends."""
-    points = curve.points
-    for (left, low), (right, high) in zip(points, points[1:] or points, strict=False):
-        if left <= size_bytes <= right:
-            if left == right:
-                return low
-            share = math.log(size_bytes / left) / math.log(right / left)
-            return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
-    return None

@@ -1,5 +1,51 @@
 """Measuring tools: one module each, found by name.
 
-A tool turns a case into commands (``plan``) and output into samples (``parse``). A new tool is a
-new module here with those two functions and a line in ``TOOLS``.
+A tool turns a setting into commands and output into samples. A new tool is a new module here with
+those two functions, and a line in ``_MODULES``.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from railgauge.errors import BadInput
+from railgauge.model import Case, Cluster, Command, Parsed
+from railgauge.stacks import Stack
+from railgauge.thresholds.model import Measurement
+
+_MODULES = {"perftest": "railgauge.tools.perftest"}
+
+NAMES = tuple(_MODULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that a tool needs to know to plan a case. ``stack`` is ``None`` without GPUs."""
+
+    case: Case
+    measurement: Measurement
+    cluster: Cluster
+    stack: Stack | None
+
+
+class Tool(Protocol):
+    """The contract of a tool module."""
+
+    def commands(self, setting: Setting, port: int) -> tuple[Command, ...]:
+        """The commands of one run: servers first, then the one that reports.
+
+        ``port`` is the TCP port that servers are to use. Raises ``BadInput`` for a case that the
+        tool cannot do.
+        """
+
+    def parse(self, text: str) -> Parsed:
+        """What the output says; never raises, whatever the text is."""
+
+
+def tool(name: str) -> Tool:
+    """The tool module ``name``. Raises ``BadInput`` for an unknown one."""
+    if name not in _MODULES:
+        raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
+    return cast(Tool, import_module(_MODULES[name]))

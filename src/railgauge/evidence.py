@@ -1,0 +1,107 @@
+"""From what a tool printed to samples that may be judged, or to the reason why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from railgauge.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    MetricMissing,
+    NoEvidence,
+    ToolFailed,
+    ToolMissing,
+    Unparsable,
+)
+from railgauge.model import Parsed, Problem, Sample, Transcript
+from railgauge.units import format_size
+
+_PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
+    "tool-missing": ToolMissing,
+    "no-output": Unparsable,
+    "no-table": Unparsable,
+    "truncated": Unparsable,
+    "unparsable": Unparsable,
+    "not-a-number": Unparsable,
+    "unit-unknown": Unparsable,
+    "unit-mismatch": Unparsable,
+}
+_CUT_OFF: dict[str, type[NoEvidence]] = {
+    "command-timed-out": CommandTimedOut,
+    "connection-lost": ConnectionLost,
+}
+_REMEDIES = {
+    "tool-missing": "install it there, or say where it is under 'tools' in the hostfile",
+    "no-output": "run the command of the transcript by hand on that node",
+    "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
+}
+_NOT_FOUND = 127
+
+
+def refuse_failure(transcripts: Sequence[Transcript], parsed: Sequence[Parsed]) -> None:
+    """Raise the error of the first command that gives no evidence.
+
+    ``parsed`` holds what was read from each transcript, in the same order. Commands that report
+    nothing themselves (servers) must still have ended well. The kind of error comes from, in this
+    order: how the command ended, what it complained about, its exit code.
+    """
+    for transcript in transcripts:
+        if transcript.error:
+            raise _cut_off(transcript)
+    for transcript, output in zip(transcripts, parsed, strict=True):
+        where = f"{transcript.node}: {program(transcript)}"
+        problems = _serious(transcript, output)
+        if problems:
+            raise _error(problems[0], where)
+        if transcript.exit_code != 0:
+            raise _exit_error(transcript, where)
+
+
+def _cut_off(transcript: Transcript) -> NoEvidence:
+    kind = _CUT_OFF.get(transcript.error, ToolFailed)
+    where = f"{transcript.node}: {program(transcript)}"
+    return kind(f"{transcript.error} after {transcript.duration_s:.1f} s", where=where)
+
+
+def program(transcript: Transcript) -> str:
+    """The tool's own name, without its folder."""
+    return transcript.argv[0].rsplit("/", 1)[-1] if transcript.argv else "?"
+
+
+def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
+    """A server may say nothing at all; whoever reports may not."""
+    if transcript.role == "server":
+        return [p for p in output.errors if p.kind not in ("no-output", "no-table", "truncated")]
+    return output.errors
+
+
+def _error(problem: Problem, where: str) -> NoEvidence:
+    kind = _PROBLEM_ERRORS.get(problem.kind, ToolFailed)
+    return kind(
+        f"{problem.message} ({problem.kind})", where=where, remedy=_REMEDIES.get(problem.kind, "")
+    )
+
+
+def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
+    said = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
+    words = f": {said[-1][:200]}" if said else " and said nothing"
+    if transcript.exit_code == _NOT_FOUND:
+        return ToolMissing(f"not found{words}", where=where, remedy=_REMEDIES["tool-missing"])
+    return ToolFailed(f"ended with exit code {transcript.exit_code}{words}", where=where)
+
+
+def samples_of(runs: Sequence[Parsed], metric: str, size_bytes: int | None) -> tuple[Sample, ...]:
+    """Every sample of ``metric`` at ``size_bytes``; each run must have printed one at least.
+
+    Samples are numbered anew over all runs: none is dropped, none is preferred.
+    """
+    found: list[Sample] = []
+    for number, run in enumerate(runs, 1):
+        rows = [s for s in run.samples if s.metric == metric and s.size_bytes == size_bytes]
+        if not rows:
+            at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
+            of = f" in run {number} of {len(runs)}" if len(runs) > 1 else ""
+            raise MetricMissing(f"{run.tool} printed no {metric}{at}{of}")
+        found.extend(rows)
+    return tuple(replace(sample, iteration=index) for index, sample in enumerate(found))

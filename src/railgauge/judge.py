@@ -1,0 +1,230 @@
+"""Values against limits. Pure: the same values and limits give the same judgement, for ever.
+
+A judgement is *passed*, *marginal*, *record_only* or *failed*. What cannot be judged (no value, no
+unit, no sense) raises ``NoEvidence`` and becomes an *error*: it is never a pass and never a fail.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from railgauge.errors import Implausible, MetricMissing
+from railgauge.model import Dispersion, Judgement, Limit, Outcome, Sample
+from railgauge.thresholds.limits import LOWER_IS_BETTER, bound_at
+from railgauge.thresholds.model import Expectation
+from railgauge.units import convert, format_size, format_value
+
+# Clocks and counters of NICs are good to 100 ppm; five times that is no longer rounding.
+_CEILING_TOLERANCE = 0.0005
+
+
+def judge(
+    samples: Sequence[Sample], limit: Limit, size_bytes: int | None, physical: float | None
+) -> Judgement:
+    """All samples of one metric at one size against its limit; the worst sample decides.
+
+    ``physical`` is the physical ceiling in the limit's unit. Raises ``NoEvidence``.
+    """
+    values = tuple(_in_unit(sample, limit.unit) for sample in samples)
+    if not values:
+        raise MetricMissing(f"{limit.metric} has no sample")
+    lower = limit.metric in LOWER_IS_BETTER
+    floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
+    _refuse_implausible(
+        limit, values, floor if lower else None, None if lower else ceiling, physical
+    )
+    worst = max(values) if lower else min(values)
+    required = ceiling if lower else floor
+    judgement = Judgement(
+        metric=limit.metric,
+        outcome=Outcome.PASSED,
+        measured=_measured(worst, limit.unit, len(values)),
+        limit=_limit_text(required, limit.unit, lower),
+        basis=str(limit.basis),
+        unit=limit.unit,
+        values=values,
+        worst=worst,
+        floor=floor,
+        ceiling=ceiling,
+        physical_ceiling=physical,
+        margin=_margin(worst, required, lower),
+        size_bytes=size_bytes,
+        pointer=limit.pointer,
+    )
+    return _with_outcome(judgement, limit)
+
+
+def _in_unit(sample: Sample, unit: str) -> float:
+    if not math.isfinite(sample.value):
+        raise Implausible(f"{sample.metric} is {sample.value}, not a number that can be judged")
+    value = convert(sample.value, sample.unit_means or sample.unit, unit)
+    if value <= 0:
+        raise Implausible(
+            f"{sample.metric} is {format_value(value, unit)}: nothing was moved, or the tool errs"
+        )
+    return value
+
+
+def _refuse_implausible(
+    limit: Limit,
+    values: Sequence[float],
+    least: float | None,
+    most: float | None,
+    physical: float | None,
+) -> None:
+    """Two-sided: beyond physics a value is an invalid measurement, not a good one."""
+    ceilings = [bound for bound in (most, physical) if bound is not None]
+    if ceilings and max(values) > min(ceilings) * (1 + _CEILING_TOLERANCE):
+        raise Implausible(
+            f"{limit.metric} of {format_value(max(values), limit.unit)} is above the physical "
+            f"ceiling of {format_value(min(ceilings), limit.unit)}",
+            remedy="check the unit, the device and the declared hardware",
+        )
+    if least is not None and min(values) < least:
+        raise Implausible(
+            f"{limit.metric} of {format_value(min(values), limit.unit)} is below "
+            f"{format_value(least, limit.unit)}, which the hardware cannot reach",
+            remedy="check the clock and the unit",
+        )
+
+
+def _measured(worst: float, unit: str, count: int) -> str:
+    return format_value(worst, unit) + (f" (worst of {count})" if count > 1 else "")
+
+
+def _limit_text(required: float | None, unit: str, lower: bool) -> str:
+    if required is None:
+        return "none yet: record only"
+    return f"{'<=' if lower else '>='} {format_value(required, unit)}"
+
+
+def _margin(worst: float, required: float | None, lower: bool) -> float | None:
+    if required is None:
+        return None
+    return (required - worst) / required if lower else (worst - required) / required
+
+
+def _with_outcome(judgement: Judgement, limit: Limit) -> Judgement:
+    if limit.record_only:
+        return replace(
+            judgement, outcome=Outcome.RECORD_ONLY, reason="the limit is being calibrated"
+        )
+    margin = judgement.margin
+    if margin is None:
+        raise MetricMissing(f"{limit.metric} has no limit at {judgement.size_bytes} B")
+    if margin < 0:
+        reason = f"{limit.metric} {judgement.measured}{_at(judgement)}, limit {judgement.limit}"
+        return replace(judgement, outcome=Outcome.FAILED, reason=reason)
+    if spread := _spread(judgement.values, limit.dispersion, limit.metric in LOWER_IS_BETTER):
+        return replace(
+            judgement, outcome=Outcome.FAILED, reason=f"{limit.metric}{_at(judgement)} {spread}"
+        )
+    if margin < limit.marginal:
+        reason = f"within {limit.marginal:.1%} of the limit"
+        return replace(judgement, outcome=Outcome.MARGINAL, reason=reason)
+    return judgement
+
+
+def _at(judgement: Judgement) -> str:
+    return "" if judgement.size_bytes is None else f" at {format_size(judgement.size_bytes)}"
+
+
+def _spread(values: Sequence[float], limit: Dispersion, lower: bool) -> str:
+    """How the samples lie too far apart, or an empty string. One sample cannot be dispersed."""
+    if len(values) < 2:  # noqa: PLR2004
+        return ""
+    variation = statistics.stdev(values) / statistics.fmean(values)
+    if limit.cv_max is not None and variation > limit.cv_max:
+        return f"varies by {variation:.2%} (standard deviation over mean), limit {limit.cv_max:.2%}"
+    median = statistics.median(values)
+    worst = median / max(values) if lower else min(values) / median
+    if limit.worst_over_median_min is not None and worst < limit.worst_over_median_min:
+        return (
+            f"has a worst sample of {worst:.3f} of the median, limit {limit.worst_over_median_min}"
+        )
+    return ""
+
+
+# --- facts against expectations ---
+
+
+def judge_fact(
+    expectation: Expectation,
+    value: object,
+    *,
+    declared: object = None,
+    peers: Mapping[str, object] | None = None,
+) -> Judgement:
+    """One fact of a node against what the platform file expects of it.
+
+    ``declared`` is the hardware section's word for rule ``as_declared``; ``peers`` the same fact of
+    every node, by node, for rule ``alike``.
+    """
+    wanted = {"as_declared": declared, "alike": _majority(peers or {})}.get(
+        expectation.rule, expectation.value
+    )
+    holds = RULES[expectation.rule](value, wanted)
+    words = f"{_RULE_WORDS[expectation.rule]} {_text(wanted)}".strip()
+    return Judgement(
+        metric=expectation.name,
+        outcome=Outcome.PASSED if holds else Outcome.FAILED,
+        measured=_text(value),
+        limit=words,
+        basis=str(expectation.basis),
+        reason="" if holds else f"{expectation.name} is {_text(value)}, should be {words}",
+        pointer=expectation.pointer,
+    )
+
+
+def _equal(value: object, wanted: object) -> bool:
+    """JSON has no tuples: sequences compare by their elements."""
+    if isinstance(value, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return list(value) == list(wanted)
+    return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+
+
+def _at_least(value: object, wanted: object) -> bool:
+    return isinstance(value, (int, float)) and isinstance(wanted, (int, float)) and value >= wanted
+
+
+def _contains(value: object, wanted: object) -> bool:
+    if not isinstance(wanted, Collection) or not wanted or not isinstance(value, Collection):
+        return False
+    return all(item in value for item in wanted)
+
+
+RULES: dict[str, Callable[[object, object], bool]] = {
+    "equals": _equal,
+    "one_of": lambda value, wanted: (
+        isinstance(wanted, list) and any(_equal(value, w) for w in wanted)
+    ),
+    "contains": _contains,
+    "at_least": _at_least,
+    "as_declared": lambda value, wanted: wanted is not None and _equal(value, wanted),
+    "alike": lambda value, wanted: wanted is not None and _equal(value, wanted),
+}
+_RULE_WORDS = {
+    "equals": "",
+    "one_of": "one of",
+    "contains": "with",
+    "at_least": "at least",
+    "as_declared": "declared:",
+    "alike": "as on most nodes:",
+}
+
+
+def _majority(peers: Mapping[str, object]) -> object:
+    """What more than half of the nodes have; ``None`` if they are of several minds."""
+    values = list(peers.values())
+    return next((v for v in values if 2 * sum(_equal(v, w) for w in values) > len(values)), None)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "undecided (no value is held by most nodes)"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,140 @@
+"""Carries out cases: leases the nodes, starts servers, runs clients, keeps what they printed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from railgauge.errors import NoEvidence, PortInUse, ToolFailed
+from railgauge.leases import Leases
+from railgauge.model import Case, Cluster, Command, Node, Transcript
+from railgauge.store import CaseResult, Store
+from railgauge.transport import Running, Session
+
+Planner = Callable[[Case, int], tuple[Command, ...]]
+Connect = Callable[[Node], Session]
+
+# Below the range that Linux hands out to clients (32768 up), above the well-known services.
+_PORTS = range(18515, 32768)
+_PORT_ATTEMPTS = 5
+_READY_LIMIT_S = 30.0
+_SERVER_GRACE_S = 10.0
+
+
+class Sessions:
+    """The open connections of one worker: one for each node, opened when first needed.
+
+    A node that could not be reached is not tried again: one dead node costs one time limit.
+    """
+
+    def __init__(self, cluster: Cluster, connect: Connect) -> None:
+        self._cluster = cluster
+        self._connect = connect
+        self._open: dict[str, Session] = {}
+        self._dead: dict[str, NoEvidence] = {}
+
+    def __getitem__(self, node: str) -> Session:
+        """Raises the ``TransportError`` of the first attempt if there is no way to the node."""
+        if node in self._dead:
+            raise self._dead[node]
+        if node not in self._open:
+            try:
+                self._open[node] = self._connect(self._cluster.node(node))
+            except NoEvidence as error:
+                self._dead[node] = error
+                raise
+        return self._open[node]
+
+    def drop(self, node: str) -> None:
+        """Forget a connection that broke; the next use opens a new one."""
+        session = self._open.pop(node, None)
+        if session:
+            session.close()
+
+    def close(self) -> None:
+        for node in list(self._open):
+            self.drop(node)
+
+
+class Runner:
+    """Measures cases, each once in a run however many items and workers ask for it."""
+
+    def __init__(self, sessions: Sessions, leases: Leases, store: Store, plan: Planner) -> None:
+        self._sessions = sessions
+        self._leases = leases
+        self._store = store
+        self._plan = plan
+
+    def measure(self, case: Case) -> CaseResult:
+        """The transcripts of ``case``: from disk if this run has them, else measured now."""
+        with self._leases.hold(case.nodes):
+            result = self._store.load(case)
+            if result is None:
+                result = self._run(case)
+                self._store.save(case, result)
+        return result
+
+    def _run(self, case: Case) -> CaseResult:
+        runs: list[tuple[Transcript, ...]] = []
+        try:
+            while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
+                runs.append(self._on_a_free_port(case))
+        except NoEvidence as error:
+            return CaseResult(tuple(runs), error)
+        finally:
+            self._drop_lost(runs)
+        return CaseResult(tuple(runs))
+
+    def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
+        last: PortInUse | None = None
+        for port in random.sample(_PORTS, _PORT_ATTEMPTS):
+            try:
+                return self._carry_out(self._plan(case, port))
+            except PortInUse as error:
+                last = error
+        assert last is not None
+        raise last
+
+    def _carry_out(self, commands: Sequence[Command]) -> tuple[Transcript, ...]:
+        """The transcripts: first of the command that reports, then of its servers."""
+        *servers, reporter = commands
+        with self._started(servers) as running:
+            for command, server in zip(servers, running, strict=True):
+                try:
+                    server.wait_ready(_READY_LIMIT_S)
+                except ToolFailed:
+                    return (_as_server(server.stop(), command),)
+            report = self._sessions[reporter.node].run(reporter)
+            ended = [
+                server.wait(_SERVER_GRACE_S) if _ended_well((report,)) else server.stop()
+                for server in running
+            ]
+        return (report, *map(_as_server, ended, servers))
+
+    @contextmanager
+    def _started(self, servers: Sequence[Command]) -> Iterator[list[Running]]:
+        """Start servers, and leave none of them behind whatever happens."""
+        running: list[Running] = []
+        try:
+            for command in servers:
+                running.append(self._sessions[command.node].start(command))
+            yield running
+        finally:
+            for server in running:
+                server.stop()
+
+    def _drop_lost(self, runs: Sequence[Sequence[Transcript]]) -> None:
+        for run in runs:
+            for transcript in run:
+                if transcript.error == "connection-lost":
+                    self._sessions.drop(transcript.node)
+
+
+def _as_server(transcript: Transcript, command: Command) -> Transcript:
+    return replace(transcript, role="server", argv=command.argv)
+
+
+def _ended_well(run: Sequence[Transcript]) -> bool:
+    return all(transcript.exit_code == 0 and not transcript.error for transcript in run)

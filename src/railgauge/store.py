@@ -1,0 +1,146 @@
+"""The folder of one run: what is written there, how, and how it is read back.
+
+Whole files are written beside their place and renamed into it, lines are appended under a lock:
+nothing half-written is ever read as whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from railgauge.errors import RailgaugeError, from_json, to_json
+from railgauge.leases import locked
+from railgauge.model import Case, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a case: the transcripts of each repeat, or the error that left none."""
+
+    runs: tuple[tuple[Transcript, ...], ...]
+    error: RailgaugeError | None = None
+
+
+class Store:
+    """Reads and writes a run's folder. Several processes may use it at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def transcripts(self) -> Path:
+        return self.folder / "transcripts"
+
+    def transcript_name(self, case: Case) -> str:
+        """The readable transcript of a case, relative to the run's folder."""
+        return f"transcripts/{_slug(case.key)}.txt"
+
+    def load(self, case: Case) -> CaseResult | None:
+        """What was measured for this very case, if it was."""
+        path = self.transcripts / f"{_slug(case.key)}.json"
+        if not path.exists():
+            return None
+        data = json.loads(path.read_text(encoding="utf-8"))
+        runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
+        return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
+
+    def save(self, case: Case, result: CaseResult) -> None:
+        """Keep a case's transcripts, for people and for programs, before they are parsed."""
+        data = {
+            "case": case.key,
+            "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
+            "error": to_json(result.error) if result.error else None,
+        }
+        text = "\n".join(_readable(run, number) for number, run in enumerate(result.runs, 1))
+        write_whole(self.folder / self.transcript_name(case), text or f"{result.error}\n")
+        self.write_json(f"transcripts/{_slug(case.key)}.json", data)
+
+    def write_json(self, name: str, data: object) -> None:
+        text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True)
+        write_whole(self.folder / name, f"{text}\n")
+
+    def read_json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def append(self, name: str, data: Mapping[str, object]) -> None:
+        """One line of JSON at the end of a ``.jsonl`` file."""
+        line = json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
+        path = self.folder / name
+        with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab") as file:
+            file.write(line.encode())
+
+    def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
+        """The lines from byte ``offset`` on, and where the next ones will start."""
+        path = self.folder / name
+        if not path.exists():
+            return [], offset
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        return [json.loads(line) for line in whole.splitlines()], offset + len(whole)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8", errors="replace")
+    beside.replace(path)
+
+
+def new_folder(reports: Path, stem: str) -> Path:
+    """A fresh folder ``reports/<stem>``, numbered if there is one of that name."""
+    for name in _numbered(stem):
+        folder = reports / name
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable: the names never end")
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+def point_latest(reports: Path, folder: Path) -> None:
+    """Let ``reports/latest`` lead to ``folder``."""
+    beside = reports / f".latest.{os.getpid()}"
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(folder.name, target_is_directory=True)
+    beside.replace(reports / "latest")
+
+
+def _slug(key: str) -> str:
+    """A case's key as a file name that every system takes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", key).strip("_")
+
+
+def _transcript(data: Mapping[str, Any]) -> Transcript:
+    known = {field.name for field in fields(Transcript)}
+    kept = {key: value for key, value in data.items() if key in known}
+    return Transcript(**{**kept, "argv": tuple(kept["argv"])})
+
+
+def _readable(run: Sequence[Transcript], number: int) -> str:
+    return "\n".join(_command_text(transcript, number) for transcript in run)
+
+
+def _command_text(transcript: Transcript, number: int) -> str:
+    ended = transcript.error or f"exit code {transcript.exit_code}"
+    head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
+    tail = f"### {ended}, {transcript.duration_s:.3f} s"
+    errors = f"### stderr\n{transcript.stderr.rstrip()}\n" if transcript.stderr.strip() else ""
+    return f"{head}\n$ {' '.join(transcript.argv)}\n{transcript.stdout}\n{errors}{tail}\n"
