@@ -1,0 +1,85 @@
+"""One record of a run: what became of each test item. Every report reads it, none keeps its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from railgauge.model import Judgement, Outcome
+
+_ORDER = list(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRecord:
+    """One test item: what it is about, what came of it, and on what evidence.
+
+    ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path
+    below the run's folder; ``blocked_by`` the ids of items on lower rungs.
+    """
+
+    id: str
+    rung: int
+    subject: str
+    title: str
+    outcome: Outcome
+    nodes: tuple[str, ...] = ()
+    pairing: str = ""
+    size_bytes: int | None = None
+    judgements: tuple[Judgement, ...] = ()
+    reason: str = ""
+    error_kind: str = ""
+    remedy: str = ""
+    blocked_by: tuple[str, ...] = ()
+    transcript: str = ""
+    duration_s: float = 0.0
+
+    @property
+    def asserted(self) -> bool:
+        """Whether a value was compared with a limit that counts."""
+        return self.outcome in (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED)
+
+    def to_json(self) -> dict[str, Any]:
+        """Only simple types: records travel between processes."""
+        data = asdict(self)
+        data["outcome"] = str(self.outcome)
+        data["judgements"] = [_judgement_json(judgement) for judgement in self.judgements]
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in data.items()}
+
+
+def _judgement_json(judgement: Judgement) -> dict[str, Any]:
+    data = asdict(judgement)
+    return {**data, "outcome": str(judgement.outcome), "values": list(judgement.values)}
+
+
+def from_json(data: Mapping[str, Any]) -> ItemRecord:
+    """The record that ``to_json`` was made of."""
+    judgements = tuple(
+        Judgement(**{**j, "outcome": Outcome(j["outcome"]), "values": tuple(j["values"])})
+        for j in data["judgements"]
+    )
+    return ItemRecord(
+        **{
+            **data,
+            "outcome": Outcome(data["outcome"]),
+            "nodes": tuple(data["nodes"]),
+            "blocked_by": tuple(data["blocked_by"]),
+            "judgements": judgements,
+        }
+    )
+
+
+def worst_of(judgements: Sequence[Judgement]) -> Outcome:
+    """The outcome of an item with these judgements; without any there is nothing to pass on."""
+    return max((j.outcome for j in judgements), key=_ORDER.index, default=Outcome.ERROR)
+
+
+def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:
+    """What counts when an item ran twice: a retry that passes is flaky, never simply passed."""
+    if earlier is None or earlier.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+        return later
+    if later.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+        reason = f"passed only when run again; first: {earlier.reason or earlier.outcome}"
+        return replace(later, outcome=Outcome.FLAKY, reason=reason)
+    return later

@@ -1,0 +1,74 @@
+"""The survey before the first test: every node probed once, all at the same time."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from railgauge import facts as node_facts
+from railgauge.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
+from railgauge.facts import NodeFacts
+from railgauge.model import Cluster, Command
+from railgauge.runner import Sessions
+from railgauge.stacks import Stack
+
+Found = NodeFacts | NoEvidence
+Progress = Callable[[str, Found], None]
+
+_TIME_LIMIT_S = 60.0
+_AT_ONCE = 64
+
+
+def survey(
+    cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
+) -> dict[str, Found]:
+    """The facts of every node, or why there are none. A slow node costs its own time only."""
+    found: dict[str, Found] = {}
+    with ThreadPoolExecutor(min(_AT_ONCE, len(cluster.nodes))) as pool:
+        waiting = {
+            pool.submit(_probe, node.name, cluster.rootfs, sessions, stack): node.name
+            for node in cluster.nodes
+        }
+        for done in as_completed(waiting):
+            found[waiting[done]] = done.result()
+            progress(waiting[done], done.result())
+    return {node.name: found[node.name] for node in cluster.nodes}
+
+
+def _probe(node: str, rootfs: str, sessions: Sessions, stack: Stack | None) -> Found:
+    nonce = secrets.token_hex(8)
+    script = node_facts.probe_script(rootfs, stack, nonce)
+    command = Command(node, ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
+    try:
+        transcript = sessions[node].run(command)
+    except NoEvidence as error:
+        return error
+    if transcript.error:
+        kind = ConnectionLost if transcript.error == "connection-lost" else CommandTimedOut
+        return kind(f"the probe ended with {transcript.error}", where=node)
+    return node_facts.parse_probe(node, transcript.stdout, nonce, stack)
+
+
+def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
+    """``environment.json``: the facts of each node, or the error that left none."""
+    return {
+        node: {"error": to_json(value)}
+        if isinstance(value, NoEvidence)
+        else {"facts": node_facts.to_json(value)}
+        for node, value in found.items()
+    }
+
+
+def found_from_json(data: Mapping[str, Any]) -> dict[str, Found]:
+    """The inverse of ``found_to_json``."""
+    return {
+        node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])
+        for node, entry in data.items()
+    }
+
+
+def _error(data: dict[str, str]) -> NoEvidence:
+    error = from_json(data)
+    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))

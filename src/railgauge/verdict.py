@@ -1,0 +1,137 @@
+"""The verdict of a run, from its record alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from railgauge.model import Cluster, Outcome
+from railgauge.record import ItemRecord
+from railgauge.thresholds.model import LEVELS, Platform
+from railgauge.units import format_size
+
+SCHEMA_VERSION = 1
+ACCEPTED, REJECTED, INCOMPLETE = "accepted", "rejected", "incomplete"
+EXIT_CODES = {ACCEPTED: 0, REJECTED: 1, INCOMPLETE: 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many items ended how. Every planned item is in exactly one of the last seven."""
+
+    planned: int
+    asserted: int
+    passed: int
+    marginal: int
+    failed: int
+    error: int
+    blocked: int
+    flaky: int
+    record_only: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says, as it stands in ``verdict.json``."""
+
+    run_id: str
+    cluster: str
+    platform: str
+    evidence: str
+    level: str
+    verdict: str
+    counts: Counts
+    coverage: Mapping[str, Mapping[str, int]]
+    not_applicable: Mapping[str, str]
+    deselected: int
+    causes: Sequence[Mapping[str, object]] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": list(self.causes)}
+
+
+def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
+    """Counts over what was planned: an item without a record ended without a result, an error."""
+    ids = list(planned)
+    outcomes = [records[i].outcome if i in records else Outcome.ERROR for i in ids]
+    tally = {str(outcome): outcomes.count(outcome) for outcome in Outcome}
+    asserted = sum(records[i].asserted for i in ids if i in records)
+    return Counts(planned=len(ids), asserted=asserted, **tally)
+
+
+def verdict_of(counts: Counts) -> str:
+    """Failed items reject; anything else that is not a pass leaves the run incomplete."""
+    if counts.failed:
+        return REJECTED
+    whole = counts.planned > 0 and counts.asserted == counts.planned
+    return ACCEPTED if whole else INCOMPLETE
+
+
+def coverage(
+    cluster: Cluster, platform: Platform, records: Iterable[ItemRecord]
+) -> dict[str, dict[str, int]]:
+    """How much of what is declared was asserted, whatever came of it."""
+    asserted = [record for record in records if record.asserted]
+    nodes = len(cluster.nodes)
+    tested = {
+        "nodes": {node for record in asserted for node in record.nodes},
+        "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
+        "pairings": {record.pairing for record in asserted if record.pairing},
+        "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
+        "rungs": {record.rung for record in asserted},
+    }
+    declared = {
+        "nodes": nodes,
+        "pairs": nodes * (nodes - 1) // 2,
+        "pairings": len(_declared_pairings(platform)),
+        "sizes": len(_declared_sizes(platform)),
+        "rungs": 6,
+    }
+    return {name: {"tested": len(tested[name]), "declared": declared[name]} for name in declared}
+
+
+def _declared_pairings(platform: Platform) -> set[str]:
+    memories = {m.memory for m in platform.measurements.values()}
+    return {str(pairing) for memory in memories for pairing in platform.pairings(memory)}
+
+
+def _declared_sizes(platform: Platform) -> set[int]:
+    return {
+        size
+        for measurement in platform.measurements.values()
+        for level in LEVELS
+        for size in measurement.extents[level].sizes
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """One line of the list of measurements that came closest to their limit, or missed it."""
+
+    margin: float
+    id: str
+    subject: str
+    where: str
+    measured: str
+    limit: str
+
+
+def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
+    """The smallest margins over all numbers: first what was missed by most."""
+    lines = [
+        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit)
+        for record in records
+        for j in record.judgements
+        if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY
+    ]
+    return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
+
+
+def _where(record: ItemRecord) -> str:
+    size = "" if record.size_bytes is None else format_size(record.size_bytes)
+    return " ".join(part for part in (":".join(record.nodes), record.pairing, size) if part)
