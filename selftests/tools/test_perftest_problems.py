@@ -1,0 +1,334 @@
+"""Every complaint is a typed problem, and none of them is a number."""
+
+import pytest
+
+from railgauge.tools.perftest import parse
+
+HEADING = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+ROW = " 65536      5000             392.38             392.34 \t\t     0.748336\n"
+LINE = "-" * 87 + "\n"
+TABLE = LINE + HEADING + ROW + LINE
+LATENCY = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]"
+    "    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
+)
+
+
+def kinds(text, severity="error"):
+    return [p.kind for p in parse(text).problems if p.severity == severity]
+
+
+def values(text, metric="bw_average"):
+    return [(s.size_bytes, s.value, s.unit) for s in parse(text).samples if s.metric == metric]
+
+
+def row(size, average, rate, peak="400.00"):
+    return f" {size}      5000             {peak}             {average}\t\t   {rate}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("unknown-flag", "ib_write_bw: unrecognized option '--use_maca=0'\n"),
+        ("unknown-flag", "./ib_write_bw: invalid option -- 'Z'\n"),
+        ("unknown-flag", " Invalid Command or flag.\n Please check command line and run again.\n"),
+        (
+            "version-mismatch",
+            "Current implementation is not compatible with versions older than 5.70\n",
+        ),
+        (
+            "device-not-found",
+            "IB device mlx5_9 not found\n Unable to find the Infiniband/RoCE device\n",
+        ),
+        ("device-not-found", " Unable to find the Infiniband/RoCE device\n"),
+        ("port-down", " Port number 1 state is Down\n Couldn't set the link layer\n"),
+        ("port-down", " Port number 2 state is Initializing\n"),
+        ("port-in-use", "Couldn't listen to port 18515\n"),
+        ("port-in-use", "bind: Address already in use\n"),
+        ("unknown-host", "Name or service not known for node09:18515\n"),
+        (
+            "connection-refused",
+            "Couldn't connect to 10.0.0.2:18515\n Unable to init the socket connection\n",
+        ),
+        ("socket-failed", "Unable to open file descriptor for socket connection\n"),
+        ("memory-registration", "Couldn't allocate MR\nfailed to create mr\n"),
+        ("qp-transition", "Failed to modify QP 651 to RTR, ret=110\n"),
+        ("qp-transition", " Unable to Connect the HCA's through the link\n"),
+        (
+            "completion-error",
+            " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n",
+        ),
+        ("peer-gone", "ethernet_read_keys: Couldn't read remote address\n"),
+        ("peer-gone", " Unable to read to socket/rdma_cm\n"),
+        ("tool-missing", "bash: line 1: ib_write_bw: command not found\n"),
+        ("tool-missing", "sh: 1: ib_send_lat: not found\n"),
+        ("tool-missing", "env: ‘ib_write_bw’: No such file or directory\n"),
+        (
+            "tool-missing",
+            "timeout: failed to run command 'ib_write_bw': No such file or directory\n",
+        ),
+        ("tool-missing", "bash: /opt/perf/ib_write_bw: Permission denied\n"),
+        (
+            "tool-missing",
+            "ib_write_bw: error while loading shared libraries: libibverbs.so.1: no\n",
+        ),
+        ("tool-crashed", "Segmentation fault (core dumped)\n"),
+        ("tool-failed", " Couldn't get context for the device\n"),
+        ("tool-failed", " Parser function exited with Error\n"),
+    ],
+)
+class TestComplaint:
+    def test_alone(self, kind, text):
+        assert kinds(text)[0] == kind
+        assert parse(text).samples == ()
+
+    def test_behind_a_table(self, kind, text):
+        assert kind in kinds(LINE + HEADING + ROW + text)
+        assert values(LINE + HEADING + ROW + text) == [(65536, 392.34, "Gb/s")]
+
+    def test_between_heading_and_row_that_never_came(self, kind, text):
+        assert kind in kinds(LINE + HEADING + text)
+
+    def test_with_windows_line_ends(self, kind, text):
+        assert kinds(text.replace("\n", "\r\n"))[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("cpu-frequency", "Conflicting CPU frequency values detected: 1.0 != 2.0. CPU ...\n"),
+        ("relaxed-ordering", " WARNING: CPU is not PCIe relaxed ordering compliant.\n"),
+        ("peak-not-measured", " WARNING: BW peak won't be measured in this run.\n"),
+    ],
+)
+def test_warnings_do_not_spoil_the_table(kind, text):
+    parsed = parse(LINE + HEADING + text + ROW + LINE)
+    assert [(p.kind, p.severity) for p in parsed.problems] == [(kind, "warning")]
+    assert len(parsed.samples) == 3
+
+
+def test_a_sound_table_has_no_problem():
+    assert parse(TABLE).problems == ()
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\r\n", "\x1b[0m"])
+def test_no_output(text):
+    assert kinds(text) == ["no-output"]
+
+
+@pytest.mark.parametrize("text", ["hello\n", "392.25\n", ROW, LINE + ROW + LINE, "{1,2}"[1:]])
+def test_no_table(text):
+    assert kinds(text) == ["no-table"]
+    assert parse(text).samples == ()
+
+
+def test_waiting_server_is_no_table():
+    assert kinds("* Waiting for client to connect... *\n") == ["no-table"]
+
+
+def test_addresses_without_heading_are_truncated():
+    assert kinds(" local address: LID 0x01 QPN 0x004c PSN 0x3a0d1f\n") == ["truncated"]
+
+
+def test_heading_without_row_is_truncated():
+    assert kinds(LINE + HEADING) == ["truncated"]
+    assert kinds(LINE + HEADING + LINE) == ["truncated"]
+
+
+@pytest.mark.parametrize("cut", ["392.38   39\n", "392.38   392.34   0.7483\n", "392.38\n", "\n"])
+def test_row_cut_before_a_line_end(cut):
+    text = HEADING + " 65536      5000    " + cut + LINE
+    assert "truncated" in kinds(text)
+    assert parse(text).samples == ()
+
+
+def test_sweep_with_a_gap():
+    text = HEADING + row(2, "0.11", "6.875000") + row(8, "0.45", "7.031250") + LINE
+    assert kinds(text) == ["sweep-gap"]
+
+
+def test_sweep_without_closing_line_is_a_warning():
+    text = HEADING + row(2, "0.11", "6.875000") + row(4, "0.22", "6.875000")
+    assert kinds(text) == []
+    assert kinds(text, "warning") == ["no-closing-line"]
+
+
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "-3.00"])
+def test_not_a_number(value):
+    text = HEADING + row(65536, value, "0.748336") + LINE
+    assert kinds(text) == ["not-a-number"]
+    assert values(text) == []
+
+
+@pytest.mark.parametrize("average", ["0.00", "0.000000"])
+def test_zero_average(average):
+    text = HEADING + row(65536, average, "0.000000", peak="0.00") + LINE
+    assert kinds(text) == ["zero-value"]
+    assert values(text) == []
+
+
+def test_zero_latency_is_no_latency_but_zero_deviation_is():
+    text = LATENCY + " 2 1000 1.00 1.00 1.00 0.00 0.00 1.00 1.00\n" + LINE
+    assert kinds(text) == ["zero-value"]
+    assert values(text, "lat_avg") == []
+    assert values(text, "lat_stdev") == [(2, 0.0, "us")]
+
+
+def test_zero_peak_is_a_warning_and_the_average_stands():
+    text = HEADING + row(65536, "392.34", "0.748336", peak="0.00") + LINE
+    assert kinds(text) == []
+    assert kinds(text, "warning") == ["peak-not-measured"]
+    assert values(text) == [(65536, 392.34, "Gb/s")]
+
+
+@pytest.mark.parametrize("unit", ["Xb/sec", "GB/sec", "Mpps", "usec", "gb/sec"])
+def test_unknown_unit(unit):
+    text = TABLE.replace("Gb/sec", unit)
+    assert "unit-unknown" in kinds(text)
+    assert values(text) == []
+    assert values(text, "bw_peak") == []
+
+
+def test_cycles_are_no_microseconds():
+    text = LATENCY.replace("usec", "cycles") + " 2 1000 1.00 1.00 1.00 1.00 0.00 1.00 1.00\n"
+    assert "unit-unknown" in kinds(text)
+    assert parse(text).samples == ()
+
+
+@pytest.mark.parametrize("printed", ["MB/sec", "MiB/sec"])
+def test_gigabits_below_a_heading_of_megabytes(printed):
+    text = TABLE.replace("Gb/sec", printed)
+    assert kinds(text) == []
+    assert kinds(text, "warning") == ["unit-mismatch"]
+    assert values(text) == [(65536, 392.34, "Gb/s")]
+
+
+def test_megabytes_below_a_heading_of_gigabits():
+    text = HEADING + row(65536, "46557.03", "0.744912") + LINE
+    assert kinds(text, "warning") == ["unit-mismatch"]
+    assert values(text) == [(65536, 46557.03, "MiB/s")]
+
+
+@pytest.mark.parametrize("average", ["39.23", "3923.40", "46771.00", "392.34"])
+def test_a_figure_that_its_message_rate_denies_is_no_value(average):
+    rows = row(65536, average, "0.748336") + row(131072, "392.00", "0.373840")
+    denied = average != "392.34"
+    text = HEADING + rows + LINE
+    assert kinds(text) == (["unit-mismatch"] if denied else [])
+    assert ((65536, float(average), "Gb/s") in values(text)) is not denied
+    assert (131072, 392.0, "Gb/s") in values(text)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        " #bytes #iterations BW peak[Gb/sec] BW mean[Gb/sec] MsgRate[Mpps]\n",
+        " #bytes #iterations\n",
+        " #bytes BW peak[Gb/sec] BW average[Gb/sec]\n",
+        " #bytes #iterations BW average[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]\n",
+    ],
+)
+def test_other_tables_are_unparsable(heading):
+    assert kinds(heading + ROW) == ["unparsable"]
+    assert parse(heading + ROW).samples == ()
+
+
+def test_words_in_a_row_are_unparsable():
+    text = HEADING + " 65536 5000 N/A 392.34 0.748336\n" + LINE
+    assert "unparsable" in kinds(text)
+    assert parse(text).samples == ()
+
+
+def test_a_known_set_of_names_that_perftest_does_not_print_is_pointed_out():
+    text = "#bytes #iterations t_avg[usec] t_stdev[usec]\n2 1000 0.88 0.05\n" + LINE
+    assert kinds(text, "warning") == ["hand-edited"]
+    assert values(text, "lat_avg") == [(2, 0.88, "us")]
+
+
+def test_a_hand_edited_row_counts_only_with_its_line_end():
+    text = "#bytes #iterations t_avg[usec] t_stdev[usec]\n2 1000 0.88 0.05"
+    assert kinds(text) == ["truncated"]
+    assert parse(text).samples == ()
+
+
+def test_missing_driver_library_is_not_a_missing_tool():
+    noise = "libibverbs: Warning: couldn't load driver 'x.so': No such file or directory\n"
+    assert parse(noise + TABLE).problems == ()
+
+
+def test_problems_are_counted_not_repeated():
+    parsed = parse(HEADING + " 65536 5000 1.00\n" * 1000)
+    assert [p.kind for p in parsed.errors] == ["truncated"]
+    assert "and 1000 more" in parsed.errors[0].message
+
+
+def test_rows_of_a_second_run_do_not_use_the_heading_of_the_first():
+    second = "                    Send BW Test\n 4096 1000 1.00 1.00 0.030518\n"
+    assert values(TABLE + second) == [(65536, 392.34, "Gb/s")]
+
+
+class TestJson:
+    TEXT = (
+        '{"test_info": {"test": "RDMA_Write_BW_Test", "Device": "mlx5_0", "Number_of_qps": 2,'
+        ' "cuda_device": 3}, "results": {"MsgSize": 65536, "n_iterations": 5000,'
+        ' "BW_peak": 392.38, "BW_average": 392.34, "MsgRate": 0.748336}}'
+    )
+
+    def test_unit_from_message_rate(self):
+        assert values(self.TEXT) == [(65536, 392.34, "Gb/s")]
+        assert parse(self.TEXT).problems == ()
+
+    def test_summary(self):
+        summary = parse(self.TEXT).summary
+        assert summary["command"] == "ib_write_bw"
+        assert (summary["device"], summary["qps"], summary["memory"]) == ("mlx5_0", 2, "cuda")
+        assert (summary["rows"], summary["iterations"]) == (1, {65536: 5000})
+
+    def test_latency(self):
+        text = '{"results": {"MsgSize": 2, "n_iterations": 9, "t_avg": 1.6, "percentile_99.9": 2}}'
+        assert values(text, "lat_avg") == [(2, 1.6, "us")]
+        assert values(text, "lat_p999") == [(2, 2.0, "us")]
+
+    def test_without_message_rate_the_unit_is_unknown(self):
+        text = self.TEXT.replace('"MsgRate"', '"Other"')
+        assert kinds(text) == ["unit-unknown"]
+        assert values(text) == []
+
+    def test_a_figure_in_no_unit(self):
+        text = self.TEXT.replace("392.34", "1234.56")
+        assert kinds(text) == ["unit-unknown"]
+        assert values(text) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            TEXT.replace("}}", ",}}"),
+            TEXT.replace('"n_iterations"', '"sl": [x], "n_iterations"'),
+            TEXT.replace("392.34", "-nan"),
+            "{" * 100000,
+            '{"a":' * 100000,
+            '{"MsgSize": ' + "9" * 10000 + "}",
+        ],
+    )
+    def test_invalid(self, text):
+        assert kinds(text) == ["unparsable"]
+        assert parse(text).samples == ()
+
+    @pytest.mark.parametrize("end", range(1, len(TEXT)))
+    def test_cut(self, end):
+        assert parse(self.TEXT[:end]).samples == ()
+        assert kinds(self.TEXT[:end])
+
+    @pytest.mark.parametrize("text", ["{}", '{"results": []}', '{"results": 3}'])
+    def test_without_results(self, text):
+        assert kinds(text) == ["no-table"]
+
+    @pytest.mark.parametrize("size", ['"x"', "true", "-1", "null", "1e99"])
+    def test_odd_sizes(self, size):
+        text = self.TEXT.replace('"MsgSize": 65536', f'"MsgSize": {size}')
+        assert kinds(text) == ["unparsable"]
+
+    def test_odd_numbers(self):
+        text = '{"results": {"MsgSize": 2, "t_avg": "fast", "t_min": -1, "t_max": Infinity}}'
+        assert kinds(text) == ["not-a-number"]
+        assert parse(text).samples == ()

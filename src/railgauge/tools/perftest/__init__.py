@@ -1,0 +1,10 @@
+"""perftest: ib_write_bw, ib_read_bw, ib_send_bw and the latency tests beside them.
+
+``plan`` makes the server's and the client's command from a ``Request``; ``parse`` reads whatever
+either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
+"""
+
+from railgauge.tools.perftest.parse import parse
+from railgauge.tools.perftest.plan import COMMANDS, Request, plan
+
+__all__ = ["COMMANDS", "Request", "parse", "plan"]

@@ -1,0 +1,164 @@
+"""What to run: the server on the target, then the client on the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from railgauge.errors import BadInput
+from railgauge.model import Command
+
+COMMANDS = (
+    "ib_write_bw",
+    "ib_read_bw",
+    "ib_send_bw",
+    "ib_write_lat",
+    "ib_read_lat",
+    "ib_send_lat",
+)
+
+# What -a measures: every power of two from 2 B to 8 MiB.
+SWEEP_SIZES = tuple(2**exponent for exponent in range(1, 24))
+
+_PORTS = range(1, 65536)
+_ITERATIONS = range(5, 100_000_001)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One perftest measurement between two nodes.
+
+    ``directory`` is where the programs lie: empty for PATH, a directory, or the full path of any
+    one of them. ``source`` and ``target`` are node names; the client runs on the source and
+    contacts ``target_address``, so writes and sends flow from source to target and reads from
+    target to source. ``sizes`` are in bytes; more than one make a sweep.
+    ``memory_flags_*`` choose GPU memory, for example ``("--use_maca=0",)``; empty is host memory.
+    """
+
+    command: str
+    source: str
+    target: str
+    target_address: str
+    source_device: str
+    target_device: str
+    sizes: tuple[int, ...]
+    directory: str = ""
+    ib_port: int = 1
+    qps: int = 1
+    iterations: int | None = None
+    report_gbits: bool = True
+    disable_pcie_relaxed: bool = False
+    gid_index: int | None = None
+    memory_flags_source: tuple[str, ...] = ()
+    memory_flags_target: tuple[str, ...] = ()
+    bidirectional: bool = False
+    time_limit_s: float = 60.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan(request: Request, port: int) -> tuple[Command, ...]:
+    """The server's command, which listens on TCP ``port``, then the client's.
+
+    Raises ``BadInput`` for what perftest would refuse or would leave out in silence.
+    """
+    _check(request, port)
+    common = _common_flags(request, port)
+    server = (*_program(request.target_device, request), *common, *request.memory_flags_target)
+    client = (*_program(request.source_device, request), *common, *request.memory_flags_source)
+    return (
+        _command(request, request.target, server, listens_on=port),
+        _command(request, request.source, (*client, request.target_address)),
+    )
+
+
+def _command(
+    request: Request, node: str, argv: tuple[str, ...], listens_on: int | None = None
+) -> Command:
+    return Command(
+        node=node,
+        argv=argv,
+        environment=request.environment,
+        time_limit_s=request.time_limit_s,
+        listens_on=listens_on,
+    )
+
+
+def _program(device: str, request: Request) -> tuple[str, ...]:
+    return (_path(request), "-d", device)
+
+
+def _path(request: Request) -> str:
+    if not request.directory:
+        return request.command
+    folder = PurePosixPath(request.directory)
+    return str((folder.parent if folder.name in COMMANDS else folder) / request.command)
+
+
+def _common_flags(request: Request, port: int) -> tuple[str, ...]:
+    # Both sides get the same flags: a side without --report_gbits prints its own heading over the
+    # other side's figures, and a server without -a breaks the client's sweep.
+    flags = ["-i", str(request.ib_port), "-p", str(port), "-F", *_size_flags(request)]
+    if request.qps > 1:
+        flags += ["-q", str(request.qps)]
+    if request.iterations is not None:
+        flags += ["-n", str(request.iterations)]
+    if request.gid_index is not None:
+        flags += ["-x", str(request.gid_index)]
+    if request.bidirectional:
+        flags.append("-b")
+    if request.report_gbits and _is_bandwidth(request):
+        flags.append("--report_gbits")
+    if request.disable_pcie_relaxed:
+        flags.append("--disable_pcie_relaxed")
+    return tuple(flags)
+
+
+def _size_flags(request: Request) -> tuple[str, ...]:
+    sizes = set(request.sizes)
+    return ("-a",) if len(sizes) > 1 else ("-s", str(sizes.pop()))
+
+
+def _is_bandwidth(request: Request) -> bool:
+    return request.command.endswith("_bw")
+
+
+def _check(request: Request, port: int) -> None:
+    if request.command not in COMMANDS:
+        _refuse(f"{request.command!r} is not a perftest command", f"one of {', '.join(COMMANDS)}")
+    if not request.source_device or not request.target_device:
+        _refuse("no RDMA device named", "name one for the source and one for the target")
+    if not request.target_address:
+        _refuse("no address for the server", "give the target's data address")
+    if port not in _PORTS:
+        _refuse(f"{port} is not a TCP port", "1 to 65535")
+    _check_sizes(request)
+    _check_counts(request)
+
+
+def _check_sizes(request: Request) -> None:
+    sizes = sorted(set(request.sizes))
+    if not sizes or sizes[0] < 1:
+        _refuse(f"no message size to measure in {sizes}", "give sizes of 1 byte or more")
+    unprinted = [size for size in sizes if size not in SWEEP_SIZES]
+    if len(sizes) > 1 and unprinted:
+        _refuse(
+            f"a sweep does not print size {unprinted[0]}",
+            "powers of two from 2 to 8388608, or a single size",
+        )
+
+
+def _check_counts(request: Request) -> None:
+    if request.ib_port < 1 or request.qps < 1:
+        _refuse("port of the device and number of queue pairs start at 1", "1 or more")
+    if request.iterations is not None and request.iterations not in _ITERATIONS:
+        _refuse(f"{request.iterations} iterations", "5 to 100000000")
+    if not _is_bandwidth(request) and (request.qps > 1 or request.bidirectional):
+        _refuse(
+            f"{request.command} knows neither several queue pairs nor both directions",
+            "measure them with a bandwidth test",
+        )
+
+
+def _refuse(what: str, remedy: str) -> None:
+    raise BadInput(what, where="perftest", remedy=remedy)
