@@ -1,0 +1,188 @@
+"""A node in a folder: a root with /sys, /proc and /etc, and executables of its own on PATH."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from railgauge.facts import NodeFacts, parse_probe, probe_script
+from railgauge.stacks import Stack
+
+NONCE = "7f3a9c51e2d84b06"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+
+MX_SMI = """\
+mx-smi  version: 2.2.3
+
+Attached GPUs                                     : 2
+| MX-SMI 2.2.3                        Kernel Mode Driver Version: 3.5.0           |
+| MACA Version: 2.32.0.6              BIOS Version: 1.26.1.0                      |
+| 0           MetaX C500             | 0000:08:00.0        | 0%                   |
+| 31C         35W / 350W             | 858/65536 MiB       |                      |
+| 1           MetaX C500             | 0000:09:00.0        | 0%                   |
+| 33C         32W / 350W             | 858/65536 MiB       |                      |
+| Process:                                                                        |
+|  no process found                                                               |
+"""
+MX_TOPO = """\
+        GPU0    GPU1    NIC0    Node Affinity  CPU Affinity
+GPU0    X       MX      PXB     0              0-55,112-167
+GPU1    MX      X       PIX     0              0-55,112-167
+NIC0    PXB     PIX     X
+
+NIC Legend:
+
+  NIC0: mlx5_0
+"""
+DEVINFO = """\
+hca_id: mlx5_0
+        fw_ver:                         28.43.3608
+                port:   1
+                        state:                  PORT_ACTIVE (4)
+                        max_mtu:                4096 (5)
+                        active_mtu:             4096 (5)
+                        sm_lid:                 1
+                        port_lid:               7
+                        link_layer:             InfiniBand
+"""
+NETDEV = (
+    "0000:12:00.0 mlx5_0 (MT4129 - MCX75310AAS-NEAT) NVIDIA ConnectX-7 (default mode), PCIe"
+    "      fw 28.43.3608 port 1 (ACTIVE) ==> ib0 (Up)\n"
+)
+LSPCI = """\
+11:00.0 PCI bridge: Broadcom / LSI PEX890xx (rev b0)
+	Capabilities: [b70 v1] Access Control Services
+		ACSCtl:	SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-
+12:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]
+	Capabilities: [48] Vital Product Data
+"""
+LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max cpu time              unlimited            unlimited            seconds
+Max locked memory         {memlock:<20} unlimited            bytes
+Max address space         unlimited            unlimited            bytes
+"""
+
+
+@dataclass(frozen=True)
+class FakeNode:
+    """``root`` is the node's root, ``bin`` the folder of its executables."""
+
+    root: Path
+    bin: Path
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+
+    def tool(self, name: str, says: str, code: int = 0) -> None:
+        """An executable that prints ``says`` (from a file of its own) and exits."""
+        output = self.bin / f".{name}.txt"
+        output.write_text(says)
+        self.script(name, f"cat '{output}'\nexit {code}\n")
+
+    def script(self, name: str, body: str) -> None:
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{body}")
+        path.chmod(0o755)
+
+    def hca(self, name: str, pci: str, netdev: str = "", **changes: str) -> None:
+        """One HCA as sysfs shows it; ``changes`` replace files, with ``__`` for ``/``."""
+        device = self.root / "sys/devices/pci0000:00" / pci
+        device.mkdir(parents=True)
+        link = self.root / "sys/class/infiniband" / name
+        link.mkdir(parents=True)
+        (link / "device").symlink_to(f"../../../devices/pci0000:00/{pci}")
+        if netdev:
+            (device / "net" / netdev).mkdir(parents=True)
+        files = SYSFS | {key.replace("__", "/"): text for key, text in changes.items()}
+        self.write({f"sys/class/infiniband/{name}/{path}": text for path, text in files.items()})
+
+    def run(self, stack: Stack | None, rootfs: str = "root") -> str:
+        """What the probe prints, run as the transports run it."""
+        done = subprocess.run(
+            ["sh", "-c", probe_script(rootfs, stack, NONCE)],
+            cwd=self.root.parent,
+            env={"PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.stdout
+
+    def facts(self, stack: Stack | None, rootfs: str = "root") -> NodeFacts:
+        return parse_probe("mx01", self.run(stack, rootfs), NONCE, stack)
+
+
+SYSFS = {
+    "fw_ver": "28.43.3608",
+    "hca_type": "MT4129",
+    "board_id": "MT_0000000838",
+    "ports/1/state": "4: ACTIVE",
+    "ports/1/phys_state": "5: LinkUp",
+    "ports/1/rate": "400 Gb/sec (4X NDR)",
+    "ports/1/link_layer": "InfiniBand",
+    "ports/1/lid": "0x7",
+    "ports/1/sm_lid": "0x1",
+    "ports/1/gids/0": "fe80:0000:0000:0000:a088:c203:005a:ab6c",
+    "ports/1/gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
+    "ports/1/gid_attrs/types/0": "IB/RoCE v1",
+    "device/numa_node": "0",
+    "device/current_link_speed": "32.0 GT/s PCIe",
+    "device/current_link_width": "16",
+    "device/max_link_speed": "32.0 GT/s PCIe",
+    "device/max_link_width": "16",
+}
+HOST = {
+    "proc/sys/kernel/hostname": "mx-sh-demo",
+    "proc/sys/kernel/osrelease": "5.15.0-119-generic",
+    "proc/sys/kernel/numa_balancing": "0",
+    "proc/self/limits": LIMITS.format(memlock="unlimited"),
+    "proc/modules": "ib_core 450560 9 rdma_cm,ib_ipoib, Live 0x0000000000000000\n"
+    "metax 12570624 0 - Live 0x0000000000000000 (OE)",
+    "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"',
+    "sys/devices/system/cpu/online": "0-3",
+    "sys/devices/system/node/online": "0-1",
+    **{f"sys/devices/system/cpu/cpu{i}/cpufreq/scaling_governor": "performance" for i in range(4)},
+    "sys/kernel/mm/memory_peers/mxcd/version": "1.0",
+}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> FakeNode:
+    """A node with nothing on it: no files, no tools of its own."""
+    node = FakeNode(tmp_path / "root", tmp_path / "bin")
+    node.root.mkdir()
+    node.bin.mkdir()
+    return node
+
+
+@pytest.fixture
+def node(bare: FakeNode) -> FakeNode:
+    """A healthy node with two GPUs and one HCA."""
+    bare.write(HOST)
+    bare.hca("mlx5_0", "0000:12:00.0", netdev="ib0")
+    bare.script("mx-smi", '[ "$1" = topo ] && exec mx-topo\nexec mx-table\n')
+    bare.tool("mx-table", MX_SMI)
+    bare.tool("mx-topo", MX_TOPO)
+    bare.tool("ibv_devinfo", DEVINFO)
+    bare.tool("ibdev2netdev", NETDEV)
+    bare.tool("lspci", LSPCI)
+    return bare
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The recorded outputs beside the project."""
+    if not SHARED.is_dir():
+        pytest.skip("the recorded outputs are not beside this project (../shared)")
+    return SHARED

@@ -1,0 +1,110 @@
+"""Facts travel as JSON without loss, and a missing one can't be taken for a value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from railgauge.errors import BadInput, FactMissing
+from railgauge.facts import GidFacts, GpuFacts, NicFacts, NodeFacts, from_json, require, to_json
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+MAPPINGS = st.dictionaries(st.text(), st.text(), max_size=3)
+FACTS = st.builds(
+    NodeFacts,
+    node=st.text(),
+    governors=st.lists(st.text()).map(tuple),
+    gpus=st.lists(st.builds(GpuFacts)).map(tuple),
+    nics=st.lists(
+        st.builds(
+            NicFacts,
+            rate_gbps=st.none() | NUMBERS,
+            lid=st.none() | st.integers(),
+            gids=st.lists(st.builds(GidFacts)).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+    cpus=st.none() | st.integers(),
+    gpu_software=MAPPINGS,
+    topology=st.dictionaries(st.text(), MAPPINGS, max_size=3),
+    missing=MAPPINGS,
+)
+
+
+@given(FACTS)
+def test_round_trip(facts):
+    plain = to_json(facts)
+    assert json.loads(json.dumps(plain)) == plain
+    assert from_json(plain) == facts
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        [],
+        {"node": "n", "gpus": [], "nics": []},
+        to_json(NodeFacts("n")) | {"colour": "red"},
+        to_json(NodeFacts("n")) | {"nics": [{"name": "mlx5_0"}]},
+        to_json(NodeFacts("n")) | {"gpus": 8},
+    ],
+)
+def test_other_json_is_refused(data):
+    with pytest.raises(BadInput, match="not the facts of a node"):
+        from_json(data)
+
+
+NODE = NodeFacts(
+    "mx01",
+    cpus=4,
+    gpus=(GpuFacts(0, "MetaX C500", "0000:08:00.0", None),),
+    nics=(NicFacts("mlx5_0", lid=7, gids=(GidFacts(3, "fe80::1", None, "v2"),)),),
+    topology={"gpu0": {"mlx5_0": "PXB"}},
+    missing={
+        "modules": "/proc/modules: no such file",
+        "acs_enabled": "lspci: command not found (exit 127)",
+        "nics.mlx5_0.sm_lid": "ibv_devinfo: no answer within its time limit (exit 124)",
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("cpus", 4),
+        ("peer_memory", ()),
+        ("gpus.0.bus_id", "0000:08:00.0"),
+        ("nics.mlx5_0.lid", 7),
+        ("nics.mlx5_0.gids.3.roce_version", "v2"),
+        ("topology.gpu0.mlx5_0", "PXB"),
+    ],
+)
+def test_known_facts(path, value):
+    assert require(NODE, path) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("modules", "modules is not known: /proc/modules: no such file; check that the driver"),
+        ("acs_enabled", "lspci: command not found (exit 127); install it"),
+        ("nics.mlx5_0.sm_lid", "time limit (exit 124); run it on the node by hand"),
+        ("gpus.0.memory_mib", "the node did not report it; read what the probe printed"),
+        ("nics.mlx5_9.lid", "nics.mlx5_9.lid is not known"),
+        ("topology.gpu0.mlx5_1", "is not known"),
+    ],
+)
+def test_unknown_facts_say_node_reason_and_remedy(path, says):
+    with pytest.raises(FactMissing) as caught:
+        require(NODE, path)
+    assert str(caught.value).startswith("mx01: ")
+    assert says in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_misspelt_field_is_the_callers_mistake():
+    with pytest.raises(AttributeError):
+        require(NODE, "governor")

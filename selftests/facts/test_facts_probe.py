@@ -1,0 +1,265 @@
+"""The probe, really run by sh on small trees, and what becomes of it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import pytest
+
+from railgauge.errors import FactMissing
+from railgauge.facts import GidFacts, GpuFacts, NicFacts, probe_script, require
+from railgauge.stacks import stack
+
+METAX = stack("metax")
+
+
+def test_healthy_node_has_every_fact(node):
+    facts = node.facts(METAX)
+    assert facts.missing == {}
+    assert (facts.node, facts.hostname, facts.kernel) == (
+        "mx01",
+        "mx-sh-demo",
+        "5.15.0-119-generic",
+    )
+    assert (facts.os, facts.cpus, facts.numa_nodes) == ("Ubuntu 22.04.4 LTS", 4, 2)
+    assert (facts.governors, facts.numa_balancing) == (("performance",), 0)
+    assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))
+    assert (facts.acs_enabled, facts.peer_memory) == ((), ("mxcd",))
+    assert facts.gpus == (
+        GpuFacts(0, "MetaX C500", "0000:08:00.0", 65536),
+        GpuFacts(1, "MetaX C500", "0000:09:00.0", 65536),
+    )
+    assert facts.gpu_driver == "3.5.0"
+    assert facts.gpu_software == {"mx-smi": "2.2.3", "maca": "2.32.0.6", "bios": "1.26.1.0"}
+    assert facts.topology["gpu0"] == {"gpu1": "MX", "mlx5_0": "PXB"}
+    assert facts.gpu_processes == ()
+
+
+def test_nic_comes_from_sysfs_and_tools(node):
+    assert node.facts(METAX).nics == (
+        NicFacts(
+            name="mlx5_0",
+            pci_address="0000:12:00.0",
+            hca_type="MT4129",
+            part_number="MCX75310AAS-NEAT",
+            firmware="28.43.3608",
+            numa_node=0,
+            netdev="ib0",
+            port_state="ACTIVE",
+            physical_state="LinkUp",
+            rate_gbps=400.0,
+            link_layer="InfiniBand",
+            active_mtu_bytes=4096,
+            lid=7,
+            sm_lid=1,
+            pcie_speed_gts=32.0,
+            pcie_width=16,
+            pcie_max_speed_gts=32.0,
+            pcie_max_width=16,
+            gids=(GidFacts(0, "fe80:0000:0000:0000:a088:c203:005a:ab6c", None, "v1"),),
+        ),
+    )
+
+
+def test_nothing_is_read_outside_the_root(bare):
+    facts = bare.facts(None)
+    assert facts.hostname is None
+    assert facts.missing["hostname"] == "/proc/sys/kernel/hostname: no such file"
+    assert facts.missing["memlock"] == "/proc/self/limits: no such file"
+    assert facts.missing["nics"] == "/sys/class: no such file"
+    assert facts.missing["peer_memory"] == "/sys: no such file"
+    assert facts.missing["cpus"] == "/sys/devices/system/cpu: no such file"
+    assert facts.missing["gpus"] == "the platform declares no GPU stack"
+
+
+@pytest.mark.parametrize("name", ["ro ot", "it's $(touch pwned) `x` *", "-n"])
+def test_root_may_have_any_name(node, name):
+    node.root.rename(node.root.parent / name)
+    for rootfs in (name, f"{node.root.parent}/{name}/"):
+        facts = node.facts(METAX, rootfs)
+        assert (facts.missing, len(facts.nics)) == ({}, 1)
+    assert not list(node.root.parent.glob("pwned"))
+
+
+def test_slash_reads_the_real_host():
+    assert probe_script("/", None, "n").startswith("R=''; N=n\n")
+
+
+def test_no_hca_and_no_peer_memory_are_facts(node):
+    shutil.rmtree(node.root / "sys/class/infiniband")
+    shutil.rmtree(node.root / "sys/kernel/mm/memory_peers")
+    facts = node.facts(METAX)
+    assert (require(facts, "nics"), require(facts, "peer_memory")) == ((), ())
+
+
+def test_peer_memory_without_version_file_does_not_count(node):
+    (node.root / "sys/kernel/mm/memory_peers/mxcd/version").unlink()
+    assert require(node.facts(METAX), "peer_memory") == ()
+
+
+def test_missing_tools_are_named(node):
+    for tool in ("mx-smi", "ibv_devinfo", "ibdev2netdev", "lspci"):
+        (node.bin / tool).unlink()
+        (node.bin / tool).symlink_to("/nonexistent")
+    missing = node.facts(METAX).missing
+    assert missing["gpus"] == missing["topology"] == "mx-smi: command not found (exit 127)"
+    assert missing["acs_enabled"] == "lspci: command not found (exit 127)"
+    assert missing["nics.mlx5_0.active_mtu_bytes"] == "ibv_devinfo: command not found (exit 127)"
+    assert missing["nics.mlx5_0.part_number"] == "ibdev2netdev: command not found (exit 127)"
+    assert len(missing) == 8
+
+
+def test_failing_tool_gives_its_last_word(node):
+    node.tool("mx-table", "| 0 MetaX C500 | 0000:08:00.0 | 0% |\nError: no driver is loaded\n", 9)
+    facts = node.facts(METAX)
+    assert facts.gpus == ()
+    assert facts.missing["gpus"] == "mx-smi: Error: no driver is loaded (exit 9)"
+
+
+def test_tool_that_hangs_is_cut_off_and_the_rest_goes_on(node):
+    # The time limit is real; this test shortens it instead of waiting for it.
+    node.script("timeout", 'shift 3\nexec /usr/bin/timeout -k 1 0.3 "$@"\n')
+    node.script("lspci", "sleep 30\n")
+    facts = node.facts(METAX)
+    assert facts.missing == {"acs_enabled": "lspci: no answer within its time limit (exit 124)"}
+
+
+def test_tools_are_limited_to_20_seconds(node):
+    node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
+    node.facts(METAX)
+    limits = (node.root.parent / "limits.txt").read_text().splitlines()
+    assert len(limits) == 5
+    assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
+
+
+def test_tool_that_reads_its_input_gets_none(node):
+    node.script("ibdev2netdev", "cat; echo read everything >&2; exit 3\n")
+    facts = node.facts(METAX)
+    assert facts.missing == {
+        "nics.mlx5_0.part_number": "ibdev2netdev: read everything (exit 3)",
+    }
+
+
+def test_governors_are_distinct_and_sorted(node):
+    node.write({"sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave"})
+    assert node.facts(METAX).governors == ("performance", "powersave")
+
+
+def test_unreadable_governor_spoils_the_fact(node):
+    path = node.root / "sys/devices/system/cpu/cpu2/cpufreq/scaling_governor"
+    path.unlink()
+    path.mkdir()
+    facts = node.facts(METAX)
+    assert facts.governors == ()
+    assert "Is a directory" in facts.missing["governors"]
+
+
+def test_cpus_are_counted_where_there_is_no_list(node):
+    (node.root / "sys/devices/system/cpu/online").unlink()
+    assert node.facts(METAX).cpus == 4
+
+
+def test_access_denied_is_missing_with_the_remedy(node):
+    node.tool("lspci", "11:00.0 PCI bridge: Broadcom\n\tCapabilities: <access denied>\n")
+    with pytest.raises(FactMissing, match=r"mx01: .*access denied.*; log in as root"):
+        require(node.facts(METAX), "acs_enabled")
+
+
+def test_acs_names_the_bridge_even_if_others_are_off(node):
+    node.tool("lspci", LSPCI_ON)
+    assert require(node.facts(METAX), "acs_enabled") == ("0000:17:01.0",)
+
+
+LSPCI_ON = """\
+17:00.0 PCI bridge: Broadcom / LSI PEX890xx
+\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-
+17:01.0 PCI bridge: Broadcom / LSI PEX890xx
+\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+
+\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+
+"""
+
+
+def test_part_number_from_the_product_data_where_ofed_is_absent(node):
+    (node.bin / "ibdev2netdev").unlink()
+    node.tool("lspci", "12:00.0 Infiniband: x\n\t\t\t[PN] Part number: MCX75310AAS-NEAT   \n")
+    assert node.facts(METAX).nics[0].part_number == "MCX75310AAS-NEAT"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "fact", "reason"),
+    [
+        ("device__numa_node", "-1", "numa_node", "reads '-1'"),
+        ("device__current_link_speed", "Unknown", "pcie_speed_gts", "reads 'Unknown'"),
+        ("ports__1__rate", "", "rate_gbps", "no such file"),
+    ],
+)
+def test_odd_value_of_one_file_costs_one_fact(bare, file, text, fact, reason):
+    bare.hca("mlx5_0", "0000:12:00.0", **{file: text})
+    facts = bare.facts(None)
+    path = f"nics.mlx5_0.{fact}"
+    assert reason in facts.missing[path]
+    with pytest.raises(FactMissing, match="mlx5_0"):
+        require(facts, path)
+    assert require(facts, "nics.mlx5_0.firmware") == "28.43.3608"
+
+
+def test_lids_come_from_ibv_devinfo_where_sysfs_has_none(node):
+    for name in ("lid", "sm_lid"):
+        (node.root / f"sys/class/infiniband/mlx5_0/ports/1/{name}").unlink()
+    nic = node.facts(METAX).nics[0]
+    assert (nic.lid, nic.sm_lid) == (7, 1)
+
+
+def test_show_gids_is_asked_only_where_sysfs_has_no_table(node):
+    node.tool(
+        "show_gids", "mlx5_0\t1\t3\t0000:0000:0000:0000:0000:ffff:0a07:6011\t10.7.96.17\tv2\n"
+    )
+    assert [gid.index for gid in node.facts(METAX).nics[0].gids] == [0]
+    shutil.rmtree(node.root / "sys/class/infiniband/mlx5_0/ports/1/gids")
+    gid = GidFacts(3, "0000:0000:0000:0000:0000:ffff:0a07:6011", "10.7.96.17", "v2")
+    assert node.facts(METAX).nics[0].gids == (gid,)
+
+
+def test_roce_gids_have_addresses_and_versions(bare):
+    mapped = "0000:0000:0000:0000:0000:ffff:0a07:6011"
+    bare.hca("mlx5_2", "0000:57:00.0", "net1", ports__1__gids__3=mapped)
+    bare.write({"sys/class/infiniband/mlx5_2/ports/1/gid_attrs/types/3": "RoCE v2"})
+    gids = bare.facts(None).nics[0].gids
+    assert gids[1:] == (GidFacts(3, mapped, "10.7.96.17", "v2"),)
+
+
+def test_several_netdevs_are_left_to_ibdev2netdev(node):
+    (node.root / "sys/class/infiniband/mlx5_0/device/net/ib0.8001").mkdir()
+    assert node.facts(METAX).nics[0].netdev == "ib0"
+    (node.bin / "ibdev2netdev").unlink()
+    facts = node.facts(METAX)
+    assert facts.nics[0].netdev is None
+    assert "several: ib0, ib0.8001" in facts.missing["nics.mlx5_0.netdev"]
+
+
+def test_hcas_keep_their_natural_order(bare):
+    for i in (10, 2, 0):
+        bare.hca(f"mlx5_{i}", f"0000:{i:02x}:00.0")
+    assert [nic.name for nic in bare.facts(None).nics] == ["mlx5_0", "mlx5_2", "mlx5_10"]
+
+
+def test_large_node_takes_well_under_a_second(node):
+    files = {
+        f"sys/devices/system/cpu/cpu{i}/cpufreq/scaling_governor": "performance" for i in range(224)
+    }
+    node.write(files | {"sys/devices/system/cpu/online": "0-223"})
+    unset = {
+        f"ports__1__gids__{i}": "0000:0000:0000:0000:0000:0000:0000:0000" for i in range(2, 256)
+    }
+    for i in range(1, 10):
+        node.hca(f"mlx5_{i}", f"0000:{i + 32:02x}:00.0", **unset)
+    durations_s = []
+    for _ in range(3):
+        started = time.perf_counter()
+        output = node.run(METAX)
+        durations_s.append(time.perf_counter() - started)
+    assert len(output) < 32_000
+    assert min(durations_s) < 0.7
+    facts = node.facts(METAX)
+    assert (facts.cpus, len(facts.nics)) == (224, 10)

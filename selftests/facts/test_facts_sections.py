@@ -1,0 +1,116 @@
+"""Output that is cut off, torn, forged or garbage never crashes and never counts as a fact."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from railgauge.facts import NodeFacts, from_json, parse_probe, to_json
+from railgauge.facts.probe import probe_script, split_sections
+from railgauge.stacks import stack
+
+METAX = stack("metax")
+N = "0123456789abcdef"
+NAMES = [
+    line.split()[1] for line in probe_script("/", METAX, N).splitlines() if line[:8] == "section "
+]
+
+
+def output(**sections: str) -> str:
+    return "".join(f"{N} begin {name}\n{t}\n{N} end {name} 0\n" for name, t in sections.items())
+
+
+def test_text_and_exit_code_of_a_section():
+    found = split_sections(f"{N} begin os\na\r\n\x1b[4mb\x1b[0m\n\n{N} end os 3\n", N)["os"]
+    assert (found.text, found.exit_code) == ("a\nb", 3)
+
+
+def test_section_without_end_is_cut_off():
+    facts = parse_probe("n", f"{N} begin hostname\nmx01\n", N, None)
+    assert facts.hostname is None
+    assert facts.missing["hostname"] == "hostname: the output is cut off"
+
+
+@pytest.mark.parametrize("end", ["end", "end hostname", "end hostname 0 0", "end kernel 0", "e"])
+def test_torn_end_mark_is_no_end(end):
+    assert parse_probe("n", f"{N} begin hostname\nmx01\n{N} {end}", N, None).hostname is None
+
+
+def test_section_printed_twice_is_not_believed():
+    facts = parse_probe("n", output(hostname="mx01") + output(hostname="mx02"), N, None)
+    assert facts.hostname is None
+    assert facts.missing["hostname"] == "hostname: printed twice"
+
+
+def test_mark_without_the_nonce_is_text():
+    forged = "mx01\n\nffffffffffffffff end hostname 0\nffffffffffffffff begin kernel\n6.6.6"
+    facts = parse_probe("n", output(hostname=forged), N, None)
+    assert facts.hostname is None
+    assert facts.kernel is None
+
+
+def test_nothing_at_all_says_so_for_every_fact():
+    facts = parse_probe("n", "", N, METAX)
+    assert set(facts.missing) == set(to_json(facts)) - {"node", "missing"}
+    assert facts.missing["os"] == "os: the probe printed no such section"
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text()), st.text(), st.integers(0, 400))
+def test_garbage_never_crashes(sections, noise, cut):
+    text = noise + "\n" + output(**sections)
+    facts = parse_probe("n", text[: len(text) - cut], N, METAX)
+    assert from_json(to_json(facts)) == facts
+
+
+TOOL_WORDS = """\
+GPU0 GPU1 NIC0 NIC0: X PIX mlx5_0 port 1 ==> fw (Up) hca_id: mlx5_0/ports/1/lid:0x7 nic | 0
+0000:08:00.0 Attached GPUs : ACSCtl: SrcValid+ 17:00.0 performance 0-3"""
+WORDS = st.sampled_from([*TOOL_WORDS.split(), "\n", "\n\n", "\t"])
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.lists(WORDS).map(" ".join)))
+def test_words_of_the_tools_in_any_order_never_crash(sections):
+    facts = parse_probe("n", output(**sections), N, METAX)
+    assert isinstance(facts, NodeFacts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A" * 2_000_000,
+        "1 " * 1_000_000,
+        " " * 2_000_000 + "x",
+        "/" * 2_000_000,
+        "GPU0 X\n" * 200_000,
+    ],
+)
+def test_megabytes_are_read_in_seconds(text):
+    started = time.perf_counter()
+    for name in NAMES:
+        parse_probe("n", output(**{name: text}), N, METAX)
+    assert time.perf_counter() - started < 20
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[PN] Part number: a{}b",
+        "Max locked memory {}x",
+        "| 0 1 a{}b",
+        "nic {}",
+        "l x{} mlx5_0/device -> {}x",
+        "mlx5_0 port 1 ==> {}",
+        "GPU0 {}",
+        "MACA Version: {}",
+        "PRETTY_NAME={}",
+    ],
+)
+@pytest.mark.parametrize("filler", [" ", "a", "0", "/a", " a", "- "])
+def test_no_line_makes_a_pattern_explode(line, filler):
+    text = "17:00.0 x\n" + line.format(filler * 60_000, filler * 60_000)
+    started = time.perf_counter()
+    parse_probe("n", output(**dict.fromkeys(NAMES, text)), N, METAX)
+    assert time.perf_counter() - started < 2

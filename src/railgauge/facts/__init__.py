@@ -1,0 +1,31 @@
+"""What is true of a node: one probe, one round trip, parsed into typed facts.
+
+``probe_script`` makes the shell text, ``parse_probe`` reads what it printed, ``require`` takes a
+fact or says why it is not known.
+"""
+
+from __future__ import annotations
+
+from railgauge.facts.model import (
+    GidFacts,
+    GpuFacts,
+    NicFacts,
+    NodeFacts,
+    from_json,
+    require,
+    to_json,
+)
+from railgauge.facts.parse import parse_probe
+from railgauge.facts.probe import probe_script
+
+__all__ = [
+    "GidFacts",
+    "GpuFacts",
+    "NicFacts",
+    "NodeFacts",
+    "from_json",
+    "parse_probe",
+    "probe_script",
+    "require",
+    "to_json",
+]

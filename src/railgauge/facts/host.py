@@ -1,0 +1,64 @@
+"""Readers of the host's own files. Each takes a text; ``None`` means that it is not that file."""
+
+from __future__ import annotations
+
+import re
+
+_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
+_NUMBERED = re.compile(r"(?:cpu|node)\d{1,6}")
+_GOVERNOR = re.compile(r"[a-z][a-z_]*")
+_MODULE = re.compile(r"([\w\-]+) \d+ -?\d+\b.*")
+_MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|\d{1,20})\s", re.MULTILINE)
+_PEER = re.compile(r"([\w.\-]+)/version")
+
+
+def parse_line(text: str) -> str | None:
+    """The only line of a file such as ``/proc/sys/kernel/hostname``."""
+    lines = text.split()
+    return lines[0] if len(lines) == 1 else None
+
+
+def parse_os(text: str) -> str | None:
+    """``PRETTY_NAME`` of ``/etc/os-release``."""
+    match = re.search(r"""^PRETTY_NAME=["']?([^"'\n]+)""", text, re.MULTILINE)
+    return match[1].strip() or None if match else None
+
+
+def parse_count(text: str) -> int | None:
+    """How many CPUs (or NUMA nodes): the kernel's list ``0-55,112-167``, or their directories."""
+    words = text.replace(",", " ").split()
+    if words and all(map(_NUMBERED.fullmatch, words)):
+        return len(set(words))
+    ranges = [_RANGE.fullmatch(word) for word in words]
+    sizes = [int(m[2] or m[1]) - int(m[1]) + 1 for m in ranges if m]
+    return sum(sizes) if sizes and len(sizes) == len(words) and min(sizes) > 0 else None
+
+
+def parse_governors(text: str) -> tuple[str, ...] | None:
+    """The distinct governors. One line that is not a governor spoils the lot."""
+    words = [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(sorted(set(words))) if words and all(map(_GOVERNOR.fullmatch, words)) else None
+
+
+def parse_flag(text: str) -> int | None:
+    """A small number, as in ``/proc/sys/kernel/numa_balancing``."""
+    return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else None
+
+
+def parse_memlock(text: str) -> str | None:
+    """The soft limit of locked memory in ``/proc/self/limits``: ``unlimited`` or bytes."""
+    match = _MEMLOCK.search(text)
+    return match[1] if match else None
+
+
+def parse_modules(text: str) -> tuple[str, ...] | None:
+    """The loaded modules in ``/proc/modules``, sorted; built-in ones are not listed there."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [_MODULE.fullmatch(line) for line in lines]
+    return tuple(sorted({m[1] for m in found if m})) if all(found) else None
+
+
+def parse_peers(text: str) -> tuple[str, ...] | None:
+    """Peer memory drivers, from lines ``mxcd/version``; none is an answer too."""
+    found = [_PEER.fullmatch(line) for line in text.split()]
+    return tuple(sorted({m[1] for m in found if m})) if all(found) else None

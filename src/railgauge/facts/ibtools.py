@@ -1,0 +1,147 @@
+"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids, ibstat, ibv_devinfo.
+
+Each takes what the tool printed, skips lines that are not its own, and never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_LONGEST_LINE = 2000
+# The description holds commas and parentheses, so the fields after it hang on " fw " and "==>".
+_NETDEV = re.compile(
+    r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) )?(?P<name>[\w.\-]+)"
+    r"(?: \((?P<type>\w+) - (?P<part>[^)]*)\).* fw (?P<firmware>\S+))?"
+    r" port (?P<port>\d{1,3})(?: \((?P<state>\w+) *\))? ==> (?P<netdev>\S+) \((?P<link>\w+)\)"
+)
+_GID = re.compile(
+    r"(?P<name>\S+)\s+(?P<port>\d{1,3})\s+(?P<index>\d{1,5})\s+(?P<gid>[0-9a-fA-Fx:]{15,})\s+"
+    r"(?:(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})\s+)?(?P<version>v\d)(?:\s+(?P<netdev>\S+))?"
+)
+_CA = re.compile(r"CA '([^']+)'")
+_HCA = re.compile(r"hca_id:\s*(\S+)")
+_PORT = re.compile(r"[Pp]ort:?\s*(\d{1,3}):?")
+_FIELD = re.compile(r"([A-Za-z][A-Za-z_ ]*):\s*(\S.*)")
+_NO_PART = {"", "NA", "N/A"}
+
+
+@dataclass(frozen=True, slots=True)
+class NetdevLine:
+    """One line of ibdev2netdev; ``None`` for what only ``-v`` prints. ``link`` is ``Up|Down``."""
+
+    name: str
+    port: int
+    netdev: str
+    link: str
+    pci_address: str | None = None
+    hca_type: str | None = None
+    part_number: str | None = None
+    firmware: str | None = None
+    port_state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GidLine:
+    """One row of show_gids."""
+
+    name: str
+    port: int
+    index: int
+    gid: str
+    ipv4: str | None
+    version: str
+    netdev: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HcaPort:
+    """One port with the tool's own words: ``{"state": "PORT_ACTIVE (4)", "sm_lid": "1", …}``.
+
+    ``device`` holds the fields of the HCA it belongs to.
+    """
+
+    name: str
+    port: int
+    device: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, name: str) -> int | None:
+        """The number that a field starts with, ``4096`` of ``4096 (5)``."""
+        match = re.match(r"\d{1,9}(?!\S)", self.fields.get(name, ""))
+        return int(match[0]) if match else None
+
+
+def parse_ibdev2netdev(text: str) -> tuple[NetdevLine, ...]:
+    """Both forms, plain and ``-v``; a part number that is blank or ``NA`` is ``None``."""
+    found = (_NETDEV.fullmatch(line) for line in _lines(text))
+    return tuple(_netdev(match) for match in found if match)
+
+
+def _netdev(match: re.Match[str]) -> NetdevLine:
+    part = (match["part"] or "").strip()
+    return NetdevLine(
+        name=match["name"],
+        port=int(match["port"]),
+        netdev=match["netdev"],
+        link=match["link"],
+        pci_address=match["pci"],
+        hca_type=match["type"],
+        part_number=None if part in _NO_PART else part,
+        firmware=match["firmware"],
+        port_state=match["state"],
+    )
+
+
+def parse_show_gids(text: str) -> tuple[GidLine, ...]:
+    """Rows in the order printed; the IPv4 address and the netdev may be absent."""
+    found = (_GID.fullmatch(line) for line in _lines(text))
+    return tuple(
+        GidLine(
+            m["name"],
+            int(m["port"]),
+            int(m["index"]),
+            m["gid"].lower(),
+            m["ipv4"],
+            m["version"],
+            m["netdev"],
+        )
+        for m in found
+        if m
+    )
+
+
+def parse_ibstat(text: str) -> tuple[HcaPort, ...]:
+    """Every port of every CA, with fields such as ``State``, ``Rate`` and ``Base lid``."""
+    return tuple(_ports(text, _CA))
+
+
+def parse_ibv_devinfo(text: str) -> tuple[HcaPort, ...]:
+    """Every port of every HCA, with fields such as ``state``, ``active_mtu`` and ``sm_lid``."""
+    return tuple(_ports(text, _HCA))
+
+
+def _ports(text: str, device: re.Pattern[str]) -> Iterator[HcaPort]:
+    """Both tools print a device, its fields, and then the same for each of its ports."""
+    name, port = "", 0
+    of_device: dict[str, str] = {}
+    of_port: dict[str, str] = {}
+    for line in _lines(text):
+        start = device.fullmatch(line)
+        next_port = _PORT.fullmatch(line)
+        if port and (start or next_port):
+            yield HcaPort(name, port, of_device, of_port)
+            of_port = {}
+        if start:
+            name, port, of_device = start[1], 0, {}
+        elif next_port and name:
+            port = int(next_port[1])
+        elif match := _FIELD.fullmatch(line):
+            (of_port if port else of_device)[match[1]] = match[2]
+    if port:
+        yield HcaPort(name, port, of_device, of_port)
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.strip() for line in text.splitlines() if len(line) <= _LONGEST_LINE)

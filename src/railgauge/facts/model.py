@@ -1,0 +1,181 @@
+"""What is known about a node, as plain data that can be stored and handed to workers.
+
+A value that could not be read is ``None`` (or empty) *and* named in ``NodeFacts.missing`` with the
+reason: a default is never put in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
+
+from railgauge.errors import BadInput, FactMissing
+from railgauge.stacks import GpuFacts
+
+__all__ = ["GidFacts", "GpuFacts", "NicFacts", "NodeFacts", "from_json", "require", "to_json"]
+
+_Record = TypeVar("_Record", bound="GpuFacts | GidFacts | NicFacts | NodeFacts")
+
+
+@dataclass(frozen=True, slots=True)
+class GidFacts:
+    """One entry of a port's GID table. ``roce_version`` is ``v1`` or ``v2``.
+
+    The kernel calls the GIDs of an InfiniBand port ``v1`` too.
+    """
+
+    index: int
+    gid: str
+    ipv4: str | None
+    roce_version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NicFacts:
+    """Port 1 of one HCA and the PCIe link under it.
+
+    ``port_state`` is ``ACTIVE``, ``DOWN``, …, ``physical_state`` ``LinkUp``, ``Disabled``, …,
+    ``link_layer`` ``InfiniBand`` or ``Ethernet``; ``rate_gbps`` is decimal Gb/s over all lanes.
+    """
+
+    name: str
+    pci_address: str | None = None
+    hca_type: str | None = None
+    part_number: str | None = None
+    firmware: str | None = None
+    numa_node: int | None = None
+    netdev: str | None = None
+    port_state: str | None = None
+    physical_state: str | None = None
+    rate_gbps: float | None = None
+    link_layer: str | None = None
+    active_mtu_bytes: int | None = None
+    lid: int | None = None
+    sm_lid: int | None = None
+    pcie_speed_gts: float | None = None
+    pcie_width: int | None = None
+    pcie_max_speed_gts: float | None = None
+    pcie_max_width: int | None = None
+    gids: tuple[GidFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """Everything one probe found out about a node.
+
+    ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or bytes as digits.
+    ``acs_enabled`` names the PCI devices with ``SrcValid+`` by address, or ``bridge #n`` (from 1,
+    in the order of lspci) where none was printed. ``topology`` maps ``gpu0`` to the distances of
+    the other devices. ``peer_memory`` are the directories under ``memory_peers`` with a
+    ``version`` file. ``missing`` maps a field (or ``nics.mlx5_0.lid``) to why it was not read.
+    """
+
+    node: str
+    hostname: str | None = None
+    kernel: str | None = None
+    os: str | None = None
+    cpus: int | None = None
+    numa_nodes: int | None = None
+    governors: tuple[str, ...] = ()
+    numa_balancing: int | None = None
+    memlock: str | None = None
+    modules: tuple[str, ...] = ()
+    acs_enabled: tuple[str, ...] = ()
+    gpus: tuple[GpuFacts, ...] = ()
+    gpu_driver: str | None = None
+    gpu_software: Mapping[str, str] = field(default_factory=dict)
+    gpu_processes: tuple[str, ...] = ()
+    nics: tuple[NicFacts, ...] = ()
+    topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    peer_memory: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def require(facts: NodeFacts, path: str) -> Any:
+    """The value at ``governors``, ``nics.mlx5_0.lid``, ``gpus.0.bus_id``, ``topology.gpu0.mlx5_0``.
+
+    Raises ``FactMissing`` with the node, the path, the reason and a remedy if it was not read.
+    A field that does not exist at all is a mistake of the caller and an ``AttributeError``.
+    """
+    value: Any = facts
+    walked: list[str] = []
+    for name in path.split("."):
+        value = _step(value, name)
+        walked.append(name)
+        reason = facts.missing.get(".".join(walked), "")
+        if value is None or reason:
+            raise _fact_missing(facts, path, reason)
+    return value
+
+
+def _step(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(name)
+    if isinstance(value, tuple):
+        return next((item for item in value if _called(item) == name), None)
+    return getattr(value, name)
+
+
+def _called(item: Any) -> str:
+    if isinstance(item, NicFacts):
+        return item.name
+    return str(item.index if isinstance(item, GpuFacts | GidFacts) else item)
+
+
+def _fact_missing(facts: NodeFacts, path: str, reason: str) -> FactMissing:
+    reason = reason or "the node did not report it"
+    return FactMissing(f"{path} is not known: {reason}", where=facts.node, remedy=_remedy(reason))
+
+
+def _remedy(reason: str) -> str:
+    remedies = {
+        "command not found": "install it, or put it on the PATH of a non-interactive login",
+        "access denied": "log in as root",
+        "no such file": "check that the driver is loaded and that rootfs is right",
+        "time limit": "run it on the node by hand: the driver or the device hangs",
+    }
+    hints = (remedy for words, remedy in remedies.items() if words in reason)
+    return next(hints, "read what the probe printed on this node")
+
+
+def to_json(facts: NodeFacts) -> dict[str, Any]:
+    """The facts as objects, arrays, strings and numbers only; ``from_json`` reads them back."""
+    plain: dict[str, Any] = _plain(facts)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def from_json(data: Mapping[str, Any]) -> NodeFacts:
+    """The facts that ``to_json`` wrote. Raises ``BadInput`` for anything else."""
+    try:
+        gpus = tuple(_record(GpuFacts, gpu) for gpu in data["gpus"])
+        nics = tuple(_nic(nic) for nic in data["nics"])
+        return _record(NodeFacts, {**data, "gpus": gpus, "nics": nics})
+    except (TypeError, KeyError, AttributeError) as error:
+        raise BadInput(
+            f"these are not the facts of a node: {error}",
+            remedy="use the environment.json of a run of this version",
+        ) from error
+
+
+def _nic(data: Mapping[str, Any]) -> NicFacts:
+    return _record(NicFacts, {**data, "gids": tuple(_record(GidFacts, g) for g in data["gids"])})
+
+
+def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
+    """Every field must be given: a default would pass for something that was read."""
+    wanted = {item.name for item in fields(kind)}
+    if set(data) != wanted:
+        raise KeyError(f"{kind.__name__} has other fields: {sorted(wanted ^ set(data))}")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
+    return kind(**values)

@@ -1,0 +1,128 @@
+"""What the probe printed, read into facts. Pure; whatever is absent or odd ends in ``missing``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.facts import host
+from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
+from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
+from railgauge.facts.model import NodeFacts
+from railgauge.facts.pci import PciReport, parse_lspci
+from railgauge.facts.probe import split_sections
+from railgauge.stacks import Section, Stack, StackFacts, section
+
+_NO_STACK = "the platform declares no GPU stack"
+_GPU_FACTS = ("gpus", "gpu_driver", "gpu_software", "gpu_processes", "topology")
+
+# Field of NodeFacts and section of the probe, its reader, and the value that stands for nothing.
+_HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
+    "hostname": (host.parse_line, None),
+    "kernel": (host.parse_line, None),
+    "os": (host.parse_os, None),
+    "cpus": (host.parse_count, None),
+    "numa_nodes": (host.parse_count, None),
+    "governors": (host.parse_governors, ()),
+    "numa_balancing": (host.parse_flag, None),
+    "memlock": (host.parse_memlock, None),
+    "modules": (host.parse_modules, ()),
+    "peer_memory": (host.parse_peers, ()),
+}
+
+Sections = Mapping[str, Section]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Fields of ``NodeFacts``, and for those without a value the reasons."""
+
+    values: Mapping[str, Any]
+    missing: Mapping[str, str]
+
+
+def parse_probe(node: str, output: str, nonce: str, stack: Stack | None) -> NodeFacts:
+    """The facts of a node from the output of ``probe_script`` with the same nonce and stack.
+
+    Never raises, whatever was printed: what was not read is in ``missing`` with the reason.
+    """
+    sections = split_sections(output, nonce)
+    pci = _pci(sections)
+    parts = (
+        _host(sections),
+        _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
+        _nics(sections, pci),
+        _gpus(stack.parse(sections) if stack else _no_stack()),
+    )
+    values = {name: value for part in parts for name, value in part.values.items()}
+    missing = {name: reason for part in parts for name, reason in part.missing.items()}
+    return NodeFacts(node=node, missing=missing, **values)
+
+
+def _reason(fact: str, reason: str) -> dict[str, str]:
+    return {fact: reason} if reason else {}
+
+
+def _host(sections: Sections) -> _Read:
+    values: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    for name, (reader, nothing) in _HOST.items():
+        printed = section(sections, name)
+        value = None if printed.failure else reader(printed.text)
+        values[name] = nothing if value is None else value
+        if value is None:
+            missing[name] = printed.failure or _odd(printed)
+    return _Read(values, missing)
+
+
+def _odd(printed: Section) -> str:
+    first = printed.text.strip().partition("\n")[0]
+    return f"{printed.name}: cannot be understood: {first[:80]!r}"
+
+
+def _pci(sections: Sections) -> PciReport:
+    printed = section(sections, "lspci")
+    if printed.failure:
+        return PciReport((), {}, printed.failure)
+    report = parse_lspci(printed.text)
+    problem = report.problem and f"lspci: {report.problem}"
+    return PciReport(report.acs_enabled, report.part_numbers, problem)
+
+
+def _nics(sections: Sections, pci: PciReport) -> _Read:
+    printed = section(sections, "infiniband")
+    if printed.failure:
+        return _Read({"nics": ()}, {"nics": printed.failure})
+    tools = _tools(sections, pci)
+    found = [nic_facts(name, nic, tools) for name, nic in parse_sysfs(printed.text).items()]
+    missing = {path: reason for _, reasons in found for path, reason in reasons.items()}
+    return _Read({"nics": tuple(nic for nic, _ in found)}, missing)
+
+
+def _tools(sections: Sections, pci: PciReport) -> Tools:
+    devinfo, netdevs = section(sections, "ibv_devinfo"), section(sections, "ibdev2netdev")
+    lines = parse_ibdev2netdev("" if netdevs.failure else netdevs.text)
+    return Tools(
+        devinfo=by_name(parse_ibv_devinfo("" if devinfo.failure else devinfo.text)),
+        netdevs={line.name: line for line in lines if line.port == 1},
+        gids=gids_by_name(parse_show_gids(section(sections, "show_gids").text)),
+        part_numbers=pci.part_numbers,
+        devinfo_failure=devinfo.failure,
+        netdevs_failure=netdevs.failure,
+    )
+
+
+def _gpus(facts: StackFacts) -> _Read:
+    values = {
+        "gpus": facts.gpus,
+        "gpu_driver": facts.driver,
+        "gpu_software": facts.software,
+        "gpu_processes": facts.processes,
+        "topology": facts.topology,
+    }
+    return _Read(values, facts.missing)
+
+
+def _no_stack() -> StackFacts:
+    return StackFacts(missing=dict.fromkeys(_GPU_FACTS, _NO_STACK))

@@ -1,0 +1,52 @@
+"""``lspci -vvv``, whole or reduced to addresses, access control, denials and part numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s.*)?")
+_PART = "[PN] Part number:"
+_SHORT_ADDRESS = len("17:00.0")
+
+
+@dataclass(frozen=True, slots=True)
+class PciReport:
+    """``acs_enabled`` are the devices with ``SrcValid+``; ``problem`` why nothing can be said.
+
+    ``part_numbers`` maps a PCI address with its domain to the part number in its product data.
+    """
+
+    acs_enabled: tuple[str, ...]
+    part_numbers: Mapping[str, str]
+    problem: str = ""
+
+
+def parse_lspci(text: str) -> PciReport:
+    """Access control of every bridge. Lines of a bare ``grep ACSCtl`` are ``bridge #n``, from 1."""
+    enabled: list[str] = []
+    parts: dict[str, str] = {}
+    address, bridges, devices, denied = "", 0, 0, False
+    for line in text.splitlines():
+        if match := _ADDRESS.fullmatch(line):
+            address, devices = full_address(match[1]), devices + 1
+        elif "ACSCtl:" in line:
+            bridges += 1
+            enabled += [address or f"bridge #{bridges}"] if "SrcValid+" in line else []
+        elif "<access denied>" in line:
+            denied = True
+        elif address and _PART in line:
+            parts[address] = line.partition(_PART)[2].strip()
+    return PciReport(tuple(enabled), parts, _problem(bridges, devices, denied and not enabled))
+
+
+def full_address(address: str) -> str:
+    """``17:00.0`` with the domain that lspci leaves out where there is only one."""
+    return f"0000:{address}" if len(address) == _SHORT_ADDRESS else address
+
+
+def _problem(bridges: int, devices: int, denied: bool) -> str:
+    if denied:
+        return "capabilities read <access denied>"
+    return "" if bridges or devices else "lists no device"

@@ -1,0 +1,23 @@
+"""GPU vendors: one module each behind one contract, imported only when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from railgauge.errors import BadInput
+from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
+
+__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack"]
+
+_VENDORS = {
+    "metax": "railgauge.stacks.metax",
+}
+
+
+def stack(vendor: str) -> Stack:
+    """The stack of a vendor. Raises ``BadInput`` for a vendor nobody wrote a module for."""
+    if vendor not in _VENDORS:
+        known = ", ".join(sorted(_VENDORS))
+        raise BadInput(f"unknown GPU vendor {vendor!r}", remedy=f"known vendors: {known}")
+    return cast(Stack, import_module(_VENDORS[vendor]).STACK)

@@ -1,0 +1,126 @@
+"""MetaX: ``mx-smi``, the MACA memory of perftest, MCCL, and the peer memory driver ``mxcd``.
+
+The table has two generations: 2.2.3 shows ``GPU NAME``, 2.2.9 puts ``Board Name`` before ``GPU``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from railgauge.stacks.model import GpuFacts, Section, StackFacts, section
+from railgauge.stacks.topology import parse_topology
+
+_BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+_NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
+_MEMORY = re.compile(r"\d{1,9}\s*/\s*(\d{1,9})\s*MiB")
+_ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})", re.MULTILINE)
+_PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:MiB)?\s*\|")
+_LONGEST_LINE = 300
+_VERSIONS = {
+    "driver": re.compile(r"Kernel Mode Driver Version:\s*([\w.\-]+)"),
+    "mx-smi": re.compile(r"MX-SMI\s+([\w.\-]+)"),
+    "maca": re.compile(r"MACA Version:\s*([\w.\-]+)"),
+    "bios": re.compile(r"BIOS Version:\s*([\w.\-]+)"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MetaX:
+    """The MetaX C500 and its kin."""
+
+    name: str = "metax"
+    probe_commands: Mapping[str, str] = field(
+        default_factory=lambda: {"mx-smi": "mx-smi", "mx-smi-topo": "mx-smi topo -n"}
+    )
+    collective_prefix: str = "MCCL"
+    peer_memory: str = "mxcd"
+
+    def parse(self, sections: Mapping[str, Section]) -> StackFacts:
+        table = section(sections, "mx-smi")
+        text = "" if table.failure else table.text
+        software = parse_versions(text)
+        driver = software.pop("driver", None)
+        gpus, processes = parse_gpus(text), parse_processes(text)
+        topology = parse_topology(section(sections, "mx-smi-topo").text)
+        missing = {
+            "gpus": table.failure or _gpu_problem(text, gpus),
+            "gpu_driver": table.failure or ("" if driver else _silent("driver")),
+            "gpu_software": table.failure or ("" if software else _silent("version")),
+            "gpu_processes": table.failure or ("" if processes is not None else _silent("process")),
+            "topology": section(sections, "mx-smi-topo").failure
+            or (topology.problem and f"mx-smi topo -n: {topology.problem}"),
+        }
+        return StackFacts(
+            gpus=gpus,
+            driver=driver,
+            software=software,
+            topology=topology.distances,
+            processes=processes or (),
+            missing={fact: reason for fact, reason in missing.items() if reason},
+        )
+
+    def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
+        return (f"--use_maca={gpu}",)
+
+
+def parse_versions(text: str) -> dict[str, str]:
+    """``driver``, ``mx-smi``, ``maca`` and ``bios``, as far as the heading names them."""
+    found = {name: pattern.search(text) for name, pattern in _VERSIONS.items()}
+    return {name: match[1] for name, match in found.items() if match}
+
+
+def parse_gpus(text: str) -> tuple[GpuFacts, ...]:
+    """The GPUs of the default table; each takes two rows, the second with the memory."""
+    rows = [_cells(line) for line in text.splitlines() if line.startswith("|")]
+    pairs = zip(rows, [*rows[1:], []], strict=False)
+    gpus = [gpu for first, second in pairs if (gpu := _gpu(first, second))]
+    return tuple(sorted(gpus, key=lambda gpu: gpu.index))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line[:_LONGEST_LINE].strip("|\n ").split("|")]
+
+
+def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
+    where = next((i for i, cell in enumerate(first) if _BUS_ID.fullmatch(cell)), 0)
+    board = _NUMBERED.fullmatch(first[0])
+    if not where or not board:
+        return None
+    # Newer tables number boards first; the GPU's own number opens the cell before the bus id.
+    own = _NUMBERED.fullmatch(first[where - 1])
+    memory = next((m for m in map(_MEMORY.fullmatch, second) if m), None)
+    index = int(own[1]) if own else int(board[1])
+    return GpuFacts(index, board[2], first[where].lower(), int(memory[1]) if memory else None)
+
+
+def parse_processes(text: str) -> tuple[str, ...] | None:
+    """``GPU 0: python3 (pid 4711, 63000 MiB)``; ``None`` where the table is not there."""
+    _, heading, table = text.partition("| Process:")
+    found = tuple(_processes(table))
+    if not heading or not (found or "no process found" in table):
+        return None
+    return found
+
+
+def _processes(table: str) -> Iterator[str]:
+    for line in table.splitlines():
+        if match := _PROCESS.fullmatch(line[:_LONGEST_LINE].strip()):
+            yield f"GPU {match[1]}: {match[3]} (pid {match[2]}, {match[4]} MiB)"
+
+
+def _gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
+    attached = _ATTACHED.search(text)
+    if not attached:
+        return "mx-smi: does not say how many GPUs are attached"
+    if int(attached[1]) != len(gpus):
+        return f"mx-smi: says {attached[1]} GPUs are attached and lists {len(gpus)}"
+    return ""
+
+
+def _silent(what: str) -> str:
+    return f"mx-smi: shows no {what} information"
+
+
+STACK = MetaX()

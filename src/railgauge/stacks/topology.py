@@ -1,0 +1,85 @@
+"""The matrix of distances that ``mx-smi topo -n`` prints, in the layout ``nvidia-smi`` made common.
+
+A heading of device names, one row a device, and a legend that says which NIC is ``NIC0``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_DEVICE = re.compile(r"(?:GPU|NIC)\d{1,4}")
+_DISTANCE = re.compile(r"[A-Z][A-Z0-9/]*")
+_LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Distances by device name, ``{"gpu0": {"gpu1": "MX", "mlx5_0": "PXB"}}``.
+
+    ``problem`` says what could not be read; such a matrix is not to be relied on.
+    """
+
+    distances: Mapping[str, Mapping[str, str]]
+    problem: str = ""
+
+
+def parse_topology(text: str) -> Topology:
+    """Every GPU's distance to every other GPU and NIC; NICs by the name in the legend."""
+    lines = text.splitlines()
+    columns = next(_headings(lines), ())
+    names = {column: column.lower() for column in columns if column.startswith("GPU")}
+    names |= {m[1]: m[2] for m in map(_LEGEND.fullmatch, lines) if m}
+    rows = _rows(lines, columns)
+    return Topology(
+        {
+            names[row]: {
+                names[column]: distance
+                for column, distance in zip(columns, cells, strict=True)
+                if column != row and column in names
+            }
+            for row, cells in rows.items()
+        },
+        _problem(columns, names, rows),
+    )
+
+
+def _headings(lines: list[str]) -> Iterator[tuple[str, ...]]:
+    """Heading rows: two devices or more, or one alone, before any other word."""
+    for line in lines:
+        words = line.split()
+        if words and _DEVICE.fullmatch(words[0]) and (len(words) == 1 or _is_heading(words)):
+            yield tuple(dict.fromkeys(word for word in words if _DEVICE.fullmatch(word)))
+
+
+def _is_heading(words: list[str]) -> bool:
+    return bool(_DEVICE.fullmatch(words[1])) or words[1] in {"CPU", "Node", "NUMA"}
+
+
+def _rows(lines: list[str], columns: tuple[str, ...]) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        name, *cells = line.split() or [""]
+        if name.startswith("GPU") and name in columns:
+            cells = cells[: len(columns)]
+            if len(cells) == len(columns) and _is_whole(cells, columns.index(name)):
+                rows[name] = cells
+    return rows
+
+
+def _is_whole(cells: list[str], own: int) -> bool:
+    """A row is in step with its heading if only its own cell is ``X`` and none is an affinity."""
+    return cells[own] == "X" and cells.count("X") == 1 and all(map(_DISTANCE.fullmatch, cells))
+
+
+def _problem(
+    columns: tuple[str, ...], names: Mapping[str, str], rows: Mapping[str, list[str]]
+) -> str:
+    if not columns:
+        return "no matrix of devices was printed"
+    unnamed = [column for column in columns if column not in names]
+    if unnamed:
+        return f"the legend does not name {', '.join(unnamed)}"
+    torn = [column for column in columns if column.startswith("GPU") and column not in rows]
+    return f"no complete row for {', '.join(torn)}" if torn else ""
