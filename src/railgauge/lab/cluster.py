@@ -1,0 +1,230 @@
+"""Starts a lab, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import re
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from railgauge.errors import BadInput, RailgaugeError
+from railgauge.lab import faults as lab_faults
+from railgauge.lab import platforms
+from railgauge.lab.tree import NodeFolders
+from railgauge.model import Cluster, Node, SshSettings
+
+_START_LIMIT_S = 30.0
+_END_LIMIT_S = 10.0
+_MOST_NODES = 250
+_BLOCKS = range(1, 255)
+
+
+class Lab:
+    """A running lab. ``cluster`` is what the suite is given: an ordinary cluster over SSH."""
+
+    def __init__(
+        self, cluster: Cluster, process: subprocess.Popen[bytes], block: socket.socket
+    ) -> None:
+        self.cluster = cluster
+        self._process = process
+        self._block = block
+
+    def close(self) -> None:
+        """End every node and everything that runs there; may be called twice."""
+        _end(self._process)
+        self._block.close()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def start(
+    cluster: Cluster,
+    *,
+    nodes: int | None,
+    seed: int,
+    faults: tuple[str, ...],
+    folder: Path,
+) -> Lab:
+    """Play ``cluster`` on this machine.
+
+    ``nodes`` cuts or extends the list of nodes, ``seed`` fixes the noise (0: none), ``faults``
+    are ``NAME[@NODE[:DEVICE]]``, and ``folder`` (which must not hold a lab already) gets all files.
+    Raises ``BadInput`` for a platform, fault or number that cannot be played, and
+    ``RailgaugeError`` if the server does not come up.
+    """
+    names = _names([node.name for node in cluster.nodes], nodes)
+    platform = platforms.load(cluster.platform)
+    described = [platforms.describe(platform, name, i, seed) for i, name in enumerate(names)]
+    _strike(faults, described, platform)
+    block, prefix = _take_block()
+    try:
+        configuration = _write(folder.resolve(), described, prefix)
+        process, ports = _launch(folder.resolve(), configuration, block)
+    except BaseException:
+        block.close()
+        raise
+    return Lab(_reachable(cluster, folder.resolve(), described, ports), process, block)
+
+
+def _names(given: Sequence[str], count: int | None) -> list[str]:
+    wanted = len(given) if count is None else count
+    if not 1 <= wanted <= _MOST_NODES:
+        raise BadInput(f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}")
+    names = list(given[:wanted])
+    while len(names) < wanted:
+        names.append(_next_name(names))
+    return names
+
+
+def _next_name(names: Sequence[str]) -> str:
+    """``mx05`` after ``mx04``; names without a number go on as ``node04``."""
+    match = re.fullmatch(r"(.*?)(\d+)", names[-1]) if names else None
+    if match is None:
+        return f"node{len(names) + 1:02d}"
+    number, width = int(match[2]) + 1, len(match[2])
+    while (name := f"{match[1]}{number:0{width}d}") in names:
+        number += 1
+    return name
+
+
+def _strike(
+    texts: Sequence[str], described: Sequence[dict[str, Any]], platform: Mapping[str, Any]
+) -> None:
+    by_name = {node["name"]: node for node in described}
+    # Faults of a device come before its loss, so that their order on the command line is free.
+    asked = [lab_faults.parse(text, list(by_name)) for text in texts]
+    for fault in sorted(asked, key=lambda one: one.name.endswith("-missing")):
+        lab_faults.apply(fault, by_name[fault.node], platform)
+
+
+def _take_block() -> tuple[socket.socket, str]:
+    """A /24 of the loopback network that no other lab on this machine uses.
+
+    The claim is an abstract Unix socket, which the server inherits: it ends with the last of them.
+    """
+    for third in _BLOCKS:
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0railgauge-lab-{third}")
+        except OSError:
+            claim.close()
+            continue
+        return claim, f"127.0.{third}"
+    raise RailgaugeError(f"{len(_BLOCKS)} labs run already", remedy="end some of them")
+
+
+def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Path:
+    try:
+        folders = NodeFolders(folder)
+    except FileExistsError:
+        raise BadInput("there is a lab already", where=str(folder), remedy="name another") from None
+    served = []
+    for index, node in enumerate(described):
+        node["address"] = f"{prefix}.{index + 1}"
+        home = folders.write(node)
+        served.append({key: node[key] for key in ("name", "address", "ssh")} | {"home": str(home)})
+    path = folder / "server.json"
+    path.write_text(json.dumps({"folder": str(folder), "nodes": served}), encoding="utf-8")
+    return path
+
+
+def _launch(
+    folder: Path, configuration: Path, block: socket.socket
+) -> tuple[subprocess.Popen[bytes], dict[str, int]]:
+    log = folder / "server.log"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "railgauge.lab.server", str(configuration)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            pass_fds=(block.fileno(),),
+            start_new_session=True,
+            cwd=folder,
+        )
+    try:
+        ready = json.loads(_first_line(process))
+    except ValueError:
+        _end(process)
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        why = said[-1] if said else f"no sign of life within {_START_LIMIT_S:.0f} s"
+        raise RailgaugeError(f"the lab did not start: {why}", remedy=f"see {log}") from None
+    except BaseException:
+        _end(process)
+        raise
+    return process, ready["ports"]
+
+
+def _first_line(process: subprocess.Popen[bytes]) -> bytes:
+    """The ready line, or what there was of it at the end or at the time limit."""
+    line = b""
+    deadline = time.monotonic() + _START_LIMIT_S
+    with selectors.DefaultSelector() as selector:
+        if process.stdout is None:
+            return line
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while not line.endswith(b"\n") and selector.select(deadline - time.monotonic()):
+            chunk = process.stdout.read1()  # type: ignore[attr-defined]
+            if not chunk:
+                break
+            line += chunk
+    return line
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        if process.stdin:
+            process.stdin.close()
+    try:
+        process.wait(_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _reachable(
+    cluster: Cluster, folder: Path, described: Sequence[dict[str, Any]], ports: dict[str, int]
+) -> Cluster:
+    nodes = tuple(
+        Node(node["name"], node["address"], node["address"], _ssh(folder, ports[node["name"]]))
+        for node in described
+    )
+    names = {node.name for node in nodes}
+    groups = {
+        group: kept
+        for group, members in cluster.groups.items()
+        if (kept := tuple(name for name in members if name in names))
+    }
+    return dataclasses.replace(cluster, transport="ssh", nodes=nodes, groups=groups, rootfs="root")
+
+
+def _ssh(folder: Path, port: int) -> SshSettings:
+    return SshSettings(
+        user="lab",
+        port=port,
+        key=str(folder / "id_ed25519"),
+        known_hosts=str(folder / "known_hosts"),
+        host_keys="strict",
+        agent=False,
+        config=None,
+    )

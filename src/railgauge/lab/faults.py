@@ -1,0 +1,233 @@
+"""What can be wrong with a lab: modifiers on a node's figures, files and outputs.
+
+A fault is written ``NAME[@NODE[:DEVICE]]``. Without a node it strikes the second one, without a
+device the first; what DEVICE means is said with each fault. Several may strike one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.errors import BadInput
+from railgauge.lab import platforms
+
+Node = dict[str, Any]
+Platform = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault, asked for. ``device`` is empty where none was named."""
+
+    name: str
+    node: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.node}" + (f":{self.device}" if self.device else "")
+
+
+def parse(text: str, nodes: Sequence[str]) -> Fault:
+    """Raises ``BadInput`` for a fault or a node that does not exist, naming those that do."""
+    name, _, place = text.partition("@")
+    node, _, device = place.partition(":")
+    if name not in NAMES:
+        raise _bad(text, f"unknown fault {name!r}", f"there are: {', '.join(sorted(NAMES))}")
+    node = node or nodes[min(1, len(nodes) - 1)]
+    if node not in nodes:
+        raise _bad(text, f"unknown node {node!r}", f"there are: {', '.join(nodes)}")
+    return Fault(name, node, device)
+
+
+def apply(fault: Fault, node: Node, platform: Platform) -> None:
+    """Change the node's description. Raises ``BadInput`` where the platform has no such thing."""
+    _FAULTS[fault.name].strike(node, fault, platform)
+
+
+def _bad(text: str, what: str, remedy: str) -> BadInput:
+    return BadInput(what, where=f"lab fault {text}", remedy=remedy)
+
+
+def _inapplicable(fault: Fault, why: str) -> BadInput:
+    return _bad(str(fault), f"not applicable: {why}", "leave it out for this platform")
+
+
+def _nic(node: Node, fault: Fault) -> dict[str, Any]:
+    nic: dict[str, Any] = node["devices"][_nic_name(node, fault)]
+    return nic
+
+
+def _nic_name(node: Node, fault: Fault) -> str:
+    devices = node["devices"]
+    if not devices:
+        raise _bad(str(fault), "no NIC is left on the node", "leave out nic-missing or this fault")
+    name = fault.device or next(iter(devices))
+    if name not in devices:
+        raise _bad(str(fault), f"unknown NIC {name!r}", f"there are: {', '.join(devices)}")
+    return name
+
+
+def _tool(node: Node, fault: Fault) -> str:
+    tool = fault.device or "ib_write_bw"
+    if tool not in node["tools"]:
+        raise _bad(str(fault), f"unknown tool {tool!r}", f"there are: {', '.join(node['tools'])}")
+    return tool
+
+
+def _unreachable(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["listens"] = False
+
+
+def _node_stops(node: Node, fault: Fault, _platform: Platform) -> None:
+    if fault.device and not fault.device.isdecimal():
+        raise _bad(str(fault), "the device is a number of commands", "write node-stops@NODE:5")
+    node["ssh"]["stops_after"] = int(fault.device or 5)
+
+
+def _host_key_changed(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["other_host_key"] = True
+
+
+def _wrong_key(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["refuses"] = True
+
+
+def _tool_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+    del node["tools"][_tool(node, fault)]
+
+
+def _broken(how: str) -> Callable[[Node, Fault, Platform], None]:
+    def strike(node: Node, fault: Fault, _platform: Platform) -> None:
+        node["broken_tools"][_tool(node, fault)] = how
+
+    return strike
+
+
+def _slow_node(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["speed"] *= 0.6
+
+
+def _slow_nic(node: Node, fault: Fault, _platform: Platform) -> None:
+    _nic(node, fault)["speed"] *= 0.6
+
+
+def _host(key: str, value: object) -> Callable[[Node, Fault, Platform], None]:
+    def strike(node: Node, _fault: Fault, _platform: Platform) -> None:
+        node["host"][key] = value
+
+    return strike
+
+
+def _acs(node: Node, fault: Fault, _platform: Platform) -> None:
+    bridges = [function for function in node["pci"] if "acs" in function]
+    wanted = [one for one in bridges if one["address"] == (fault.device or one["address"])]
+    if not wanted:
+        addresses = ", ".join(one["address"] for one in bridges)
+        raise _bad(str(fault), f"unknown bridge {fault.device!r}", f"there are: {addresses}")
+    wanted[0]["acs"] = True
+
+
+def _no_sm(node: Node, fault: Fault, _platform: Platform) -> None:
+    nic = _nic(node, fault)
+    if nic["link_layer"] != "InfiniBand":
+        raise _inapplicable(fault, "only InfiniBand has a subnet manager")
+    nic.update(sm_lid=0, lid=0, state="2: INIT")
+
+
+def _mtu(node: Node, fault: Fault, _platform: Platform) -> None:
+    _nic(node, fault)["mtu"] = 2048
+
+
+def _firmware(node: Node, fault: Fault, platform: Platform) -> None:
+    _nic(node, fault)["firmware"] = platform["faults"]["firmware"][_nic_name(node, fault)]
+
+
+def _port_down(node: Node, fault: Fault, _platform: Platform) -> None:
+    _nic(node, fault).update(
+        state="1: DOWN", phys_state="2: Polling", rate="10 Gb/sec (4X SDR)", lid=0, sm_lid=0
+    )
+
+
+def _link_rate(node: Node, fault: Fault, platform: Platform) -> None:
+    nic = _nic(node, fault)
+    slower = platform["faults"]["link-rate"][_nic_name(node, fault)]
+    ceiling = min(slower["cap_gbps"], nic["cap_gbps"] or slower["cap_gbps"])
+    nic.update(rate=slower["rate"], cap_gbps=ceiling)
+
+
+def _pcie_width(node: Node, fault: Fault, _platform: Platform) -> None:
+    platforms.narrow(node, _nic_name(node, fault))
+
+
+def _gpu_missing(node: Node, fault: Fault, platform: Platform) -> None:
+    if not platform["gpus"]:
+        raise _inapplicable(fault, "the lab simulates no GPU on this platform")
+    buses = [gpu["bus"] for gpu in platform["gpus"]]
+    place = fault.device.removeprefix("gpu") or "0"
+    if not place.isdecimal() or int(place) >= len(buses):
+        raise _bad(str(fault), f"unknown GPU {fault.device!r}", f"there are: 0 to {len(buses) - 1}")
+    lost = buses[int(place)]
+    node["gpus"] = [gpu for gpu in node["gpus"] if gpu["bus"] != lost]
+    node["pci"] = [function for function in node["pci"] if function["address"] != lost]
+
+
+def _nic_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+    name = _nic_name(node, fault)
+    lost = node["devices"].pop(name)["pci"]
+    node["pci"] = [function for function in node["pci"] if function["address"] != lost]
+
+
+def _gdr_disabled(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise _inapplicable(fault, "its GPU driver has no file under memory_peers")
+    node["peer_memory"].pop(change["peer_memory"], None)
+    node["host"].update(kernel=change["kernel"], os_release=change["os_release"])
+
+
+def _peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise _inapplicable(fault, "its GPU driver has no peer memory module of its own")
+    node["host"]["modules"] = [
+        module for module in node["host"]["modules"] if module != change["module"]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    says: str
+    strike: Callable[[Node, Fault, Platform], None]
+
+
+_FAULTS = {
+    "unreachable": _Kind("nothing listens on the node's SSH port", _unreachable),
+    "node-stops": _Kind("the node dies after DEVICE commands (5)", _node_stops),
+    "host-key-changed": _Kind("the node shows a key other than the known one", _host_key_changed),
+    "wrong-key": _Kind("the node refuses the client's key", _wrong_key),
+    "tool-missing": _Kind("tool DEVICE (ib_write_bw) is not installed", _tool_missing),
+    "tool-silent": _Kind("tool DEVICE prints nothing and exits 0", _broken("silent")),
+    "tool-hangs": _Kind("tool DEVICE never ends", _broken("hangs")),
+    "tool-garbage": _Kind("tool DEVICE prints binary noise and exits 0", _broken("garbage")),
+    "tool-floods": _Kind("tool DEVICE prints without end", _broken("floods")),
+    "slow-node": _Kind("all bandwidth of the node is 0.6 of what it should be", _slow_node),
+    "slow-nic": _Kind("the bandwidth of NIC DEVICE is 0.6 of what it should be", _slow_nic),
+    "governor": _Kind("the CPU governor is powersave", _host("governor", "powersave")),
+    "numa-balancing": _Kind("automatic NUMA balancing is on", _host("numa_balancing", 1)),
+    "acs": _Kind("Access Control Services are on at PCI bridge DEVICE", _acs),
+    "memlock": _Kind("the limit on locked memory is 64 KiB", _host("memlock", "65536")),
+    "no-sm": _Kind("no subnet manager has configured NIC DEVICE", _no_sm),
+    "mtu": _Kind("the active MTU of NIC DEVICE is 2048", _mtu),
+    "firmware": _Kind("NIC DEVICE has older firmware than on the other nodes", _firmware),
+    "port-down": _Kind("the port of NIC DEVICE is down", _port_down),
+    "link-rate": _Kind("NIC DEVICE has trained one rate lower", _link_rate),
+    "pcie-width": _Kind("NIC DEVICE has trained at half its PCIe lanes", _pcie_width),
+    "gpu-missing": _Kind("GPU number DEVICE is gone", _gpu_missing),
+    "nic-missing": _Kind("NIC DEVICE is gone", _nic_missing),
+    "gdr-disabled": _Kind("the GPU's peer memory file is missing, with its kernel", _gdr_disabled),
+    "peermem-missing": _Kind("nvidia_peermem is not loaded", _peermem_missing),
+}
+
+NAMES: Mapping[str, str] = {name: kind.says for name, kind in _FAULTS.items()}

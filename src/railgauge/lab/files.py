@@ -1,0 +1,175 @@
+"""The contents of a node's /sys, /proc and /etc, in the words of the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Files = dict[str, str]
+
+_COUNTERS = (  # noqa: SIM905 - read as words
+    "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery"
+    " local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets"
+    " port_rcv_constraint_errors port_rcv_data port_rcv_errors port_rcv_packets"
+    " port_rcv_remote_physical_errors port_rcv_switch_relay_errors port_xmit_constraint_errors"
+    " port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error"
+    " unicast_rcv_packets unicast_xmit_packets"
+).split()
+_INFINIBAND = "sys/class/infiniband"
+_CPU = "sys/devices/system/cpu"
+_PCI = "sys/devices/pci0000:00"
+
+PRIVATE = ("port_rcv_data", "port_rcv_packets", "port_xmit_data", "port_xmit_packets")
+"""Ends of the paths that tests write to."""
+
+
+def of(node: dict[str, Any]) -> Files:
+    """Path below the root to text."""
+    return {
+        **_proc(node),
+        **_etc(node["host"]),
+        **_system(node["host"]),
+        **_peer_memory(node["peer_memory"]),
+        **_pci_functions(node),
+        **{
+            path: text
+            for name, device in node["devices"].items()
+            for path, text in _infiniband(name, device).items()
+        },
+    }
+
+
+def links(node: dict[str, Any]) -> Files:
+    """Path below the root to the target of the symbolic link there."""
+    addresses = [function["address"] for function in node["pci"]]
+    found = {
+        f"sys/bus/pci/devices/{one}": f"../../../devices/pci0000:00/{one}" for one in addresses
+    }
+    for name, device in node["devices"].items():
+        found[f"{_INFINIBAND}/{name}/device"] = f"../../../devices/pci0000:00/{device['pci']}"
+    first = f"{_CPU}/cpufreq/policy0"
+    for cpu in range(node["host"]["cpus"]):
+        found[f"{_CPU}/cpu{cpu}/cpufreq"] = f"../cpufreq/{first.rpartition('/')[2]}"
+    return found
+
+
+def _proc(node: dict[str, Any]) -> Files:
+    host = node["host"]
+    return {
+        "proc/sys/kernel/hostname": f"{node['name']}\n",
+        "proc/sys/kernel/osrelease": f"{host['kernel']}\n",
+        "proc/sys/kernel/numa_balancing": f"{host['numa_balancing']}\n",
+        "proc/modules": "".join(
+            f"{module} 32768 0 - Live 0x0000000000000000\n" for module in host["modules"]
+        ),
+        "proc/cpuinfo": _cpuinfo(host),
+        "proc/self/limits": _limits(host["memlock"]),
+    }
+
+
+def _cpuinfo(host: dict[str, Any]) -> str:
+    """One stanza stands for all; how many there are is said by /sys/devices/system/cpu."""
+    return (
+        "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+        f"model name\t: {host['cpu_model']}\ncpu MHz\t\t: 3000.000\n\n"
+    )
+
+
+def _limits(memlock: str) -> str:
+    rows = [
+        ("Limit", "Soft Limit", "Hard Limit", "Units"),
+        ("Max stack size", "8388608", "unlimited", "bytes"),
+        ("Max open files", "1048576", "1048576", "files"),
+        ("Max locked memory", memlock, memlock, "bytes"),
+        ("Max address space", "unlimited", "unlimited", "bytes"),
+    ]
+    return "".join(f"{a:<25} {b:<20} {c:<20} {d:<10}\n" for a, b, c, d in rows)
+
+
+def _etc(host: dict[str, Any]) -> Files:
+    limit = host["memlock"]
+    kib = limit if limit == "unlimited" else str(int(limit) // 1024)
+    return {
+        "etc/os-release": "\n".join(host["os_release"]) + "\n",
+        "etc/security/limits.d/99-hpc.conf": f"* soft memlock {kib}\n* hard memlock {kib}\n",
+    }
+
+
+def _system(host: dict[str, Any]) -> Files:
+    cpus = f"0-{host['cpus'] - 1}\n"
+    nodes = host["numa_nodes"]
+    online = f"0-{len(nodes) - 1}\n" if len(nodes) > 1 else "0\n"
+    found = {f"{_CPU}/{name}": cpus for name in ("online", "possible", "present")}
+    found[f"{_CPU}/cpufreq/policy0/scaling_governor"] = f"{host['governor']}\n"
+    found["sys/devices/system/node/online"] = online
+    for index, cpulist in enumerate(nodes):
+        found[f"sys/devices/system/node/node{index}/cpulist"] = f"{cpulist}\n"
+    return found
+
+
+def _peer_memory(clients: dict[str, str]) -> Files:
+    return {f"sys/kernel/mm/memory_peers/{name}/version": f"{v}\n" for name, v in clients.items()}
+
+
+def _pci_functions(node: dict[str, Any]) -> Files:
+    found: Files = {}
+    for function in node["pci"]:
+        folder = f"{_PCI}/{function['address']}"
+        found[f"{folder}/vendor"] = f"0x{function['vendor']}\n"
+        found[f"{folder}/device"] = f"0x{function['device']}\n"
+        found[f"{folder}/class"] = f"0x{function['class']}00\n"
+        found[f"{folder}/numa_node"] = f"{function['numa']}\n"
+        if "link" in function:
+            found.update(_link(folder, function["link"]))
+    for device in node["devices"].values():
+        found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
+    return found
+
+
+def _operstate(device: dict[str, Any]) -> str:
+    return "up\n" if device["state"] == "4: ACTIVE" else "down\n"
+
+
+def _link(folder: str, link: list[Any]) -> Files:
+    speed, width, most_speed, most_width = link
+    return {
+        f"{folder}/current_link_speed": f"{_gt_s(speed)} PCIe\n",
+        f"{folder}/current_link_width": f"{width}\n",
+        f"{folder}/max_link_speed": f"{_gt_s(most_speed)} PCIe\n",
+        f"{folder}/max_link_width": f"{most_width}\n",
+    }
+
+
+def _gt_s(speed: str) -> str:
+    return f"{float(speed.removesuffix('GT/s')):.1f} GT/s"
+
+
+def _infiniband(name: str, device: dict[str, Any]) -> Files:
+    folder = f"{_INFINIBAND}/{name}"
+    port = f"{folder}/ports/1"
+    guid = device["node_guid"]
+    return {
+        f"{folder}/fw_ver": f"{device['firmware']}\n",
+        f"{folder}/hca_type": f"{device['hca_type']}\n",
+        f"{folder}/board_id": f"{device['board_id']}\n",
+        f"{folder}/node_guid": ":".join(guid[i : i + 4] for i in range(0, 16, 4)) + "\n",
+        f"{port}/state": f"{device['state']}\n",
+        f"{port}/phys_state": f"{device['phys_state']}\n",
+        f"{port}/rate": f"{device['rate']}\n",
+        f"{port}/link_layer": f"{device['link_layer']}\n",
+        f"{port}/lid": f"{device['lid']:#x}\n",
+        f"{port}/sm_lid": f"{device['sm_lid']:#x}\n",
+        **_gids(port, device),
+        **{f"{port}/counters/{counter}": "0\n" for counter in _COUNTERS},
+        **{f"{port}/hw_counters/{key}": f"{v}\n" for key, v in device["hw_counters"].items()},
+    }
+
+
+def _gids(port: str, device: dict[str, Any]) -> Files:
+    found: Files = {}
+    for index, entry in enumerate(device["gids"]):
+        kind = "RoCE v2" if entry["version"] == "v2" else "IB/RoCE v1"
+        found[f"{port}/gids/{index}"] = f"{entry['gid']}\n"
+        found[f"{port}/gid_attrs/types/{index}"] = f"{kind}\n"
+        if entry["netdev"]:
+            found[f"{port}/gid_attrs/ndevs/{index}"] = f"{entry['netdev']}\n"
+    return found

@@ -1,0 +1,169 @@
+"""The lab's one process: ``python -m railgauge.lab.server CONFIG``, an SSH server for every node.
+
+Writes the keys, opens the listeners, prints one line of JSON (``{"ports": {node: port}}``) and
+serves until its standard input ends, so that it never outlives the process that started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from railgauge.lab.commands import CommandRunner, adopt_orphans, end_descendants
+
+_KEX = ("curve25519-sha256",)
+
+
+class Site:
+    """One node: its listener, its connections and its commands."""
+
+    def __init__(self, described: dict[str, Any], client_key: asyncssh.SSHKey) -> None:
+        self.name: str = described["name"]
+        self.address: str = described["address"]
+        self._ssh: dict[str, Any] = described["ssh"]
+        self._host_key = asyncssh.generate_private_key("ssh-ed25519")
+        self._client_key = client_key
+        self._connections: set[asyncssh.SSHServerConnection] = set()
+        self._listener: asyncssh.SSHAcceptor | None = None
+        self._placeholder: socket.socket | None = None
+        self._left: int | None = self._ssh["stops_after"]
+        self._runner = CommandRunner(Path(described["home"]))
+
+    async def open(self) -> int:
+        """Listen, and return the port; the port of an unreachable node is taken, but deaf."""
+        if not self._ssh["listens"]:
+            self._placeholder = socket.socket()
+            self._placeholder.bind((self.address, 0))
+            return int(self._placeholder.getsockname()[1])
+        self._listener = await asyncssh.listen(
+            self.address,
+            0,
+            server_factory=lambda: _Login(self._connections),
+            server_host_keys=[self._host_key],
+            authorized_client_keys=asyncssh.import_authorized_keys(self._authorized()),
+            process_factory=self._serve,
+            encoding=None,
+            kex_algs=_KEX,
+            password_auth=False,
+            kbdint_auth=False,
+            compression_algs=["none"],
+            line_editor=False,
+            login_timeout=60,
+        )
+        return int(self._listener.get_port())
+
+    def known_host(self, port: int) -> str:
+        """The line of known_hosts; with the fault it holds a key that the node does not have."""
+        changed = self._ssh["other_host_key"]
+        key = asyncssh.generate_private_key("ssh-ed25519") if changed else self._host_key
+        return f"[{self.address}]:{port} {_public(key)}\n"
+
+    def _authorized(self) -> str:
+        refuses = self._ssh["refuses"]
+        return _public(
+            asyncssh.generate_private_key("ssh-ed25519") if refuses else self._client_key
+        )
+
+    async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
+        if self._left == 0:
+            self._drop()
+            return
+        if self._left is not None:
+            self._left -= 1
+        await self._runner.serve(process)
+
+    def _drop(self) -> None:
+        """The node is gone: nobody listens any more and every connection is cut."""
+        if self._listener:
+            self._listener.close()
+        self._runner.end_all()
+        for connection in list(self._connections):
+            connection.abort()
+
+    def close(self) -> None:
+        """End the listener, the connections and the commands."""
+        self._drop()
+        if self._placeholder:
+            self._placeholder.close()
+
+
+class _Login(asyncssh.SSHServer):
+    """Keeps the list of a node's connections."""
+
+    def __init__(self, connections: set[asyncssh.SSHServerConnection]) -> None:
+        self._connections = connections
+        self._own: asyncssh.SSHServerConnection | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._own = conn
+        self._connections.add(conn)
+        transport = conn.get_extra_info("socket")
+        if transport is not None:
+            transport.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncssh's signature
+        if self._own:
+            self._connections.discard(self._own)
+
+
+def _public(key: asyncssh.SSHKey) -> str:
+    return key.export_public_key("openssh").decode().strip()
+
+
+async def serve(config: dict[str, Any]) -> None:
+    """Open every node, say so on stdout, and wait for the end."""
+    folder = Path(config["folder"])
+    ended = asyncio.Event()
+    _watch_end(ended)
+    client_key = asyncssh.generate_private_key("ssh-ed25519")
+    sites = [Site(node, client_key) for node in config["nodes"]]
+    ports = {site.name: await site.open() for site in sites}
+    _write_keys(folder, client_key, [site.known_host(ports[site.name]) for site in sites])
+    print(json.dumps({"ports": ports}), flush=True)
+    await ended.wait()
+    for site in sites:
+        site.close()
+
+
+def _watch_end(ended: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+
+    def readable() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            ended.set()
+
+    loop.add_reader(0, readable)
+
+
+def _write_keys(folder: Path, client_key: asyncssh.SSHKey, known_hosts: list[str]) -> None:
+    private = folder / "id_ed25519"
+    private.touch(mode=0o600)
+    private.write_bytes(client_key.export_private_key("openssh"))
+    (folder / "known_hosts").write_text("".join(known_hosts), encoding="utf-8")
+
+
+def main() -> None:
+    """Serve the configuration named on the command line."""
+    config = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    adopt_orphans()
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(serve(config))
+    finally:
+        end_descendants()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What a node can do: the documents' figures, scaled by what is wrong with the node.
+
+A table's rows are ``[size, peak, average, message rate or null, basis]`` for bandwidth and
+``[size, min, max, typical, average, stdev, p99, p99.9, basis]`` in microseconds for latency.
+Between rows the figures run straight on log-log axes; below the first row the message rate
+stays, above the last one the bandwidth does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from hashlib import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+    Rows = list[list[float]]
+
+BYTES_PER_S = {"Gb/s": 1e9 / 8, "MiB/s": 2.0**20}
+_NOISE = ((4096, 0.02), (65536, 0.005))
+_NOISE_LARGE = 0.001
+_RATE_STEP = 1e-6
+_AVERAGE_STEP = 1e-2
+
+
+def load(path: str) -> dict[str, Any]:
+    """The figures file of a platform."""
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
+        return json.load(file)  # type: ignore[no-any-return]
+
+
+def bandwidth(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
+    """``[peak, average]`` in bytes per second that this node reaches by itself."""
+    figures = load(node["figures"])
+    factor, rows = _table(figures, "bandwidth", tool, placement(node, device, gpu))
+    nic = node["devices"][device]
+    factor *= node["speed"] * nic["speed"]
+    unit = BYTES_PER_S[figures["unit"]]
+    points = [_bytes_per_s(row, unit) for row in rows]
+    peak, average = (factor * value for value in _between(points, size, hold_rate=True))
+    ceiling = (nic["cap_gbps"] or math.inf) * BYTES_PER_S["Gb/s"]
+    average = min(average, ceiling)
+    return [max(min(peak, ceiling), average), average]
+
+
+def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
+    """``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
+    figures = load(node["figures"])
+    factor, rows = _table(figures, "latency", tool, placement(node, device, gpu))
+    factor /= node["speed"] * node["devices"][device]["speed"]
+    return [factor * value for value in _between([row[:8] for row in rows], size, hold_rate=False)]
+
+
+def both_ways(node: Node) -> float:
+    """What the sum of both directions is, as a multiple of one."""
+    return float(load(node["figures"])["bidirectional"]["factor"])
+
+
+def placement(node: Node, device: str, gpu: int | None) -> str:
+    """``host``, ``near`` or ``far``: the table that stands for a GPU and a NIC."""
+    if gpu is None:
+        return "host"
+    measured = node["gpus"][gpu].get("measured_as", {}).get(device)
+    close = node["gpus"][gpu]["links"].get(device) in {"PIX", "PXB"}
+    return measured or ("near" if close else "far")
+
+
+def noise(seed: int, key: str, size: int) -> float:
+    """A factor of at most 1, the same for the same seed, key and size; seed 0 is silence.
+
+    Only downwards, so that no figure passes the ceiling of its link.
+    """
+    if seed == 0:
+        return 1.0
+    digest = blake2b(f"{seed} {key} {size}".encode(), digest_size=8).digest()
+    amplitude = next((share for limit, share in _NOISE if size <= limit), _NOISE_LARGE)
+    return 1.0 - amplitude * int.from_bytes(digest, "big") / 2.0**64
+
+
+def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[float, Rows]:
+    table = figures[kind][tool][place]
+    if "rows" in table:
+        return 1.0, table["rows"]
+    factor, rows = _table(figures, kind, table["like"], table.get("place", place))
+    return factor * table["factor"], rows
+
+
+def _bytes_per_s(row: list[Any], unit: float) -> list[float]:
+    """``[size, peak, average]``; of average and message rate, the one printed with more digits."""
+    size, peak, average, mpps = row[:4]
+    rate_is_finer = mpps and mpps / _RATE_STEP > average / _AVERAGE_STEP
+    exact = mpps * 1e6 * size if rate_is_finer else average * unit
+    return [size, max(peak * unit, exact), exact]
+
+
+def _between(rows: Rows, size: int, *, hold_rate: bool) -> list[float]:
+    if size <= rows[0][0]:
+        scale = size / rows[0][0] if hold_rate else 1.0
+        return [value * scale for value in rows[0][1:]]
+    for low, high in zip(rows, rows[1:]):  # noqa: B905, RUF007 - adjacent rows, and a fast start
+        if size <= high[0]:
+            share = math.log(size / low[0]) / math.log(high[0] / low[0])
+            return [a * (b / a) ** share for a, b in zip(low[1:], high[1:], strict=True)]
+    return rows[-1][1:]

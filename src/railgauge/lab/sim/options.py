@@ -1,0 +1,69 @@
+"""Command lines as getopt_long reads them, messages included."""
+
+from __future__ import annotations
+
+
+class UsageError(Exception):
+    """An option that getopt refuses; the text is what it prints after the program's name."""
+
+
+def parse(
+    arguments: list[str], short: dict[str, str], long: dict[str, str], valued: frozenset[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Options by meaning, and the other words in order.
+
+    ``short`` and ``long`` map spellings to meanings; meanings in ``valued`` take a value, the
+    others are present as an empty string. Raises ``UsageError``.
+    """
+    options: dict[str, str] = {}
+    words: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return options, words + rest
+        if word.startswith("--"):
+            _long(word[2:], rest, long, valued, options)
+        elif word.startswith("-") and word != "-":
+            _short(word[1:], rest, short, valued, options)
+        else:
+            words.append(word)
+    return options, words
+
+
+def _long(
+    word: str, rest: list[str], long: dict[str, str], valued: frozenset[str], into: dict[str, str]
+) -> None:
+    name, has_value, value = word.partition("=")
+    if name not in long:
+        raise UsageError(f"unrecognized option '--{name}'")
+    meaning = long[name]
+    if meaning not in valued:
+        if has_value:
+            raise UsageError(f"option '--{name}' doesn't allow an argument")
+    elif not has_value:
+        if not rest:
+            raise UsageError(f"option '--{name}' requires an argument")
+        value = rest.pop(0)
+    into[meaning] = value
+
+
+def _short(
+    letters: str,
+    rest: list[str],
+    short: dict[str, str],
+    valued: frozenset[str],
+    into: dict[str, str],
+) -> None:
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        if letter not in short:
+            raise UsageError(f"invalid option -- '{letter}'")
+        meaning = short[letter]
+        if meaning not in valued:
+            into[meaning] = ""
+            continue
+        if not letters and not rest:
+            raise UsageError(f"option requires an argument -- '{letter}'")
+        into[meaning] = letters or rest.pop(0)
+        return

@@ -1,0 +1,290 @@
+"""``ib_{write,read,send}_{bw,lat}``: both sides, their failures and their unit trap."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import figures, layout, wire
+from .counters import count_traffic
+from .perftest_options import Refused, read_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+    Test = dict[str, Any]
+    Row = dict[str, Any]
+
+_STATES = {"1: DOWN": "Down", "2: INIT": "Init", "3: ARMED": "Armed"}
+
+
+def run(tool: str, arguments: list[str], node: Node) -> int:
+    """Exit code 0, or 1 after the messages that the real tool prints."""
+    screen: list[str] = []
+    try:
+        test = read_options(tool, arguments, node)
+        _open_device(test, node)
+        if not test["client"]:
+            screen += layout.WAITING
+        _take_gpu_memory(test, node, screen)
+        code = (_client if test["client"] else _server)(test, node, screen)
+    except Refused as refusal:
+        sys.stderr.write(str(refusal))
+        code = 1
+    if screen:
+        # Real perftest's stdout is block-buffered in a pipe: nothing is seen before the end.
+        sys.stdout.write("\n".join(screen) + "\n")
+        sys.stdout.flush()
+    return code
+
+
+def _open_device(test: Test, node: Node) -> None:
+    device = node["devices"].get(test["device"])
+    if not node["devices"] and not test["device"]:
+        complaint = "Did not detect devices \nIf device exists, check if driver is up\n"
+    elif device is None:
+        complaint = f"IB device {test['device']} not found\n"
+    else:
+        _check_port(test, device)
+        _check_memlock(test, node)
+        return
+    raise Refused(complaint + " Unable to find the Infiniband/RoCE device\n")
+
+
+def _check_port(test: Test, device: dict[str, Any]) -> None:
+    unusable = "\n Couldn't set the link layer\n Couldn't get context for the device\n"
+    if test["ib_port"] != 1:
+        raise Refused(f" Invalid port number {test['ib_port']}: the device has 1 port{unusable}")
+    if device["state"] in _STATES:
+        raise Refused(f" Port number 1 state is {_STATES[device['state']]}{unusable}")
+
+
+def _check_memlock(test: Test, node: Node) -> None:
+    limit = node["host"]["memlock"]
+    if limit == "unlimited" or node["host"]["root_login"] or 2 * max(test["sizes"]) < int(limit):
+        return
+    raise Refused(
+        "Couldn't allocate MR\nfailed to create mr\nFailed to create MR\n"
+        " Couldn't create IB resources\n"
+    )
+
+
+def _take_gpu_memory(test: Test, node: Node, screen: list[str]) -> None:
+    """The lines of document 000; what a wrong index gets is modelled on the ROCm build's words."""
+    index = test["gpu"]
+    if index is None:
+        return
+    if index >= len(node["gpus"]):
+        raise Refused(
+            f"Requested maca device {index} but found only {len(node['gpus'])} device(s)\n"
+            "Couldn't init GPU context\n"
+        )
+    gpu = node["gpus"][index]
+    bus = int(gpu["bus"].split(":")[1], 16)
+    test["buffer"] = 0x7F0000000000 + (os.getpid() % 0xFFFF << 24)
+    screen += [
+        f"Using maca Device with ID: {index}, Name: {gpu['model']}, PCI Bus ID: {bus:#x}, "
+        f"metax Arch: {gpu['arch']}",
+        f"allocated {2 * max(test['sizes'])} bytes of GPU buffer d_A:{test['buffer']:#x}",
+    ]
+
+
+def _client(test: Test, node: Node, screen: list[str]) -> int:
+    try:
+        link = wire.connect(test["host"], test["tcp_port"], node["address"])
+    except OSError:
+        raise Refused(
+            _no_socket(f"Couldn't connect to {test['host']}:{test['tcp_port']}")
+        ) from None
+    try:
+        mine = _side(test, node, test["sizes"])
+        link.send(mine)
+        theirs = link.receive()
+    except wire.Hangup:
+        raise Refused(_no_peer()) from None
+    _open_table(test, mine, theirs, screen)
+    rows, code = _measure(test, node, mine, theirs)
+    screen += [_print(test, row, row["gbits"]) for row in rows]
+    if code == 0:
+        _close_table(test, screen)
+        _leave_json(test, rows)
+        count_traffic(node, test["device"], "xmit", _payload(rows))
+    link.send({"rows": rows, "code": code})
+    return code
+
+
+def _server(test: Test, node: Node, screen: list[str]) -> int:
+    try:
+        listener = wire.listen(node["address"], test["tcp_port"])
+    except OSError:
+        raise Refused(_no_socket(f"Couldn't listen to port {test['tcp_port']}")) from None
+    link = wire.accept(listener)
+    try:
+        theirs = link.receive()
+        mine = _side(test, node, theirs.get("sizes", ()))
+        link.send(mine)
+        _open_table(test, mine, theirs, screen)
+        result = link.receive()
+    except (wire.Hangup, KeyError):
+        raise Refused(_no_peer()) from None
+    if result["code"] != 0:
+        raise Refused(_no_peer())
+    screen += _server_rows(test, result["rows"])
+    _close_table(test, screen)
+    count_traffic(node, test["device"], "rcv", _payload(result["rows"]))
+    return 0
+
+
+def _no_socket(complaint: str) -> str:
+    return (
+        f"{complaint}\nUnable to open file descriptor for socket connection"
+        " Unable to init the socket connection\n"
+    )
+
+
+def _no_peer() -> str:
+    return (
+        "ethernet_read_keys: Couldn't read remote address\n"
+        " Unable to read to socket/rdma_cm\n"
+        "Failed to exchange data between server and clients\n"
+    )
+
+
+def _side(test: Test, node: Node, sizes: list[int]) -> dict[str, Any]:
+    """What one side tells the other, above all what it can do at each of the client's sizes."""
+    device = node["devices"][test["device"]]
+    able = figures.bandwidth if test["kind"] == "bw" else figures.latency
+    tool, gpu = test["tool"], test["gpu"]
+    vaddr = test["buffer"] + max(test["sizes"]) if gpu is not None else None
+    identity = f"{node['name']} {test['device']} {os.getpid()}"
+    return {
+        "tool": tool,
+        "name": node["name"],
+        "sizes": sizes,
+        "largest": max(test["sizes"]),
+        "mtu": min(device["mtu"], test["mtu"] or device["mtu"]),
+        "able": [able(node, test["device"], tool, gpu, size) for size in sizes],
+        "qps": layout.queue_pairs(identity, device["lid"], test["qps"], vaddr),
+    }
+
+
+def _open_table(
+    test: Test, mine: dict[str, Any], theirs: dict[str, Any], screen: list[str]
+) -> None:
+    test["mtu"] = min(mine["mtu"], theirs["mtu"])
+    screen += layout.header(test)
+    screen += layout.address("local", test, mine["qps"])
+    screen += layout.address("remote", test, theirs["qps"])
+    screen += [layout.RULE, layout.columns(test)]
+    if test["frequency_warning"]:
+        sys.stderr.write(test["frequency_warning"] + "\n")
+
+
+def _close_table(test: Test, screen: list[str]) -> None:
+    screen.append(layout.RULE)
+    if test["gpu"] is not None:
+        screen.append(f"deallocating GPU buffer {test['buffer']:#x}")
+
+
+def _measure(
+    test: Test, node: Node, mine: dict[str, Any], theirs: dict[str, Any]
+) -> tuple[list[Row], int]:
+    """The rows up to the first failure, and the exit code."""
+    if theirs["tool"] != test["tool"]:
+        _complain(9, 0x8A)
+        return [], 1
+    rows = [
+        _row(test, node, theirs["name"], size, (a, b))
+        for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
+        if size <= theirs["largest"]
+    ]
+    if len(rows) < len(test["sizes"]):
+        _complain(10, 0x88)
+        return rows, 1
+    return rows, 0
+
+
+def _complain(status: int, syndrome: int) -> None:
+    sys.stderr.write(
+        f" Completion with error at client\n Failed status {status}: wr_id 0 syndrom "
+        f"{syndrome:#x}\nscnt=128, ccnt=0\n Failed to complete run_iter_bw function successfully\n"
+    )
+
+
+def _row(
+    test: Test, node: Node, partner: str, size: int, able: tuple[list[float], list[float]]
+) -> Row:
+    """``able`` is what either side can do; the pair does what the worse one can."""
+    key = f"{node['name']}:{partner} {test['tool']} {test['device']} {test['gpu']}"
+    quiet = figures.noise(node["seed"], key, size)
+    if test["kind"] == "lat":
+        # What lowers a bandwidth lengthens a time.
+        return _latency_row(test, size, [max(both) / quiet for both in zip(*able, strict=True)])
+    peak, average = (min(both) * quiet for both in zip(*able, strict=True))
+    if test["both_ways"]:
+        peak, average = (value * figures.both_ways(node) for value in (peak, average))
+    return _bandwidth_row(test, size, 0.0 if test["no_peak"] else peak, average)
+
+
+def _bandwidth_row(test: Test, size: int, peak: float, average: float) -> Row:
+    unit = figures.BYTES_PER_S["Gb/s" if test["gbits"] else "MiB/s"]
+    seconds = test["duration_s"]
+    return {
+        "size": size,
+        "iterations": int(average / size * seconds)
+        if seconds
+        else test["iterations"] * test["qps"],
+        "peak": peak / unit,
+        "average": average / unit,
+        "mpps": average / size / 1e6,
+        "gbits": test["gbits"],
+    }
+
+
+def _latency_row(test: Test, size: int, times: list[float]) -> Row:
+    row: Row = {"size": size, "iterations": test["iterations"], "times": times, "gbits": False}
+    if test["duration_s"]:
+        row["tps"] = 1e6 / times[3]
+        row["iterations"] = int(row["tps"] * test["duration_s"])
+    return row
+
+
+def _print(test: Test, row: Row, gbits: bool) -> str:
+    """``gbits`` is that of the side whose numbers they are: the heading may say otherwise."""
+    if test["kind"] == "lat":
+        return layout.latency_row(row)
+    return layout.bandwidth_row(test["dialect"], {**row, "gbits": gbits})
+
+
+def _server_rows(test: Test, rows: list[Row]) -> list[str]:
+    """A server of RDMA tests repeats the client's last row, in the client's unit.
+
+    A server of send tests measures by itself, but no peak.
+    """
+    if test["kind"] == "lat":
+        return [] if test["verb"] == "read" else [_print(test, row, False) for row in rows]
+    if test["verb"] != "send":
+        return [_print(test, row, row["gbits"]) for row in rows[-1:]]
+    return [_print(test, _in_own_unit(test, row), test["gbits"]) for row in rows]
+
+
+def _in_own_unit(test: Test, row: Row) -> Row:
+    return _bandwidth_row(test, row["size"], 0.0, row["mpps"] * 1e6 * row["size"]) | {
+        "iterations": row["iterations"]
+    }
+
+
+def _payload(rows: list[Row]) -> int:
+    return sum(int(row["size"]) * int(row["iterations"]) for row in rows)
+
+
+def _leave_json(test: Test, rows: list[Row]) -> None:
+    """The file is truncated for every size, so the last one is all that stays in it."""
+    if not test["json_file"]:
+        return
+    from .perftest_json import document  # noqa: PLC0415 - rarely asked for
+
+    with open(test["json_file"], "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
+        file.write(document(test, rows[-1]))

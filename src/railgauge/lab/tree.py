@@ -1,0 +1,95 @@
+"""The files of a node: its executables and its own /sys, /proc and /etc.
+
+What never changes is written once for all nodes and linked; what a test may change (the traffic
+counters) is a file of the node's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from railgauge.lab import files
+
+CORE_UTILITIES = (  # noqa: SIM905 - read as words
+    "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
+    " find sleep kill mkdir rm mv touch test true false printf echo date id uname stat ps xargs"
+    " setsid nohup dd cmp tee od seq mktemp flock"
+).split()
+_LAUNCH = Path(__file__).parent / "launch.py"
+
+
+class NodeFolders:
+    """Writes node folders under one folder, sharing what they have in common."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shared = folder / "shared"
+        self._shared.mkdir(parents=True)
+        self._wrapper = self._shared / "tool"
+        self._wrapper.write_text(_wrapper(), encoding="utf-8")
+        self._wrapper.chmod(0o755)
+        self._core = [found for name in CORE_UTILITIES if (found := _find(name))]
+        self._pool: dict[str, str] = {}
+
+    def write(self, node: dict[str, Any]) -> Path:
+        """The node's home: ``bin/``, ``root/`` and ``node.json``."""
+        home = self._folder / "nodes" / str(node["name"])
+        root = home / "root"
+        described = node | {"root": str(root)}
+        (home / "bin").mkdir(parents=True)
+        (home / "node.json").write_text(json.dumps(described), encoding="utf-8")
+        self._link_executables(home / "bin", node["tools"])
+        self._write_root(root, described)
+        return home
+
+    def _link_executables(self, folder: Path, tools: dict[str, str]) -> None:
+        for name, target in self._core:
+            (folder / name).symlink_to(target)
+        for name in tools:
+            (folder / name).symlink_to(self._wrapper)
+
+    def _write_root(self, root: Path, node: dict[str, Any]) -> None:
+        made: set[str] = set()
+        for path, text in files.of(node).items():
+            target = f"{root}/{path}"
+            _make_parent(target, made)
+            if path.endswith(files.PRIVATE):
+                Path(target).write_text(text, encoding="utf-8")
+            else:
+                os.link(self._pooled(text), target)
+        for path, destination in files.links(node).items():
+            _make_parent(f"{root}/{path}", made)
+            os.symlink(destination, f"{root}/{path}")  # noqa: PTH211 - see _make_parent
+
+    def _pooled(self, text: str) -> str:
+        """A file with this text; read-only, for all nodes and paths see the same one."""
+        if text not in self._pool:
+            path = self._shared / sha256(text.encode()).hexdigest()[:24]
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o444)
+            self._pool[text] = str(path)
+        return self._pool[text]
+
+
+def _make_parent(path: str, made: set[str]) -> None:
+    parent = path.rpartition("/")[0]
+    if parent not in made:
+        os.makedirs(parent, exist_ok=True)  # noqa: PTH103 - pathlib is half of a node's cost here
+        made.add(parent)
+
+
+def _find(name: str) -> tuple[str, str] | None:
+    found = shutil.which(name)
+    return (name, found) if found else None
+
+
+def _wrapper() -> str:
+    python, launch = shlex.quote(sys.executable), shlex.quote(str(_LAUNCH))
+    return f'#!/bin/sh\nexec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node.json" "$@"\n'
