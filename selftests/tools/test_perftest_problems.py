@@ -135,7 +135,10 @@ def test_heading_without_row_is_truncated():
     assert kinds(LINE + HEADING + LINE) == ["truncated"]
 
 
-@pytest.mark.parametrize("cut", ["392.38   39\n", "392.38   392.34   0.7483\n", "392.38\n", "\n"])
+@pytest.mark.parametrize(
+    "cut",
+    ["392.38   39\n", "392.38   392.34   0.7483\n", "392.38   392.34   0.\n", "392.38\n", "\n"],
+)
 def test_row_cut_before_a_line_end(cut):
     text = HEADING + " 65536      5000    " + cut + LINE
     assert "truncated" in kinds(text)

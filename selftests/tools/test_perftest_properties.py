@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.tools.perftest import parse
@@ -62,10 +62,9 @@ def bandwidth_tables(draw):
     is_qos = draw(st.booleans())
     rows, expected = [], []
     for size in draw(sizes()):
-        rate = draw(st.floats(0.001, 200.0))
+        # Slower than this an average is printed as 0.00, which is an error of its own.
+        rate = draw(st.floats(max(0.001, 0.01 / (factor * size)), 200.0))
         average = factor * size * rate
-        if average < 0.01:
-            continue
         peak = draw(st.sampled_from([0.0, average, average * 1.1]))
         decimals = 6 if unit == "Gb/s" and average < 0.1 else 2
         shown = [f"{peak:<7.{decimals}f}", f"{average:<7.{decimals}f}", f"{rate:<7.6f}"]
@@ -116,8 +115,7 @@ def read(text):
 def test_what_was_printed_is_read(table):
     text, expected = table
     assert read(text) == expected
-    # A sweep whose smallest rows would print as zero begins later, never with a gap.
-    assert [p.kind for p in parse(text).errors] == ([] if expected else ["truncated"])
+    assert parse(text).errors == ()
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +131,6 @@ def test_a_cut_table_gives_no_value_that_the_whole_one_lacks(table, data):
 def test_a_row_cut_in_the_middle_is_an_error(table, data):
     lines = table[0].replace("\r", "").split("\n")
     numbers = [at for at, line in enumerate(lines) if line.strip()[:1].isdigit()]
-    assume(numbers)
     at = data.draw(st.sampled_from(numbers))
     row = lines[at].strip()
     cut = row[: data.draw(st.integers(1, len(row) - 1))]

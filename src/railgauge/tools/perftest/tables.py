@@ -133,7 +133,8 @@ def _read_row(text: str, is_whole: bool, table: Table, reading: Reading) -> None
         _add_row(Row(table.heading, tokens), is_whole, table, reading)
     elif not table.is_closed:
         # Behind the closing line anything may begin with a number; before it only rows do.
-        _complain_of_row(text, len(tokens) < len(columns) or not is_whole, reading)
+        is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
+        _complain_of_row(text, is_cut, reading)
 
 
 def _add_row(row: Row, is_whole: bool, table: Table, reading: Reading) -> None:
