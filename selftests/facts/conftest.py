@@ -47,7 +47,7 @@ hca_id: mlx5_0
                         max_mtu:                4096 (5)
                         active_mtu:             4096 (5)
                         sm_lid:                 1
-                        port_lid:               7
+                        port_lid:               954
                         link_layer:             InfiniBand
 """
 NETDEV = (
@@ -111,6 +111,7 @@ class FakeNode:
             ["sh", "-c", probe_script(rootfs, stack, NONCE)],
             cwd=self.root.parent,
             env={"PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin"},
+            input="typed by somebody\n",
             capture_output=True,
             text=True,
             timeout=60,
@@ -131,7 +132,7 @@ SYSFS = {
     "ports/1/phys_state": "5: LinkUp",
     "ports/1/rate": "400 Gb/sec (4X NDR)",
     "ports/1/link_layer": "InfiniBand",
-    "ports/1/lid": "0x7",
+    "ports/1/lid": "0x3ba",
     "ports/1/sm_lid": "0x1",
     "ports/1/gids/0": "fe80:0000:0000:0000:a088:c203:005a:ab6c",
     "ports/1/gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",

@@ -186,6 +186,12 @@ def test_lspci_part_number(shared):
     assert parse_lspci(full).part_numbers == {"0000:1a:00.0": "MCX75310AAS-NEAT"}
 
 
+def test_lspci_counts_source_validation_alone():
+    line = "17:00.0 x\n\tACSCap:\tSrcValid+ ReqRedir+\n\tACSCtl:\tSrcValid{} ReqRedir{}\n"
+    assert parse_lspci(line.format("-", "+")).acs_enabled == ()
+    assert parse_lspci(line.format("+", "-")).acs_enabled == ("0000:17:00.0",)
+
+
 def test_lspci_that_lists_nothing_is_no_evidence():
     assert parse_lspci("").problem == "lists no device"
     assert parse_lspci("0001:17:00.0 PCI bridge: x\n").problem == ""
