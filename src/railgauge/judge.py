@@ -167,6 +167,8 @@ def judge_fact(
         expectation.rule, expectation.value
     )
     holds = RULES[expectation.rule](value, wanted)
+    if expectation.rule == "contains" and isinstance(value, Collection):
+        value = [item for item in expectation.value if item in value]  # type: ignore[attr-defined]
     words = f"{_RULE_WORDS[expectation.rule]} {_text(wanted)}".strip()
     return Judgement(
         metric=expectation.name,

@@ -70,8 +70,11 @@ class Pair:
     source: str
     target: str
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        """Short and stable: reports show it, and histories are keyed by it."""
         return f"{self.source}:{self.target}"
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,8 +88,11 @@ class Pairing:
     gpu: int | None = None
     distance: str = "host"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        """Short and stable: reports show it, and histories are keyed by it."""
         return self.nic if self.gpu is None else f"gpu{self.gpu}-{self.nic}"
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True, slots=True)

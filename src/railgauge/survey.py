@@ -15,7 +15,7 @@ from railgauge.runner import Sessions
 from railgauge.stacks import Stack
 
 Found = NodeFacts | NoEvidence
-Progress = Callable[[str, Found], None]
+Progress = Callable[[Found], None]
 
 _TIME_LIMIT_S = 60.0
 _AT_ONCE = 64
@@ -33,7 +33,7 @@ def survey(
         }
         for done in as_completed(waiting):
             found[waiting[done]] = done.result()
-            progress(waiting[done], done.result())
+            progress(done.result())
     return {node.name: found[node.name] for node in cluster.nodes}
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from railgauge.errors import Uncovered
 from railgauge.model import Bound, Curve, Limit, Pairing
-from railgauge.thresholds.model import LEVELS, Measurement, Nic, Platform
+from railgauge.thresholds.model import LEVELS, PCIE_GTS, Measurement, Nic, Platform
 from railgauge.units import KNOWN_UNITS, convert, dimension, format_size
 
-# PCI Express Base Specification: transfers per second and lane, and the share of payload bits
-# that the line encoding leaves (8b/10b up to generation 2, 128b/130b after; FLIT mode in 6).
-_PCIE_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+# PCI Express Base Specification: the share of payload bits that the line encoding leaves (8b/10b
+# up to generation 2, 128b/130b after; FLIT mode in 6).
 _PCIE_ENCODING = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
 
 LOWER_IS_BETTER = frozenset(
@@ -22,7 +21,7 @@ LOWER_IS_BETTER = frozenset(
 
 def pcie_gbps(generation: int, width: int) -> float:
     """What a PCIe slot can carry one way, in Gb/s, before packet headers."""
-    return _PCIE_GTS[generation] * width * _PCIE_ENCODING[generation]
+    return PCIE_GTS[generation] * width * _PCIE_ENCODING[generation]
 
 
 def nic_ceiling_gbps(nic: Nic) -> float:

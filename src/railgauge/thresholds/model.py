@@ -11,6 +11,9 @@ LEVELS = ("smoke", "nightly", "signoff")
 
 NEAR_LINKS = frozenset({"PIX", "PXB"})
 
+# PCI Express Base Specification: transfers per second and lane of each generation.
+PCIE_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+
 
 @dataclass(frozen=True, slots=True)
 class Nic:
@@ -25,6 +28,11 @@ class Nic:
     pcie_width: int
     fabric: bool = True
     pci_address: str | None = None
+
+    @property
+    def pcie_link(self) -> tuple[float, int]:
+        """Speed in GT/s and width in lanes that the slot should have."""
+        return PCIE_GTS[self.pcie_generation], self.pcie_width
 
 
 @dataclass(frozen=True, slots=True)

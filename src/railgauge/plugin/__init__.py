@@ -1,0 +1,169 @@
+"""The pytest plugin: the ladder as a run of pytest.
+
+The hooks of this module say when things happen; what happens is in its sister modules. The plugin
+does nothing in a session that collects no test of the ladder (``tests/``), such as the project's
+own selftests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from railgauge.errors import BadInput
+from railgauge.plugin import items, options, recording, session
+from railgauge.plugin.context import CONTEXT, Context, build
+from railgauge.plugin.items import ABOUT, describe
+from railgauge.plugin.recording import DRAFT, Draft
+from railgauge.report import allure, html, terminal
+
+pytest_plugins = ["railgauge.plugin.fixtures"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the reporters configure themselves, because the run's folder is where they write."""
+    for line in items.MARKS.values():
+        config.addinivalue_line("markers", line)
+    if not _wants_ladder(config):
+        return
+    session.show_faults(config)
+    try:
+        context = build(config)
+    except BadInput as error:
+        raise pytest.UsageError(f"railgauge: {error}") from None
+    config.stash[CONTEXT] = context
+    session.direct_reports(context)
+    config.pluginmanager.register(_Messages(), "railgauge-messages")
+    if not context.is_worker:
+        config.pluginmanager.register(session.Controller(context), "railgauge-controller")
+        if config.pluginmanager.hasplugin("html"):
+            config.pluginmanager.register(html.Columns(context.evidence), "railgauge-html")
+
+
+def _wants_ladder(config: pytest.Config) -> bool:
+    ladder = config.rootpath / "tests"
+    places = [
+        Path(config.invocation_params.dir, arg.split("::")[0]).resolve() for arg in config.args
+    ]
+    return any(
+        place == ladder or ladder in place.parents or place in ladder.parents for place in places
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if context := config.stash.get(CONTEXT, None):
+        context.close()
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    context = config.stash.get(CONTEXT, None)
+    return terminal.header(context) if context else []
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
+    """Tests that the platform does not have are not made into items; the report names them."""
+    context = collector.config.stash.get(CONTEXT, None)
+    if context is None or not name.startswith("test_") or not callable(obj):
+        return None
+    where = f"{collector.nodeid}::{name}"
+    return None if items.applies(context, where, getattr(obj, "pytestmark", [])) else []
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    context = metafunc.config.stash.get(CONTEXT, None)
+    if context is not None:
+        items.parametrize(context, metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The ladder is climbed from the bottom, whatever the folders are called."""
+    context = config.stash.get(CONTEXT, None)
+    if context is None:
+        return
+    session.refuse_complaints(context, items)
+    for item in items:
+        if about := describe(context, item):
+            item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
+    items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    context = session.config.stash.get(CONTEXT, None)
+    if context is not None and context.folder is not None:
+        rows = [(i.nodeid, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
+        context.gates.expect((item_id, about.rung, about.nodes) for item_id, about in rows)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    about = item.stash.get(ABOUT, None)
+    if about is None:
+        return
+    context = item.config.stash[CONTEXT]
+    where = " ".join(filter(None, (":".join(about.nodes), about.pairing)))
+    allure.announce(context.evidence, about.rung, about.subject.name, about.title, where)
+    if about.rung > 0 and not item.config.getoption("--no-gates"):
+        _pass_gate(context, item)
+
+
+def _pass_gate(context: Context, item: pytest.Item) -> None:
+    about = item.stash[ABOUT]
+    blockers = context.gates.blockers(about.rung, about.nodes)
+    if blockers:
+        item.stash[DRAFT].blocked_by = blockers
+        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+        pytest.skip(f"blocked by {blockers[0]}{more}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    yield
+    if ABOUT in item.stash:
+        recording.require_judgement(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if ABOUT in item.stash:
+        recording.observe(item, call, report)
+        recording.as_error(report, call)
+        if call.when == "teardown":
+            _finished(item, report)
+    return report
+
+
+def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
+    outcome = recording.outcome_of(report)
+    assert outcome is not None
+    item.user_properties.append(("outcome", str(outcome)))
+    report.user_properties = item.user_properties
+    item.config.stash[CONTEXT].gates.finished(item.nodeid, outcome)
+
+
+class _Messages:
+    """Shortens messages before any reporter reads them: innermost of the report's wrappers."""
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if ABOUT in item.stash:
+            recording.brief(call, report)
+        return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> Any:
+    outcome = recording.outcome_of(report)
+    return terminal.status(outcome, report) if outcome else None

@@ -1,0 +1,149 @@
+"""What one session holds: the cluster, the platform, the level, and the folder of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from railgauge import hostfile, plan, thresholds
+from railgauge.errors import BadInput, Uncovered
+from railgauge.gates import Gates
+from railgauge.leases import Leases
+from railgauge.model import Case, Cluster, Command, Node, SshSettings
+from railgauge.plan import Level
+from railgauge.plugin import options
+from railgauge.runner import Runner, Sessions
+from railgauge.store import Store, new_folder, point_latest
+from railgauge.survey import Found, found_from_json
+from railgauge.thresholds import Platform
+from railgauge.transport.registry import connect
+
+_GATE_WAIT_S = 4 * 3600.0
+
+
+@dataclass
+class Context:
+    """One session's state. Controller and workers each build their own from the same input."""
+
+    config: pytest.Config
+    declared: Cluster
+    platform: Platform
+    level: Level
+    folder: Path | None
+    complaints: list[str] = field(default_factory=list)
+    not_applicable: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    @property
+    def evidence(self) -> str:
+        return "simulated" if self.declared.transport == "lab" else "hardware"
+
+    @cached_property
+    def store(self) -> Store:
+        assert self.folder is not None, "nothing is stored when tests are only collected"
+        return Store(self.folder)
+
+    @cached_property
+    def gates(self) -> Gates:
+        return Gates(self.store, _GATE_WAIT_S)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster as it can be reached; written by the controller before the first test."""
+        return cluster_from_json(self.store.read_json("cluster.json"))
+
+    @cached_property
+    def found(self) -> dict[str, Found]:
+        """What the survey found on each node; written by the controller."""
+        return found_from_json(self.store.read_json("environment.json")["nodes"])
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        kind = self.cluster.transport
+        return Sessions(self.cluster, lambda node: connect(kind, node))
+
+    @cached_property
+    def runner(self) -> Runner:
+        return Runner(self.sessions, Leases(self.store.folder / "leases"), self.store, self._plan)
+
+    def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
+        return plan.commands(case, self.platform, self.cluster, port)
+
+    def close(self) -> None:
+        if "sessions" in self.__dict__:
+            self.sessions.close()
+
+
+CONTEXT = pytest.StashKey[Context]()
+
+
+def build(config: pytest.Config) -> Context:
+    """The context of this session. Raises ``BadInput`` before anything is touched."""
+    root = config.rootpath
+    cluster = hostfile.load(
+        options.hostfile(config),
+        schema_file=root / "hostfiles" / "schema.json",
+        platform=config.getoption("--platform"),
+    )
+    cluster = _with_lab_nodes(config, cluster)
+    platform = thresholds.load(cluster.platform, root / "thresholds")
+    if lines := list(thresholds.uncovered(platform)):
+        raise Uncovered(
+            "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
+            where=platform.path,
+        )
+    level = plan.level(platform, cluster, config.getoption("--level"), config.getoption("--rounds"))
+    context = Context(config, cluster, platform, level, _folder(config, cluster))
+    context.not_applicable.update(platform.not_applicable)
+    if not level.pairs:
+        alone = "the hostfile has one node only, so there is no pair to measure"
+        context.not_applicable.update(dict.fromkeys(platform.measurements, alone))
+    return context
+
+
+def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
+    """Lab options belong to a lab; its size is known before it is started."""
+    count = config.getoption("--lab-nodes")
+    if cluster.transport != "lab":
+        if count or config.getoption("--lab-fault"):
+            raise BadInput(
+                f"--lab-nodes and --lab-fault need a lab, not transport {cluster.transport}",
+                where=cluster.source,
+                remedy="drop them, or name a hostfile with transport: lab",
+            )
+        return cluster
+    from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+
+    return lab.resized(cluster, count) if count else cluster
+
+
+def _folder(config: pytest.Config, cluster: Cluster) -> Path | None:
+    if config.option.collectonly:
+        return None
+    if hasattr(config, "workerinput"):
+        return Path(config.workerinput["railgauge_folder"])
+    reports = config.rootpath / "reports"
+    stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{cluster.name}"
+    folder = new_folder(reports, stem)
+    (folder / "leases").mkdir()
+    point_latest(reports, folder)
+    return folder
+
+
+def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
+    return asdict(cluster)
+
+
+def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
+    nodes = tuple(Node(**{**node, "ssh": SshSettings(**node["ssh"])}) for node in data["nodes"])
+    groups = {name: tuple(members) for name, members in data["groups"].items()}
+    return Cluster(**{**data, "nodes": nodes, "groups": groups})

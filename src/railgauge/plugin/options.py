@@ -1,0 +1,70 @@
+"""Command line options of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from railgauge.thresholds import LEVELS
+
+_DEFAULT_HOSTFILES = ("hostfiles/lab-h200.yaml", "hostfiles/lab-metax-c500.yaml")
+
+
+def add(parser: pytest.Parser) -> None:
+    group = parser.getgroup("railgauge", "railgauge: acceptance of a GPU cluster")
+    group.addoption(
+        "--hostfile",
+        metavar="FILE",
+        help="the cluster to accept: a YAML hostfile, or a plain MPI/pssh list with --platform "
+        "(default: the embedded lab)",
+    )
+    group.addoption("--platform", metavar="NAME", help="threshold file for a plain hostfile")
+    group.addoption(
+        "--level",
+        choices=LEVELS,
+        default="nightly",
+        help="how much of pairs x pairings x sizes x repeats to measure (default: nightly)",
+    )
+    group.addoption(
+        "--rounds",
+        type=_positive,
+        metavar="K",
+        help="tournament rounds: each node meets K partners (default: the level's)",
+    )
+    group.addoption(
+        "--no-gates",
+        action="store_true",
+        help="measure upper rungs even on nodes where a lower rung went wrong",
+    )
+    _add_lab(parser.getgroup("railgauge lab", "railgauge: the embedded lab (simulated)"))
+
+
+def _add_lab(group: pytest.OptionGroup) -> None:
+    group.addoption("--lab-nodes", type=_positive, metavar="N", help="number of simulated nodes")
+    group.addoption(
+        "--lab-seed", type=int, default=1, metavar="S", help="seed of the noise; 0 is no noise"
+    )
+    group.addoption(
+        "--lab-fault",
+        action="append",
+        default=[],
+        metavar="NAME[@NODE[:DEVICE]]",
+        help="inject a fault into the lab; may be repeated; NAME 'list' shows them",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(f"{text} is less than 1")
+    return value
+
+
+def hostfile(config: pytest.Config) -> Path:
+    """The hostfile of the run: relative to where pytest was started, the default to the root."""
+    named = config.getoption("--hostfile")
+    if named:
+        return Path(config.invocation_params.dir, named)
+    candidates = [config.rootpath / name for name in _DEFAULT_HOSTFILES]
+    return next((path for path in candidates if path.exists()), candidates[-1])

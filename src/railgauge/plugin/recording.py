@@ -1,0 +1,150 @@
+"""Watches each item and writes down what became of it, once, for every report.
+
+pytest calls an exception in a test's body a failure. Here only a missed limit is one: whatever
+else goes wrong there is an *error*, and the report is changed so that JUnit, HTML and the terminal
+say so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from railgauge.errors import LimitMissed, NoEvidence, RailgaugeError
+from railgauge.model import Judgement, Outcome
+from railgauge.plugin.items import ABOUT, About
+from railgauge.record import ItemRecord, worst_of
+from railgauge.store import Store
+
+
+@dataclass
+class Draft:
+    """What is known of a running item so far."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    transcript: str = ""
+    blocked_by: tuple[str, ...] = ()
+    error: BaseException | None = None
+    duration_s: float = 0.0
+
+
+DRAFT = pytest.StashKey[Draft]()
+
+
+def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
+    """Keep a judgement: in the item's record, in ``measurements.jsonl``, and for JUnit."""
+    draft, about = item.stash[DRAFT], item.stash[ABOUT]
+    draft.judgements.append(judgement)
+    store.append("measurements.jsonl", _line(item.nodeid, about, judgement))
+    for name in ("measured", "limit", "basis"):
+        item.user_properties.append((f"{judgement.metric}.{name}", getattr(judgement, name)))
+
+
+def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, object]:
+    return {
+        "id": item_id,
+        "subject": about.subject.name,
+        "nodes": about.nodes,
+        "pairing": about.pairing,
+        "size_bytes": about.size_bytes,
+        "metric": judgement.metric,
+        "unit": judgement.unit,
+        "values": judgement.values,
+        "measured": judgement.measured,
+        "limit": judgement.limit,
+        "floor": judgement.floor,
+        "ceiling": judgement.ceiling,
+        "physical_ceiling": judgement.physical_ceiling,
+        "margin": judgement.margin,
+        "outcome": str(judgement.outcome),
+        "pointer": judgement.pointer,
+    }
+
+
+def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Bring the item's record up to date after one phase, and hang it on the phase's report.
+
+    What went wrong first counts: a failure is not hidden by trouble when cleaning up after it.
+    """
+    draft = item.stash[DRAFT]
+    draft.duration_s += report.duration
+    if call.excinfo and draft.error is None:
+        draft.error = call.excinfo.value
+    report.railgauge = _record(item, draft).to_json()  # type: ignore[attr-defined]
+
+
+def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
+    record = _blank(item, item.stash[ABOUT], draft)
+    if draft.error is not None:
+        return _went_wrong(record, draft, draft.error)
+    reason = "; ".join(j.reason for j in draft.judgements if j.reason)
+    return replace(record, outcome=worst_of(draft.judgements), reason=reason)
+
+
+def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
+    return ItemRecord(
+        id=item.nodeid,
+        rung=about.rung,
+        subject=about.subject.name,
+        title=about.title,
+        outcome=Outcome.ERROR,
+        nodes=about.nodes,
+        pairing=about.pairing,
+        size_bytes=about.size_bytes,
+        judgements=tuple(draft.judgements),
+        blocked_by=draft.blocked_by,
+        transcript=draft.transcript,
+    )
+
+
+def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemRecord:
+    if isinstance(error, pytest.skip.Exception):
+        return replace(record, outcome=_skip_outcome(draft), reason=str(error.msg))
+    if isinstance(error, AssertionError):
+        return replace(record, outcome=Outcome.FAILED, reason=str(error))
+    if isinstance(error, RailgaugeError):
+        what = f"{error.where}: {error.what}" if error.where else error.what
+        return replace(record, reason=what, error_kind=error.kind, remedy=error.remedy)
+    return replace(record, reason=f"{type(error).__name__}: {error}", error_kind="bug")
+
+
+def _skip_outcome(draft: Draft) -> Outcome:
+    """A skip that is not the suite's own still proves nothing: it counts as blocked."""
+    if any(j.outcome is Outcome.RECORD_ONLY for j in draft.judgements):
+        return Outcome.RECORD_ONLY
+    return Outcome.BLOCKED
+
+
+def require_judgement(item: pytest.Item) -> None:
+    """No pass without positive evidence: a test that compared nothing is an error."""
+    if not item.stash[DRAFT].judgements:
+        raise NoEvidence(
+            "the test ended without comparing anything with a limit",
+            where=item.nodeid,
+            remedy="call check(...) or expect(...) in it",
+        )
+
+
+def brief(call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """What people need to read is the message; the way through this suite's code is not."""
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, LimitMissed):
+        report.longrepr = f"limit missed: {error}"
+    elif isinstance(error, RailgaugeError):
+        report.longrepr = f"{error.kind}: {error}"
+
+
+def as_error(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
+    """Let every reporter call an exception that is no missed limit an error."""
+    error = call.excinfo.value if call.excinfo else None
+    if report.when == "call" and report.failed and not isinstance(error, AssertionError):
+        report.when = "setup"
+
+
+def outcome_of(report: Any) -> Outcome | None:
+    """The outcome that a phase's report carries, if it is one of the ladder."""
+    data = getattr(report, "railgauge", None)
+    return Outcome(data["outcome"]) if data else None

@@ -1,0 +1,218 @@
+"""The course of a session as its controller sees it: survey, record, verdict, folder of the run."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from railgauge import record, verdict
+from railgauge.errors import RailgaugeError
+from railgauge.model import Cluster, Outcome
+from railgauge.plan import platform_stack
+from railgauge.plugin.context import Context, cluster_to_json
+from railgauge.plugin.scheduling import CaseScheduling
+from railgauge.report import allure, terminal
+from railgauge.store import Store
+from railgauge.survey import Found, found_to_json, survey
+from railgauge.verdict import Verdict
+
+_COMPLAINTS = "complaints.json"
+
+
+def direct_reports(context: Context) -> None:
+    """Send the reports of pytest's plugins into the run's folder, if the user named no place."""
+    option, folder = context.config.option, context.folder
+    if folder is None or context.is_worker:
+        return
+    option.xmlpath = option.xmlpath or str(folder / "junit.xml")
+    if not getattr(option, "htmlpath", None):
+        option.htmlpath, option.self_contained_html = str(folder / "report.html"), True
+    option.allure_report_dir = option.allure_report_dir or str(folder / "allure-results")
+
+
+def show_faults(config: pytest.Config) -> None:
+    """``--lab-fault list`` prints the faults and ends."""
+    if "list" in config.getoption("--lab-fault"):
+        from railgauge.lab import faults  # noqa: PLC0415
+
+        lines = [f"  {name:<20} {what}" for name, what in sorted(faults.NAMES.items())]
+        pytest.exit("\n".join(["faults of the lab, NAME[@NODE[:DEVICE]]:", *lines]), returncode=0)
+
+
+def refuse_complaints(context: Context, items: list[pytest.Item]) -> None:
+    """Stop before a node is touched if a test has nothing that it can be judged by.
+
+    A usage error in a worker would read as an internal error: there the list is left for the
+    controller, and no item is.
+    """
+    if not context.complaints:
+        return
+    if context.is_worker:
+        items.clear()
+        context.store.write_json(_COMPLAINTS, context.complaints)
+    else:
+        raise pytest.UsageError(_complaint_text(context, context.complaints))
+
+
+def _complaint_text(context: Context, complaints: Sequence[str]) -> str:
+    head = f"railgauge: {context.platform.path} does not cover these tests:"
+    return "\n  ".join([head, *complaints])
+
+
+class Controller:
+    """Plugin of the process that the user started: the only one that reports."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.planned: list[str] = []
+        self.deselected = 0
+        self.records: dict[str, record.ItemRecord] = {}
+        self.verdict: Verdict | None = None
+        self._lab: Any = None
+        self._lab_folder: TemporaryDirectory[str] | None = None
+
+    # --- before the first test ---
+
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["railgauge_folder"] = str(self.context.folder)
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        return CaseScheduling(config, log)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self.deselected += len(items)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if self.context.folder is not None and session.items:
+            self._prepare([item.nodeid for item in session.items])
+
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        folder = self.context.folder
+        if folder is not None and (folder / _COMPLAINTS).exists():
+            complaints = self.context.store.read_json(_COMPLAINTS)
+            pytest.exit(_complaint_text(self.context, complaints), pytest.ExitCode.USAGE_ERROR)
+        if ids and not self.planned:
+            self._prepare(list(ids))
+
+    def _prepare(self, ids: list[str]) -> None:
+        """Make the cluster ready: start the lab if there is one, survey every node once."""
+        self.planned = ids
+        context = self.context
+        try:
+            cluster = self._live_cluster()
+        except RailgaugeError as error:
+            pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
+        context.store.write_json("cluster.json", cluster_to_json(cluster))
+        shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
+        progress = terminal.Progress(context.config, len(cluster.nodes))
+        found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
+        self._write_environment(found)
+
+    def _live_cluster(self) -> Cluster:
+        if self.context.declared.transport != "lab":
+            return self.context.declared
+        from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+
+        option = self.context.config.getoption
+        self._lab_folder = TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True)
+        self._lab = lab.start(
+            self.context.declared,
+            nodes=None,
+            seed=option("--lab-seed"),
+            faults=tuple(option("--lab-fault")),
+            folder=Path(self._lab_folder.name, "lab"),
+        )
+        cluster: Cluster = self._lab.cluster
+        return cluster
+
+    def _write_environment(self, found: dict[str, Found]) -> None:
+        context = self.context
+        context.store.write_json(
+            "environment.json",
+            {
+                "schema_version": 1,
+                "evidence": context.evidence,
+                "cluster": context.declared.name,
+                "platform": context.platform.name,
+                "nodes": found_to_json(found),
+            },
+        )
+
+    # --- while tests run ---
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = getattr(report, "railgauge", None)
+        if data and report.when == "teardown":
+            item = record.from_json(data)
+            self.records[item.id] = record.merged(self.records.get(item.id), item)
+        elif data is None and report.nodeid in self.planned and report.failed:
+            # A worker that died leaves no record; those who wait for the item must hear of it.
+            self.context.gates.finished(report.nodeid, Outcome.ERROR)
+
+    # --- after the last test ---
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.context.folder is None or not self.planned:
+            return
+        self.verdict = self._decide()
+        self.context.store.write_json("verdict.json", self.verdict.to_json())
+        allure_folder = Path(session.config.option.allure_report_dir)
+        allure.write_surroundings(allure_folder, self.verdict, self.context.platform)
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = self.verdict.exit_code
+
+    def _decide(self) -> Verdict:
+        context = self.context
+        counts = verdict.count(self.planned, self.records)
+        return Verdict(
+            run_id=context.store.folder.name,
+            cluster=context.declared.name,
+            platform=context.platform.name,
+            evidence=context.evidence,
+            level=context.level.name,
+            verdict=verdict.verdict_of(counts),
+            counts=counts,
+            coverage=verdict.coverage(context.declared, context.platform, self.records.values()),
+            not_applicable=context.not_applicable,
+            deselected=self.deselected,
+        )
+
+    def pytest_html_results_summary(self, prefix: list[str]) -> None:
+        from railgauge.report import html  # noqa: PLC0415
+
+        if self.verdict:
+            prefix.append(html.summary(self.verdict, self.records, self.context))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.verdict:
+            terminal.summary(
+                terminalreporter, self.verdict, self.records, self.context.store.folder
+            )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        if self._lab is not None:
+            self._lab.close()
+        if self._lab_folder is not None:
+            self._lab_folder.cleanup()
+        if self.context.folder is not None:
+            shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
+            _write_manifest(self.context.store)
+
+
+def _write_manifest(store: Store) -> None:
+    """SHA-256 of every file of the run, last of all."""
+    files = sorted(p for p in store.folder.rglob("*") if p.is_file() and p.name != "manifest.json")
+    digests = {
+        path.relative_to(store.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+    store.write_json("manifest.json", {"schema_version": 1, "sha256": digests})

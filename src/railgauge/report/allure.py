@@ -1,0 +1,113 @@
+"""Allure: what the running item tells it, and the files beside the results.
+
+Everything here runs inside a test of a worker or, for the files, once at the end in the
+controller. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import allure
+
+from railgauge.model import Judgement
+from railgauge.thresholds.model import Platform
+from railgauge.verdict import Verdict
+
+RUNGS = {
+    0: "preflight",
+    1: "network",
+    2: "gpudirect",
+    3: "intranode",
+    4: "collective",
+    5: "application",
+}
+_SEVERITY = {
+    0: allure.severity_level.NORMAL,
+    1: allure.severity_level.CRITICAL,
+    2: allure.severity_level.CRITICAL,
+}
+
+
+def step(title: str) -> AbstractContextManager[None]:
+    step: AbstractContextManager[None] = allure.step(title)
+    return step
+
+
+def attach(path: Path) -> None:
+    """Attach a text file of the run, if it was written."""
+    if path.exists():
+        allure.attach.file(str(path), path.name, allure.attachment_type.TEXT)
+
+
+def announce(evidence: str, rung: int, subject: str, title: str, where: str) -> None:
+    """Where the item stands in the report, how much it matters, and what evidence it is."""
+    dynamic: Any = allure.dynamic  # its functions carry no types
+    dynamic.parent_suite(f"{evidence.upper()} evidence")
+    dynamic.suite(f"rung {rung}: {RUNGS[rung]}")
+    dynamic.sub_suite(subject)
+    dynamic.tag(evidence)
+    dynamic.severity(_SEVERITY.get(rung, allure.severity_level.CRITICAL))
+    dynamic.description(f"{title}\n\nWhere: {where}. Evidence: {evidence}.")
+
+
+def judgement(judged: Judgement) -> None:
+    """A step that reads Measured / Limit / Basis, and a link to the limit in its file."""
+    line = f"{judged.metric}: measured {judged.measured}, limit {judged.limit}: {judged.outcome}"
+    with allure.step(line):
+        text = json.dumps(_shown(judged), indent=1, ensure_ascii=False)
+        allure.attach(text, f"{judged.metric}.json", allure.attachment_type.JSON)
+    dynamic: Any = allure.dynamic
+    dynamic.link(f"../thresholds.json#{judged.pointer}", name=f"basis: {judged.basis}")
+
+
+def _shown(judged: Judgement) -> dict[str, Any]:
+    return {
+        "metric": judged.metric,
+        "measured": judged.measured,
+        "limit": judged.limit,
+        "basis": judged.basis,
+        "samples": list(judged.values),
+        "unit": judged.unit,
+        "physical ceiling": judged.physical_ceiling,
+        "outcome": str(judged.outcome),
+    }
+
+
+def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> None:
+    """``environment.properties``, ``executor.json`` and ``categories.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "Evidence": verdict.evidence,
+        "Verdict": verdict.verdict,
+        "Asserted": f"{verdict.counts.asserted} of {verdict.counts.planned}",
+        "Cluster": verdict.cluster,
+        "Platform": platform.title,
+        "Level": verdict.level,
+        "Run": verdict.run_id,
+    }
+    lines = [f"{key} = {value}" for key, value in facts.items()]
+    (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    name = f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+    executor = {"name": "railgauge", "type": "railgauge", "reportName": name}
+    (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
+    (folder / "categories.json").write_text(json.dumps(_CATEGORIES, indent=1), encoding="utf-8")
+
+
+_CATEGORIES = [
+    {"name": "Failed: the hardware missed a limit", "matchedStatuses": ["failed"]},
+    {"name": "Error: we could not tell", "matchedStatuses": ["broken"]},
+    {
+        "name": "Blocked: a lower rung went wrong",
+        "matchedStatuses": ["skipped"],
+        "messageRegex": ".*blocked by.*",
+    },
+    {
+        "name": "Record only: the limit is being calibrated",
+        "matchedStatuses": ["skipped"],
+        "messageRegex": ".*record only.*",
+    },
+]

@@ -1,0 +1,141 @@
+"""What the terminal says: what is about to run, how far it is, and the verdict at the end."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from railgauge.errors import NoEvidence
+from railgauge.model import Outcome
+from railgauge.record import ItemRecord
+from railgauge.survey import Found
+from railgauge.verdict import ACCEPTED, REJECTED, Verdict, worst_measurements
+
+_LETTERS = {
+    Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
+    Outcome.RECORD_ONLY: ("record only", "r", ("RECORD ONLY", {"yellow": True})),
+    Outcome.BLOCKED: ("blocked", "b", ("BLOCKED", {"yellow": True})),
+    Outcome.ERROR: ("error", "E", ("ERROR", {"red": True})),
+}
+_MOST_LINES = 10
+
+
+def header(context: Any) -> list[str]:
+    """The first lines of a run: what is accepted, by which limits, on what evidence."""
+    cluster, platform = context.declared, context.platform
+    lines = [
+        f"cluster: {cluster.name}, {len(cluster.nodes)} nodes over {cluster.transport}, "
+        f"platform {platform.name} ({platform.title})",
+        f"level: {context.level.name}, {len(context.level.pairs)} node pairs "
+        f"in {len(context.level.rounds)} rounds",
+    ]
+    if context.evidence != "hardware":
+        lines.append(f"evidence: {context.evidence.upper()} - no hardware is measured in this run")
+    if context.folder:
+        lines.append(f"reports: {context.folder}")
+    return lines
+
+
+def status(outcome: Outcome, report: pytest.TestReport) -> Any:
+    """Category, letter and word of a phase's report; ``None`` leaves it to pytest."""
+    if report.passed and report.when == "call" and outcome is Outcome.MARGINAL:
+        return _LETTERS[outcome]
+    if report.skipped or (report.failed and outcome is Outcome.ERROR):
+        return _LETTERS.get(outcome)
+    return None
+
+
+class Progress:
+    """Says how the survey of the nodes goes on, and at once what is wrong with a node."""
+
+    def __init__(self, config: pytest.Config, total: int) -> None:
+        self._reporter = config.pluginmanager.getplugin("terminalreporter")
+        self._total = total
+        self._done = 0
+
+    def __call__(self, found: Found) -> None:
+        self._done += 1
+        if self._reporter is None:
+            return
+        if isinstance(found, NoEvidence):
+            self._reporter.write_line(f"survey: {found}", red=True)
+        if self._done == self._total or self._done % 50 == 0:
+            self._reporter.write_line(
+                f"survey: {self._done} of {self._total} nodes answered or gave up"
+            )
+
+
+def summary(
+    out: pytest.TerminalReporter,
+    verdict: Verdict,
+    records: Mapping[str, ItemRecord],
+    folder: Path,
+) -> None:
+    """The last screen: what went wrong, the tightest margins, counts, verdict, where to read on."""
+    out.section("railgauge", sep="=", bold=True)
+    _troubles(out, records)
+    _worst(out, records)
+    _counts(out, verdict)
+    colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
+    simulated = "" if verdict.evidence == "hardware" else f" ({verdict.evidence.upper()} evidence)"
+    out.write_line("")
+    out.write_line(
+        f"{verdict.cluster}: {verdict.verdict.upper()}{simulated}, "
+        f"asserted {verdict.counts.asserted} of {verdict.counts.planned}",
+        **{colour: True, "bold": True},
+    )
+    out.write_line(f"report: {folder / 'report.html'}")
+
+
+def _troubles(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:
+    """Failures first, then errors; what is blocked follows from those and is only counted."""
+    for outcome, title in ((Outcome.FAILED, "failed"), (Outcome.ERROR, "could not tell")):
+        found = [r for r in records.values() if r.outcome is outcome]
+        for item in found[:_MOST_LINES]:
+            out.write_line(f"{title}: {item.id.rsplit('::', 1)[-1]}", red=True)
+            remedy = f"; {item.remedy}" if item.remedy else ""
+            for line in textwrap.wrap(f"{item.reason}{remedy}", 96):
+                out.write_line(f"    {line}")
+        if len(found) > _MOST_LINES:
+            out.write_line(f"{title}: {len(found) - _MOST_LINES} more, see the report", red=True)
+
+
+def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:
+    lines = worst_measurements(records.values())
+    if not lines:
+        return
+    out.write_line("closest to their limits:")
+    for line in lines:
+        out.write_line(
+            f"  {line.margin:+7.1%}  {line.measured:<24} limit {line.limit:<16} "
+            f"{line.subject} {line.where}"
+        )
+
+
+def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
+    counts = verdict.counts
+    words = (
+        ("passed", counts.passed),
+        ("marginal", counts.marginal),
+        ("failed", counts.failed),
+        ("error", counts.error),
+        ("blocked", counts.blocked),
+        ("flaky", counts.flaky),
+        ("record only", counts.record_only),
+    )
+    shown = ", ".join(f"{number} {word}" for word, number in words if number)
+    out.write_line(f"items: {counts.planned} planned: {shown}")
+    covered = ", ".join(
+        f"{part['tested']} of {part['declared']} {name}" for name, part in verdict.coverage.items()
+    )
+    out.write_line(f"asserted on: {covered}")
+    if verdict.deselected:
+        out.write_line(
+            f"{verdict.deselected} items of this level were deselected and say nothing", yellow=True
+        )
+    if verdict.not_applicable:
+        out.write_line(f"not applicable here: {', '.join(sorted(verdict.not_applicable))}")

@@ -1,0 +1,45 @@
+"""Rung 0: the declared GPUs are there, are the declared ones, and are idle."""
+
+import pytest
+
+
+@pytest.mark.expects("gpu_count")
+def test_gpu_count(node, facts, expect, platform):
+    """Every declared GPU is there, and no other."""
+    expect(len(facts(node)["gpus"]), declared=platform.gpus.count)
+
+
+@pytest.mark.expects("gpu_model")
+def test_gpu_model(node, gpu, facts, expect, platform):
+    """Every GPU is of the declared model."""
+    expect(facts(node)[f"gpus.{gpu}.model"], declared=platform.gpus.model)
+
+
+@pytest.mark.expects("gpu_memory")
+def test_gpu_memory(node, gpu, facts, expect, platform):
+    """Every GPU has all of its memory."""
+    expect(facts(node)[f"gpus.{gpu}.memory_mib"], declared=platform.gpus.memory_mib)
+
+
+@pytest.mark.expects("gpu_bus_id")
+def test_gpu_bus_id(node, gpu, facts, expect, platform):
+    """Every GPU sits in its slot."""
+    expect(facts(node)[f"gpus.{gpu}.bus_id"], declared=platform.gpus.bus_ids[gpu])
+
+
+@pytest.mark.expects("gpu_processes")
+def test_no_foreign_gpu_process(node, facts, expect):
+    """Nobody else uses the GPUs while they are measured."""
+    expect(facts(node)["gpu_processes"])
+
+
+@pytest.mark.expects("peer_memory")
+def test_peer_memory(node, facts, expect):
+    """The GPU driver has registered with the RDMA stack, so that NICs reach GPU memory."""
+    expect(facts(node)["peer_memory"])
+
+
+@pytest.mark.expects("gpu_nic_link")
+def test_gpu_nic_link(node, gpu, nic, facts, expect, platform):
+    """Every GPU is connected to every NIC the way the platform declares."""
+    expect(facts(node)[f"topology.gpu{gpu}.{nic}"], declared=platform.affinity[gpu][nic])
