@@ -1,0 +1,149 @@
+"""What a command prints, gathered while it runs.
+
+``Markers`` takes the marker lines of ``shell`` out of stdout; ``Capture`` keeps the rest and lets
+any number of threads wait for what they need to know.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from railgauge.transport.shell import MARKER
+
+OUTPUT_LIMIT_BYTES = 64 << 20
+Sink = Callable[[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended. ``exit_code`` is ``None`` if nobody told.
+
+    ``leftovers``: it ended, and something that it started holds its output open.
+    """
+
+    exit_code: int | None
+    error: str = ""
+    leftovers: bool = False
+
+
+class Pipes(Protocol):
+    """The output of one command, as a way to reach a node offers it."""
+
+    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
+        """Hand over all output to its end, then say how the command ended; blocks."""
+
+    def close(self) -> None:
+        """Let go: a ``drain`` in another thread returns soon. Harmless if it has ended."""
+
+
+class Markers:
+    """Splits stdout, chunk by chunk, into output (bytes) and marker words (str).
+
+    Markers may stand anywhere, also in the middle of a line: a server and the shell that
+    watches it write to one pipe. Chunks may end anywhere, also within a marker.
+    """
+
+    def __init__(self, nonce: str) -> None:
+        self._start = f"{MARKER} {nonce} ".encode()
+        self._held = b""
+
+    def split(self, chunk: bytes) -> Iterator[bytes | str]:
+        text, self._held = self._held + chunk, b""
+        while (at := text.find(self._start)) >= 0:
+            if at:
+                yield text[:at]
+            word, line_end, rest = text[at + len(self._start) :].partition(b"\n")
+            if not line_end:
+                self._held = text[at:]
+                return
+            yield word.decode("ascii", "replace")
+            text = rest
+        keep = self._begun(text)
+        self._held = text[len(text) - keep :]
+        if keep < len(text):
+            yield text[: len(text) - keep]
+
+    def rest(self) -> bytes:
+        """What was held back as the possible beginning of a marker."""
+        held, self._held = self._held, b""
+        return held
+
+    def _begun(self, text: bytes) -> int:
+        """How many bytes at the end of ``text`` may be the beginning of a marker."""
+        longest = min(len(text), len(self._start) - 1)
+        return next((n for n in range(longest, 0, -1) if self._start.startswith(text[-n:])), 0)
+
+
+class Capture:
+    """The output and the state of one command; safe for any number of threads."""
+
+    def __init__(self, nonce: str) -> None:
+        self.pid: int | None = None
+        self.ready = False
+        self.in_use = False
+        self.overflow = False
+        self.ended: Ended | None = None
+        self.ended_at = 0.0
+        self._markers = Markers(nonce)
+        self._stdout = bytearray()
+        self._stderr = bytearray()
+        self._changed = threading.Condition()
+
+    def follow(self, pipes: Pipes) -> None:
+        """Gather from ``pipes`` in a thread of its own, so that no command waits for a reader."""
+        threading.Thread(target=self._drain, args=(pipes,), daemon=True).start()
+
+    def wait_until(self, happened: Callable[[], bool], time_limit_s: float) -> bool:
+        """Whether ``happened`` came true within the time limit."""
+        with self._changed:
+            return self._changed.wait_for(happened, max(time_limit_s, 0.0))
+
+    def text(self) -> tuple[str, str]:
+        """Stdout and stderr so far; what is not UTF-8 shows as U+FFFD."""
+        with self._changed:
+            return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
+
+    def _drain(self, pipes: Pipes) -> None:
+        ended = Ended(None, "transport")  # stands only if draining itself breaks
+        try:
+            ended = pipes.drain(self.take_stdout, self.take_stderr)
+        finally:
+            self._end(ended)
+
+    def take_stdout(self, chunk: bytes) -> None:
+        with self._changed:
+            for piece in self._markers.split(chunk):
+                if isinstance(piece, str):
+                    self._note(piece)
+                else:
+                    self._keep(self._stdout, piece)
+
+    def take_stderr(self, chunk: bytes) -> None:
+        with self._changed:
+            self._keep(self._stderr, chunk)
+
+    def _end(self, ended: Ended) -> None:
+        with self._changed:
+            self._keep(self._stdout, self._markers.rest())
+            self.ended, self.ended_at = ended, time.monotonic()
+            self._changed.notify_all()
+
+    def _note(self, word: str) -> None:
+        name, _, value = word.partition(" ")
+        if name == "pid" and value.isdecimal():
+            self.pid = int(value)
+            self._stdout.clear()  # start-up files of the login shell that print something
+        self.ready |= name == "ready"
+        self.in_use |= name == "in-use"
+        self._changed.notify_all()
+
+    def _keep(self, kept: bytearray, chunk: bytes) -> None:
+        room = OUTPUT_LIMIT_BYTES - len(kept)
+        kept += chunk[:room]
+        if len(chunk) > room:
+            self.overflow = True
+            self._changed.notify_all()

@@ -1,0 +1,236 @@
+"""Running commands over a ``Link``: what all transports do alike.
+
+A transport brings a ``Link``, which can have one line of shell text executed on a node;
+``LinkSession`` makes a ``Session`` of it, and ``Job`` is its ``Running``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Protocol
+
+from railgauge.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    PortInUse,
+    ToolFailed,
+    TransportError,
+)
+from railgauge.model import Command, Transcript
+from railgauge.transport import shell
+from railgauge.transport.capture import Capture, Pipes
+
+GRACE_S = shell.KILL_AFTER_S + 5.0  # for timeout's KILL and for a slow connection
+_STOP_LIMIT_S = 10.0
+_PID_LIMIT_S = 5.0
+_CLOSE_LIMIT_S = 2.0
+_TIMEOUT_CODES = (124, 137)  # of timeout: ended by TERM, ended by KILL
+_TOO_LARGE = "output-too-large"
+
+
+class Link(Protocol):
+    """An open way to one node."""
+
+    def execute(self, line: str) -> Pipes:
+        """Have the node's login shell run ``line``. Raises ``TransportError``."""
+
+    def close(self) -> None:
+        """Let go of the node; may be called twice."""
+
+
+class Job:
+    """One command that was started; a ``Running``."""
+
+    def __init__(
+        self, command: Command, nonce: str, pipes: Pipes, end_group: Callable[[int], None]
+    ) -> None:
+        self._command = command
+        self._pipes = pipes
+        self._end_group = end_group
+        self._capture = Capture(nonce)
+        self._stopping = threading.Lock()
+        self._stopped = False
+        self._swept = False
+        self._error = ""
+        self._started_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        self._started = time.monotonic()
+        self._capture.follow(pipes)
+
+    def wait_ready(self, time_limit_s: float) -> None:
+        capture = self._capture
+        if self._command.listens_on is None:
+            raise ValueError("only a command that listens on a port gets ready")
+        capture.wait_until(lambda: capture.ready or capture.in_use or self._is_over(), time_limit_s)
+        if capture.in_use:
+            raise PortInUse(
+                f"port {self._command.listens_on} is taken",
+                where=self._command.node,
+                remedy="use another port, or see who has it: ss -tlnp",
+            )
+        if not capture.ready:
+            raise self._not_ready(time_limit_s)
+
+    def wait(self, time_limit_s: float) -> Transcript:
+        capture = self._capture
+        capture.wait_until(lambda: self._is_over() or capture.overflow, time_limit_s)
+        if capture.overflow:
+            self._end(_TOO_LARGE)
+        elif not self._is_over():
+            self._end(CommandTimedOut.kind)
+        self._sweep()
+        return self._transcript()
+
+    def stop(self) -> Transcript:
+        self._end(_TOO_LARGE if self._capture.overflow else "")
+        self._sweep()
+        return self._transcript()
+
+    @property
+    def is_settled(self) -> bool:
+        """Ended, with nothing left on the node that this side knows of."""
+        return self._is_over() and (self._swept or not self._may_leave_something())
+
+    def _is_over(self) -> bool:
+        return self._capture.ended is not None
+
+    def _end(self, error: str) -> None:
+        with self._stopping:
+            if self._is_over():
+                return
+            self._stopped, self._error = True, error
+            self._kill_group()
+            if not self._capture.wait_until(self._is_over, _CLOSE_LIMIT_S):
+                self._pipes.close()
+                self._capture.wait_until(self._is_over, _CLOSE_LIMIT_S)
+
+    def _kill_group(self) -> None:
+        capture = self._capture
+        capture.wait_until(lambda: capture.pid is not None or self._is_over(), _PID_LIMIT_S)
+        if capture.pid is None or capture.pid <= 1:
+            return
+        try:
+            self._end_group(capture.pid)
+        except TransportError:
+            # Out of reach: the time limit on the node itself will end the command.
+            self._error = self._error or ConnectionLost.kind
+
+    def _may_leave_something(self) -> bool:
+        ended = self._capture.ended
+        return ended is not None and (ended.leftovers or ended.exit_code in _TIMEOUT_CODES)
+
+    def _sweep(self) -> None:
+        """End what a command left in its group: timeout waits for its own child only."""
+        if self._may_leave_something() and not self._swept:
+            self._kill_group()
+        self._swept = True
+
+    def _has_hit_limit(self) -> bool:
+        ended = self._capture.ended
+        if ended is None or ended.exit_code not in _TIMEOUT_CODES:
+            return False
+        return self._duration_s() >= self._command.time_limit_s
+
+    def _duration_s(self) -> float:
+        until = self._capture.ended_at if self._is_over() else time.monotonic()
+        return until - self._started
+
+    def _how_cut_off(self) -> str:
+        """The kind of error that cut the command off; empty if it ended or was stopped."""
+        ended = self._capture.ended
+        if self._error or self._stopped:
+            return self._error
+        if self._has_hit_limit():
+            return CommandTimedOut.kind
+        if ended is not None and ended.exit_code is None:
+            return ended.error or ConnectionLost.kind
+        return ""
+
+    def _transcript(self) -> Transcript:
+        stdout, stderr = self._capture.text()
+        error, ended, command = self._how_cut_off(), self._capture.ended, self._command
+        by_itself = not (error or self._stopped) and ended is not None
+        return Transcript(
+            node=command.node,
+            argv=command.argv,
+            exit_code=ended.exit_code if ended and by_itself else None,
+            stdout=stdout,
+            stderr=stderr,
+            duration_s=self._duration_s(),
+            started_at=self._started_at,
+            environment=command.environment,
+            role="client" if command.listens_on is None else "server",
+            error=error,
+        )
+
+    def _not_ready(self, time_limit_s: float) -> TransportError | ToolFailed:
+        """Why the command does not listen: out of time, cut off, or it ended."""
+        where, program = self._command.node, self._command.argv[0]
+        late = f"{program} did not listen on port {self._command.listens_on}"
+        if not self._is_over():
+            return CommandTimedOut(f"{late} within {time_limit_s:g} s", where=where)
+        transcript = self._transcript()
+        if transcript.error == ConnectionLost.kind:
+            return ConnectionLost(f"the connection ended before {program} listened", where=where)
+        if transcript.error == CommandTimedOut.kind:
+            return CommandTimedOut(f"{late} within its time limit", where=where)
+        said = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "nothing"
+        how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
+        return ToolFailed(f"{program} {how} before it listened; it said: {said}", where=where)
+
+
+class LinkSession:
+    """A ``Session`` over a ``Link``; commands may run on it from several threads."""
+
+    def __init__(self, node_name: str, link: Link) -> None:
+        self._node_name = node_name
+        self._link = link
+        self._jobs: list[Job] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def run(self, command: Command) -> Transcript:
+        job = self.start(command)
+        try:
+            return job.wait(command.time_limit_s + GRACE_S)
+        except BaseException:  # an interrupt: nobody else holds this job
+            job.stop()
+            raise
+
+    def start(self, command: Command) -> Job:
+        nonce = secrets.token_hex(8)
+        line = shell.command_line(command, nonce)
+        if self._closed:
+            raise ConnectionLost("the session is closed", where=self._node_name)
+        job = Job(command, nonce, self._link.execute(line), self._end_group)
+        with self._lock:
+            self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]
+        return job
+
+    def close(self) -> None:
+        self._closed = True
+        with self._lock:
+            jobs, self._jobs = self._jobs, []
+        try:
+            for job in jobs:
+                job.stop()
+        finally:
+            self._link.close()
+
+    def _end_group(self, pid: int) -> None:
+        pipes = self._link.execute(shell.stop_line(pid))
+        capture = Capture(secrets.token_hex(8))
+        capture.follow(pipes)
+        ended = capture.wait_until(lambda: capture.ended is not None, _STOP_LIMIT_S)
+        with contextlib.suppress(OSError):
+            pipes.close()
+        if not ended or capture.ended is None or capture.ended.exit_code is None:
+            raise ConnectionLost("the connection ended while stopping", where=self._node_name)
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

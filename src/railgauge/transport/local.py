@@ -1,0 +1,83 @@
+"""Commands on this machine, by the same shell text as over ssh."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+
+from railgauge.errors import TransportError
+from railgauge.model import Node
+from railgauge.transport import Session
+from railgauge.transport.capture import Ended, Pipes, Sink
+from railgauge.transport.job import LinkSession
+
+_QUIET_S = 1.0
+_CHUNK_BYTES = 1 << 16
+
+
+def connect(node: Node) -> Session:
+    """A session on this machine, under the node's name."""
+    return LinkSession(node.name, LocalLink(node.name))
+
+
+class LocalPipes:
+    """The output of one process."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
+        with self._process, selectors.DefaultSelector() as selector:
+            assert self._process.stdout
+            assert self._process.stderr
+            selector.register(self._process.stdout, selectors.EVENT_READ, stdout)
+            selector.register(self._process.stderr, selectors.EVENT_READ, stderr)
+            leftovers = self._copy(selector)
+            code = self._process.wait()
+        return Ended(128 - code if code < 0 else code, leftovers=leftovers)
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _copy(self, selector: selectors.BaseSelector) -> bool:
+        """Copy until both streams end, or the process has and all is quiet: then ``True``."""
+        while selector.get_map():
+            ready = selector.select(_QUIET_S)
+            if not ready and self._process.poll() is not None:
+                return True
+            for key, _ in ready:
+                if chunk := os.read(key.fd, _CHUNK_BYTES):
+                    key.data(chunk)
+                else:
+                    selector.unregister(key.fileobj)
+        return False
+
+
+class LocalLink:
+    """Has ``sh`` of this machine execute."""
+
+    def __init__(self, node_name: str) -> None:
+        self._node_name = node_name
+
+    def execute(self, line: str) -> Pipes:
+        try:
+            # A session of its own keeps the terminal's Ctrl-C away from the command.
+            return LocalPipes(
+                subprocess.Popen(
+                    [b"sh", b"-c", line.encode("utf-8", "surrogateescape")],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            )
+        except OSError as error:
+            raise TransportError(f"sh does not start: {error}", where=self._node_name) from error
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,107 @@
+"""Commands over ssh: fabric opens the connection, paramiko's channels carry the commands.
+
+``Connection.run`` is not used: its polling costs 10 ms a command, and its time limit leaves the
+process running on the node.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+from typing import Any
+
+import paramiko
+
+from railgauge.errors import ConnectionLost, TransportError
+from railgauge.model import Node
+from railgauge.transport import Session
+from railgauge.transport.capture import Ended, Pipes, Sink
+from railgauge.transport.job import LinkSession
+from railgauge.transport.login import close_hops, open_hops
+
+_QUIET_MS = 1000
+_CHUNK_BYTES = 1 << 16
+_OPEN_LIMIT_S = 30.0
+
+# paramiko logs a traceback for each lost connection; what matters reaches the user as an error.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+
+def connect(node: Node) -> Session:
+    """Log in to ``node``, through its jump hosts if it has any.
+
+    Raises ``NodeUnreachable``, ``AuthenticationFailed``, ``HostKeyRejected``, or ``BadInput``
+    for settings that cannot be used.
+    """
+    return LinkSession(node.name, SshLink(node.name, open_hops(node)))
+
+
+class SshPipes:
+    """The output of one command, on a channel of its own."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        # Made here: a channel that was closed before it is drained has none to give.
+        self._readable = select.poll()
+        self._readable.register(channel.fileno(), select.POLLIN)
+
+    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
+        try:
+            leftovers = self._copy(stdout, stderr)
+            code = self._channel.recv_exit_status()
+        finally:
+            self._channel.close()
+        return Ended(None if code < 0 else code, leftovers=leftovers)
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _copy(self, stdout: Sink, stderr: Sink) -> bool:
+        """Copy to the end, or until the command has ended and all is quiet: then ``True``."""
+        channel = self._channel
+        while not (channel.eof_received or channel.closed):
+            if not self._readable.poll(_QUIET_MS) and channel.exit_status_ready():
+                return True
+            self._take(stdout, stderr)
+        self._take(stdout, stderr)
+        return False
+
+    def _take(self, stdout: Sink, stderr: Sink) -> None:
+        while self._channel.recv_ready():
+            stdout(self._channel.recv(_CHUNK_BYTES))
+        while self._channel.recv_stderr_ready():
+            stderr(self._channel.recv_stderr(_CHUNK_BYTES))
+
+
+class SshLink:
+    """One open connection, the last of ``hops``; each command gets a channel of it."""
+
+    def __init__(self, node_name: str, hops: tuple[Any, ...]) -> None:
+        self._node_name = node_name
+        self._hops = hops
+
+    @property
+    def transport(self) -> paramiko.Transport:
+        transport: paramiko.Transport = self._hops[-1].transport
+        return transport
+
+    def execute(self, line: str) -> Pipes:
+        try:
+            channel = self.transport.open_session(timeout=_OPEN_LIMIT_S)
+            pipes = SshPipes(channel)
+            channel.exec_command(line.encode("utf-8", "surrogateescape"))
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise self._refused(error) from error
+        return pipes
+
+    def close(self) -> None:
+        close_hops(self._hops)
+
+    def _refused(self, error: Exception) -> TransportError:
+        if not self.transport.is_active():
+            return ConnectionLost("the connection is gone", where=self._node_name)
+        return TransportError(
+            f"the node starts no further command: {error}",
+            where=self._node_name,
+            remedy="raise MaxSessions in its sshd_config, or run less at once",
+        )
