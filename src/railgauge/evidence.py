@@ -26,6 +26,9 @@ _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "not-a-number": Unparsable,
     "unit-unknown": Unparsable,
     "unit-mismatch": Unparsable,
+    "inconsistent": Unparsable,
+    "sweep-gap": Unparsable,
+    "zero-value": Unparsable,
 }
 _CUT_OFF: dict[str, type[NoEvidence]] = {
     "command-timed-out": CommandTimedOut,

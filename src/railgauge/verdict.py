@@ -78,7 +78,7 @@ def coverage(
     """How much of what is declared was asserted, whatever came of it."""
     asserted = [record for record in records if record.asserted]
     nodes = len(cluster.nodes)
-    tested = {
+    tested: dict[str, set[Any]] = {
         "nodes": {node for record in asserted for node in record.nodes},
         "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
         "pairings": {record.pairing for record in asserted if record.pairing},

@@ -84,6 +84,21 @@ def start(
     return Lab(_reachable(cluster, folder.resolve(), described, ports), process, block)
 
 
+def resized(cluster: Cluster, count: int) -> Cluster:
+    """``cluster`` with ``count`` nodes: cut, or extended by names that go on as the given ones.
+
+    Groups lose the nodes that are gone. Raises ``BadInput`` for a number that cannot be played.
+    """
+    names = _names([node.name for node in cluster.nodes], count)
+    groups = {
+        name: kept
+        for name, members in cluster.groups.items()
+        if (kept := tuple(member for member in members if member in names))
+    }
+    nodes = tuple(Node(name, name, name) for name in names)
+    return dataclasses.replace(cluster, nodes=nodes, groups=groups)
+
+
 def _names(given: Sequence[str], count: int | None) -> list[str]:
     wanted = len(given) if count is None else count
     if not 1 <= wanted <= _MOST_NODES:

@@ -17,14 +17,74 @@ import asyncssh
 
 _PR_SET_CHILD_SUBREAPER = 36
 _CHUNK_BYTES = 1 << 16
+_REAP_AGAIN_S = 0.02
 _GONE = (BrokenPipeError, ConnectionError, asyncssh.Error, OSError)
+
+
+class Children:
+    """The processes of the lab's server: the shells it starts, and the orphans that fall to it.
+
+    Its own are asyncio's to wait for; the others are collected here at once, for a client that
+    looks whether a process group is gone would take zombies for the living.
+    """
+
+    def __init__(self) -> None:
+        self._own: set[int] = set()
+        self._starting = 0
+
+    async def start(
+        self, command: str, home: str, environment: dict[str, str]
+    ) -> asyncio.subprocess.Process:
+        """A shell that runs ``command`` in a session of its own."""
+        self._starting += 1
+        try:
+            child = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                command,
+                cwd=home,
+                env=environment,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._own.add(child.pid)
+        finally:
+            self._starting -= 1
+        return child
+
+    async def end(self, child: asyncio.subprocess.Process) -> None:
+        """Wait for the shell; one that still runs is killed first, with its whole session.
+
+        What a shell that ended by itself has left running stays, as under any sshd.
+        """
+        if child.returncode is None:
+            kill_session(child.pid)
+        await child.wait()
+        self._own.discard(child.pid)
+
+    def adopt_orphans(self) -> None:
+        """Become the parent of what commands leave behind, from now on."""
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
+
+    def _reap(self) -> None:
+        if self._starting:
+            # A child of our own may exist whose number is not known yet.
+            asyncio.get_running_loop().call_later(_REAP_AGAIN_S, self._reap)
+            return
+        for orphan in set(_children_of(os.getpid())) - self._own:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(orphan, os.WNOHANG)
 
 
 class CommandRunner:
     """The commands of one node."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, children: Children) -> None:
         self._home = str(home)
+        self._children = children
         self._environment = {
             "PATH": f"{home}/bin",
             "HOME": self._home,
@@ -38,29 +98,18 @@ class CommandRunner:
     async def serve(self, session: asyncssh.SSHServerProcess[bytes]) -> None:
         """Run the session's command to its end, or to the end of its channel."""
         command = session.command or "sh"
-        child = await asyncio.create_subprocess_exec(
-            "/bin/sh",
-            "-c",
-            command,
-            cwd=self._home,
-            env=self._environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        child = await self._children.start(command, self._home, self._environment)
         self._running.add(child)
         try:
             await self._until_either_ends(session, child)
         finally:
             self._running.discard(child)
-            _kill_group(child.pid)
-            reap_orphans({one.pid for one in self._running})
+            await self._children.end(child)
 
     def end_all(self) -> None:
         """Kill every command of the node."""
         for child in self._running:
-            _kill_group(child.pid)
+            kill_session(child.pid)
 
     async def _until_either_ends(
         self, session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
@@ -126,18 +175,18 @@ def _signal_group(group: int, name: str) -> None:
             os.killpg(group, number)
 
 
-def _kill_group(group: int) -> None:
-    _signal_group(group, "KILL")
-
-
-def adopt_orphans() -> None:
-    """Become the parent of what commands leave behind, so that it can be found and ended."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def kill_session(session: int) -> None:
+    """Kill every process of a session: ``timeout`` makes groups of its own within one."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names, not paths
+        if name.isdecimal():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.getsid(int(name)) == session:
+                    os.kill(int(name), signal.SIGKILL)
 
 
 def end_descendants() -> None:
     """Kill every process below this one, those in sessions of their own included."""
-    while children := _children(os.getpid()):
+    while children := _children_of(os.getpid()):
         for child in children:
             _end_tree(child)
         for child in children:
@@ -145,33 +194,18 @@ def end_descendants() -> None:
                 os.waitpid(child, 0)
 
 
-def reap_orphans(own: set[int]) -> None:
-    """Collect adopted children that have ended; ``own`` are asyncio's to collect."""
-    for child in set(_children(os.getpid())) - own:
-        if _is_zombie(child):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(child, os.WNOHANG)
-
-
 def _end_tree(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         # Stopped first, so that it starts nothing while its children are being read.
         os.kill(pid, signal.SIGSTOP)
-        for child in _children(pid):
+        for child in _children_of(pid):
             _end_tree(child)
         os.kill(pid, signal.SIGKILL)
 
 
-def _children(pid: int) -> list[int]:
+def _children_of(pid: int) -> list[int]:
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             found += [int(word) for word in path.read_text(encoding="ascii").split()]
     return found
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2][1] == "Z"
-    except (OSError, UnicodeDecodeError):
-        return False

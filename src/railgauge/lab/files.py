@@ -120,9 +120,16 @@ def _pci_functions(node: dict[str, Any]) -> Files:
         found[f"{folder}/numa_node"] = f"{function['numa']}\n"
         if "link" in function:
             found.update(_link(folder, function["link"]))
+            found[f"{folder}/uevent"] = _uevent(function)
     for device in node["devices"].values():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
     return found
+
+
+def _uevent(function: dict[str, Any]) -> str:
+    ids = f"{function['vendor']}:{function['device']}".upper()
+    slot = function["address"]
+    return f"PCI_CLASS={function['class'].lstrip('0')}00\nPCI_ID={ids}\nPCI_SLOT_NAME={slot}\n"
 
 
 def _operstate(device: dict[str, Any]) -> str:

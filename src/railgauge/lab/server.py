@@ -18,15 +18,17 @@ from typing import Any
 
 import asyncssh
 
-from railgauge.lab.commands import CommandRunner, adopt_orphans, end_descendants
+from railgauge.lab.commands import Children, CommandRunner, end_descendants
 
-_KEX = ("curve25519-sha256",)
+_KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
 
 
 class Site:
     """One node: its listener, its connections and its commands."""
 
-    def __init__(self, described: dict[str, Any], client_key: asyncssh.SSHKey) -> None:
+    def __init__(
+        self, described: dict[str, Any], client_key: asyncssh.SSHKey, children: Children
+    ) -> None:
         self.name: str = described["name"]
         self.address: str = described["address"]
         self._ssh: dict[str, Any] = described["ssh"]
@@ -36,7 +38,7 @@ class Site:
         self._listener: asyncssh.SSHAcceptor | None = None
         self._placeholder: socket.socket | None = None
         self._left: int | None = self._ssh["stops_after"]
-        self._runner = CommandRunner(Path(described["home"]))
+        self._runner = CommandRunner(Path(described["home"]), children)
 
     async def open(self) -> int:
         """Listen, and return the port; the port of an unreachable node is taken, but deaf."""
@@ -125,7 +127,9 @@ async def serve(config: dict[str, Any]) -> None:
     ended = asyncio.Event()
     _watch_end(ended)
     client_key = asyncssh.generate_private_key("ssh-ed25519")
-    sites = [Site(node, client_key) for node in config["nodes"]]
+    children = Children()
+    children.adopt_orphans()
+    sites = [Site(node, client_key, children) for node in config["nodes"]]
     ports = {site.name: await site.open() for site in sites}
     _write_keys(folder, client_key, [site.known_host(ports[site.name]) for site in sites])
     print(json.dumps({"ports": ports}), flush=True)
@@ -157,7 +161,6 @@ def _write_keys(folder: Path, client_key: asyncssh.SSHKey, known_hosts: list[str
 def main() -> None:
     """Serve the configuration named on the command line."""
     config = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    adopt_orphans()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(serve(config))

@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"railgauge: {error}") from None
     config.stash[CONTEXT] = context
     session.direct_reports(context)
+    session.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if not context.is_worker:
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")

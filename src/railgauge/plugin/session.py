@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,6 +34,17 @@ def direct_reports(context: Context) -> None:
     if not getattr(option, "htmlpath", None):
         option.htmlpath, option.self_contained_html = str(folder / "report.html"), True
     option.allure_report_dir = option.allure_report_dir or str(folder / "allure-results")
+
+
+def quieten(config: pytest.Config) -> None:
+    """The last screen says what went wrong; pytest's own repetition of it is left to the reports.
+
+    ``--tb`` and ``-r`` bring it back.
+    """
+    if config.option.tbstyle == "auto":
+        config.option.tbstyle = "no"
+    if config.option.reportchars == "fE":
+        config.option.reportchars = "N"
 
 
 def show_faults(config: pytest.Config) -> None:
@@ -191,7 +202,12 @@ class Controller:
         if self.verdict:
             prefix.append(html.summary(self.verdict, self.records, self.context))
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, None, None]:
+        """Last of all: the verdict is what stays on the screen."""
+        yield
         if self.verdict:
             terminal.summary(
                 terminalreporter, self.verdict, self.records, self.context.store.folder

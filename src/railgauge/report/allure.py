@@ -39,8 +39,9 @@ def step(title: str) -> AbstractContextManager[None]:
 
 def attach(path: Path) -> None:
     """Attach a text file of the run, if it was written."""
+    attach: Any = allure.attach
     if path.exists():
-        allure.attach.file(str(path), path.name, allure.attachment_type.TEXT)
+        attach.file(str(path), path.name, allure.attachment_type.TEXT)
 
 
 def announce(evidence: str, rung: int, subject: str, title: str, where: str) -> None:

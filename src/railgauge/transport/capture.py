@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from railgauge.transport.shell import MARKER
@@ -18,23 +17,11 @@ OUTPUT_LIMIT_BYTES = 64 << 20
 Sink = Callable[[bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended. ``exit_code`` is ``None`` if nobody told.
-
-    ``leftovers``: it ended, and something that it started holds its output open.
-    """
-
-    exit_code: int | None
-    error: str = ""
-    leftovers: bool = False
-
-
 class Pipes(Protocol):
     """The output of one command, as a way to reach a node offers it."""
 
-    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
-        """Hand over all output to its end, then say how the command ended; blocks."""
+    def drain(self, stdout: Sink, stderr: Sink) -> int | None:
+        """Hand over all output to its end; blocks. The exit code, ``None`` if nobody told."""
 
     def close(self) -> None:
         """Let go: a ``drain`` in another thread returns soon. Harmless if it has ended."""
@@ -86,8 +73,10 @@ class Capture:
         self.ready = False
         self.in_use = False
         self.overflow = False
-        self.ended: Ended | None = None
-        self.ended_at = 0.0
+        self.exit_code: int | None = None  # known as soon as the command has ended
+        self.over_at = 0.0
+        self.ended = False  # so has its output
+        self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
         self._stdout = bytearray()
         self._stderr = bytearray()
@@ -108,11 +97,11 @@ class Capture:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
     def _drain(self, pipes: Pipes) -> None:
-        ended = Ended(None, "transport")  # stands only if draining itself breaks
+        exit_code = None
         try:
-            ended = pipes.drain(self.take_stdout, self.take_stderr)
+            exit_code = pipes.drain(self.take_stdout, self.take_stderr)
         finally:
-            self._end(ended)
+            self._end(exit_code)
 
     def take_stdout(self, chunk: bytes) -> None:
         with self._changed:
@@ -126,10 +115,12 @@ class Capture:
         with self._changed:
             self._keep(self._stderr, chunk)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, exit_code: int | None) -> None:
         with self._changed:
             self._keep(self._stdout, self._markers.rest())
-            self.ended, self.ended_at = ended, time.monotonic()
+            if self.exit_code is None:
+                self.exit_code, self.over_at = exit_code, time.monotonic()
+            self.ended = True
             self._changed.notify_all()
 
     def _note(self, word: str) -> None:
@@ -137,11 +128,14 @@ class Capture:
         if name == "pid" and value.isdecimal():
             self.pid = int(value)
             self._stdout.clear()  # start-up files of the login shell that print something
+        elif name == "exit" and value.isdecimal():
+            self.exit_code, self.over_at = int(value), time.monotonic()
         self.ready |= name == "ready"
         self.in_use |= name == "in-use"
         self._changed.notify_all()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:
+        self.changed_at = time.monotonic()
         room = OUTPUT_LIMIT_BYTES - len(kept)
         kept += chunk[:room]
         if len(chunk) > room:

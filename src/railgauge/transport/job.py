@@ -29,6 +29,7 @@ GRACE_S = shell.KILL_AFTER_S + 5.0  # for timeout's KILL and for a slow connecti
 _STOP_LIMIT_S = 10.0
 _PID_LIMIT_S = 5.0
 _CLOSE_LIMIT_S = 2.0
+_QUIET_S = 1.0  # of silence after the end, before what still holds the output is ended
 _TIMEOUT_CODES = (124, 137)  # of timeout: ended by TERM, ended by KILL
 _TOO_LARGE = "output-too-large"
 
@@ -55,7 +56,7 @@ class Job:
         self._capture = Capture(nonce)
         self._stopping = threading.Lock()
         self._stopped = False
-        self._swept = False
+        self._settled = False
         self._error = ""
         self._started_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         self._started = time.monotonic()
@@ -78,35 +79,52 @@ class Job:
     def wait(self, time_limit_s: float) -> Transcript:
         capture = self._capture
         capture.wait_until(lambda: self._is_over() or capture.overflow, time_limit_s)
-        if capture.overflow:
-            self._end(_TOO_LARGE)
-        elif not self._is_over():
-            self._end(CommandTimedOut.kind)
-        self._sweep()
+        self._end(_TOO_LARGE if capture.overflow else CommandTimedOut.kind)
         return self._transcript()
 
     def stop(self) -> Transcript:
         self._end(_TOO_LARGE if self._capture.overflow else "")
-        self._sweep()
         return self._transcript()
 
     @property
     def is_settled(self) -> bool:
         """Ended, with nothing left on the node that this side knows of."""
-        return self._is_over() and (self._swept or not self._may_leave_something())
+        return self._settled or (self._capture.ended and not self._was_killed())
 
     def _is_over(self) -> bool:
-        return self._capture.ended is not None
+        """The command has ended; somebody it left behind may still hold its output."""
+        return self._capture.ended or self._capture.exit_code is not None
 
     def _end(self, error: str) -> None:
+        """Bring it to its end, if need be by force, and for the reason ``error``."""
         with self._stopping:
-            if self._is_over():
+            if self.is_settled:
                 return
-            self._stopped, self._error = True, error
+            if not self._is_over() or error == _TOO_LARGE:
+                self._stopped, self._error = True, error
+            elif not self._was_killed() and self._falls_silent():
+                return
             self._kill_group()
-            if not self._capture.wait_until(self._is_over, _CLOSE_LIMIT_S):
-                self._pipes.close()
-                self._capture.wait_until(self._is_over, _CLOSE_LIMIT_S)
+            self._let_go()
+            self._settled = True
+
+    def _was_killed(self) -> bool:
+        """By timeout, which waits for its own child only: the group may have others."""
+        return self._capture.exit_code in _TIMEOUT_CODES
+
+    def _falls_silent(self) -> bool:
+        """Wait for the output to end; not if it goes on being held open without a word."""
+        capture = self._capture
+        while not capture.wait_until(lambda: capture.ended, _QUIET_S):
+            if time.monotonic() - capture.changed_at > _QUIET_S:
+                return False
+        return True
+
+    def _let_go(self) -> None:
+        capture = self._capture
+        if not capture.wait_until(lambda: capture.ended, _CLOSE_LIMIT_S):
+            self._pipes.close()
+            capture.wait_until(lambda: capture.ended, _CLOSE_LIMIT_S)
 
     def _kill_group(self) -> None:
         capture = self._capture
@@ -119,45 +137,28 @@ class Job:
             # Out of reach: the time limit on the node itself will end the command.
             self._error = self._error or ConnectionLost.kind
 
-    def _may_leave_something(self) -> bool:
-        ended = self._capture.ended
-        return ended is not None and (ended.leftovers or ended.exit_code in _TIMEOUT_CODES)
-
-    def _sweep(self) -> None:
-        """End what a command left in its group: timeout waits for its own child only."""
-        if self._may_leave_something() and not self._swept:
-            self._kill_group()
-        self._swept = True
-
     def _has_hit_limit(self) -> bool:
-        ended = self._capture.ended
-        if ended is None or ended.exit_code not in _TIMEOUT_CODES:
-            return False
-        return self._duration_s() >= self._command.time_limit_s
+        return self._was_killed() and self._duration_s() >= self._command.time_limit_s
 
     def _duration_s(self) -> float:
-        until = self._capture.ended_at if self._is_over() else time.monotonic()
+        until = self._capture.over_at if self._is_over() else time.monotonic()
         return until - self._started
 
     def _how_cut_off(self) -> str:
         """The kind of error that cut the command off; empty if it ended or was stopped."""
-        ended = self._capture.ended
-        if self._error or self._stopped:
+        if self._stopped:
             return self._error
         if self._has_hit_limit():
             return CommandTimedOut.kind
-        if ended is not None and ended.exit_code is None:
-            return ended.error or ConnectionLost.kind
-        return ""
+        return ConnectionLost.kind if self._capture.exit_code is None else ""
 
     def _transcript(self) -> Transcript:
         stdout, stderr = self._capture.text()
-        error, ended, command = self._how_cut_off(), self._capture.ended, self._command
-        by_itself = not (error or self._stopped) and ended is not None
+        error, command = self._how_cut_off(), self._command
         return Transcript(
             node=command.node,
             argv=command.argv,
-            exit_code=ended.exit_code if ended and by_itself else None,
+            exit_code=None if error or self._stopped else self._capture.exit_code,
             stdout=stdout,
             stderr=stderr,
             duration_s=self._duration_s(),
@@ -225,10 +226,10 @@ class LinkSession:
         pipes = self._link.execute(shell.stop_line(pid))
         capture = Capture(secrets.token_hex(8))
         capture.follow(pipes)
-        ended = capture.wait_until(lambda: capture.ended is not None, _STOP_LIMIT_S)
+        ended = capture.wait_until(lambda: capture.ended, _STOP_LIMIT_S)
         with contextlib.suppress(OSError):
             pipes.close()
-        if not ended or capture.ended is None or capture.ended.exit_code is None:
+        if not ended or capture.exit_code is None:
             raise ConnectionLost("the connection ended while stopping", where=self._node_name)
 
 

@@ -11,10 +11,10 @@ import subprocess
 from railgauge.errors import TransportError
 from railgauge.model import Node
 from railgauge.transport import Session
-from railgauge.transport.capture import Ended, Pipes, Sink
+from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 
-_QUIET_S = 1.0
+_LOOK_S = 0.5  # how often to look whether somebody closed the pipes
 _CHUNK_BYTES = 1 << 16
 
 
@@ -28,34 +28,31 @@ class LocalPipes:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        self._closed = False
 
-    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
+    def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         with self._process, selectors.DefaultSelector() as selector:
             assert self._process.stdout
             assert self._process.stderr
             selector.register(self._process.stdout, selectors.EVENT_READ, stdout)
             selector.register(self._process.stderr, selectors.EVENT_READ, stderr)
-            leftovers = self._copy(selector)
+            self._copy(selector)
             code = self._process.wait()
-        return Ended(128 - code if code < 0 else code, leftovers=leftovers)
+        return 128 - code if code < 0 else code
 
     def close(self) -> None:
+        self._closed = True
         with contextlib.suppress(ProcessLookupError):
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _copy(self, selector: selectors.BaseSelector) -> bool:
-        """Copy until both streams end, or the process has and all is quiet: then ``True``."""
-        while selector.get_map():
-            ready = selector.select(_QUIET_S)
-            if not ready and self._process.poll() is not None:
-                return True
-            for key, _ in ready:
+    def _copy(self, selector: selectors.BaseSelector) -> None:
+        while selector.get_map() and not self._closed:
+            for key, _ in selector.select(_LOOK_S):
                 if chunk := os.read(key.fd, _CHUNK_BYTES):
                     key.data(chunk)
                 else:
                     selector.unregister(key.fileobj)
-        return False
 
 
 class LocalLink:

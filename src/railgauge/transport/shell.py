@@ -8,6 +8,8 @@ The line runs under any login shell and needs only ``sh``, ``timeout``, ``env``,
 ``pid N``  printed before anything of the command: the leader of its process group
 ``ready``  the port of ``Command.listens_on`` is open
 ``in-use`` somebody else listens there; the command was not started
+``exit N`` the command has ended: also told where something that it left behind holds
+           its output open, and where ssh would say no more than that it crashed
 ========== =====================================================================
 """
 
@@ -23,7 +25,7 @@ from railgauge.model import Command
 MARKER = "::railgauge"
 IN_USE_CODE = 98
 KILL_AFTER_S = 5
-_STOP_POLLS = 40  # of 0.05 s between TERM and KILL
+_STOP_POLLS = 20  # of 0.1 s between TERM and KILL
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # timeout makes itself the leader of a group before it forks, so its child can name the group
@@ -44,8 +46,13 @@ while kill -s 0 "$server" 2>/dev/null; do
   if listening; then printf '{marker} ready\\n'; break; fi
   sleep 0.05
 done
-wait "$server"
-exit $?"""
+wait "$server\""""
+
+# A line after the command also keeps the shell from handing itself over to it.
+_FINISH = """
+code=$?
+printf '{marker} exit %s\\n' "$code"
+exit "$code\""""
 
 # dash's kill knows "-s TERM -- -PID", not "-TERM -- -PID".
 _STOP = """\
@@ -53,7 +60,7 @@ kill -s TERM -- -{pid} 2>/dev/null
 n=0
 while kill -s 0 -- -{pid} 2>/dev/null; do
   if [ "$n" -ge {polls} ]; then kill -s KILL -- -{pid} 2>/dev/null; break; fi
-  sleep 0.05
+  sleep 0.1
   n=$((n + 1))
 done
 exit 0"""
@@ -66,18 +73,12 @@ def command_line(command: Command, nonce: str) -> str:
     variable, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
-    if command.listens_on is None:
-        # Without the exit the shell would hand over to timeout, and ssh would then report
-        # a crash as a signal, which paramiko drops, instead of as 128 + signal.
-        return _for_any_shell(f"{_limited(command, nonce)}\nexit $?")
-    return _for_any_shell(
-        _SERVE.format(
-            port=command.listens_on,
-            marker=f"{MARKER} {nonce}",
-            in_use=IN_USE_CODE,
-            server=_limited(command, nonce),
+    script, marker = _limited(command, nonce), f"{MARKER} {nonce}"
+    if command.listens_on is not None:
+        script = _SERVE.format(
+            port=command.listens_on, marker=marker, in_use=IN_USE_CODE, server=script
         )
-    )
+    return _for_any_shell(script + _FINISH.format(marker=marker))
 
 
 def stop_line(pid: int) -> str:

@@ -15,11 +15,10 @@ import paramiko
 from railgauge.errors import ConnectionLost, TransportError
 from railgauge.model import Node
 from railgauge.transport import Session
-from railgauge.transport.capture import Ended, Pipes, Sink
+from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 from railgauge.transport.login import close_hops, open_hops
 
-_QUIET_MS = 1000
 _CHUNK_BYTES = 1 << 16
 _OPEN_LIMIT_S = 30.0
 
@@ -45,26 +44,22 @@ class SshPipes:
         self._readable = select.poll()
         self._readable.register(channel.fileno(), select.POLLIN)
 
-    def drain(self, stdout: Sink, stderr: Sink) -> Ended:
+    def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         try:
-            leftovers = self._copy(stdout, stderr)
+            self._copy(stdout, stderr)
             code = self._channel.recv_exit_status()
         finally:
             self._channel.close()
-        return Ended(None if code < 0 else code, leftovers=leftovers)
+        return None if code < 0 else code
 
     def close(self) -> None:
         self._channel.close()
 
-    def _copy(self, stdout: Sink, stderr: Sink) -> bool:
-        """Copy to the end, or until the command has ended and all is quiet: then ``True``."""
-        channel = self._channel
-        while not (channel.eof_received or channel.closed):
-            if not self._readable.poll(_QUIET_MS) and channel.exit_status_ready():
-                return True
+    def _copy(self, stdout: Sink, stderr: Sink) -> None:
+        while not (self._channel.eof_received or self._channel.closed):
+            self._readable.poll()
             self._take(stdout, stderr)
-        self._take(stdout, stderr)
-        return False
+        self._take(stdout, stderr)  # what came between the last look and the end
 
     def _take(self, stdout: Sink, stderr: Sink) -> None:
         while self._channel.recv_ready():

@@ -108,7 +108,13 @@ def _pci(
     found = copy.deepcopy(data["pci"])
     found += [{"address": gpu["bus"], **gpu["pci"]} for gpu in gpus]
     found += [
-        {"address": nic["pci"], "numa": nic["numa"], **nic["pci_ids"], "link": _link(nic["pcie"])}
+        {
+            "address": nic["pci"],
+            "numa": nic["numa"],
+            "link": _link(nic["pcie"]),
+            "product": [nic["description"], nic["part"]],
+            **nic["pci_ids"],
+        }
         for nic in devices.values()
     ]
     return sorted(found, key=lambda function: str(function["address"]))

@@ -22,20 +22,26 @@ if TYPE_CHECKING:
 BYTES_PER_S = {"Gb/s": 1e9 / 8, "MiB/s": 2.0**20}
 _NOISE = ((4096, 0.02), (65536, 0.005))
 _NOISE_LARGE = 0.001
+_STDEV = 4
 _RATE_STEP = 1e-6
 _AVERAGE_STEP = 1e-2
 
 
+_loaded: dict[str, Any] = {}
+
+
 def load(path: str) -> dict[str, Any]:
-    """The figures file of a platform."""
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        return json.load(file)  # type: ignore[no-any-return]
+    """The figures file of a platform, read once."""
+    if path not in _loaded:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
+            _loaded[path] = json.load(file)
+    return _loaded[path]  # type: ignore[no-any-return]
 
 
 def bandwidth(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
     """``[peak, average]`` in bytes per second that this node reaches by itself."""
     figures = load(node["figures"])
-    factor, rows = _table(figures, "bandwidth", tool, placement(node, device, gpu))
+    factor, _, rows = _table(figures, "bandwidth", tool, placement(node, device, gpu))
     nic = node["devices"][device]
     factor *= node["speed"] * nic["speed"]
     unit = BYTES_PER_S[figures["unit"]]
@@ -49,9 +55,11 @@ def bandwidth(node: Node, device: str, tool: str, gpu: int | None, size: int) ->
 def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
     """``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
     figures = load(node["figures"])
-    factor, rows = _table(figures, "latency", tool, placement(node, device, gpu))
-    factor /= node["speed"] * node["devices"][device]["speed"]
-    return [factor * value for value in _between([row[:8] for row in rows], size, hold_rate=False)]
+    _, plus_us, rows = _table(figures, "latency", tool, placement(node, device, gpu))
+    slowness = 1.0 / (node["speed"] * node["devices"][device]["speed"])
+    times = _between([row[:8] for row in rows], size, hold_rate=False)
+    shifted = [value if index == _STDEV else value + plus_us for index, value in enumerate(times)]
+    return [slowness * value for value in shifted]
 
 
 def both_ways(node: Node) -> float:
@@ -80,12 +88,13 @@ def noise(seed: int, key: str, size: int) -> float:
     return 1.0 - amplitude * int.from_bytes(digest, "big") / 2.0**64
 
 
-def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[float, Rows]:
+def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[float, float, Rows]:
+    """A factor, a time to add in microseconds, and the rows that they apply to."""
     table = figures[kind][tool][place]
     if "rows" in table:
-        return 1.0, table["rows"]
-    factor, rows = _table(figures, kind, table["like"], table.get("place", place))
-    return factor * table["factor"], rows
+        return 1.0, 0.0, table["rows"]
+    factor, plus_us, rows = _table(figures, kind, table["like"], table.get("place", place))
+    return factor * table.get("factor", 1.0), plus_us + table.get("plus_us", 0.0), rows
 
 
 def _bytes_per_s(row: list[Any], unit: float) -> list[float]:

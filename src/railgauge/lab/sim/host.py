@@ -86,6 +86,15 @@ def _details(function: Function) -> list[str]:
             f"\t\tLnkSta:\tSpeed {speed}{slower}, Width x{width}{narrower}",
             "\t\t\tTrErr- Train- SlotClk+ DLActive- BWMgmt- ABWMgmt-",
         ]
+    if "product" in function:
+        name, part = function["product"]
+        lines += [
+            "\tCapabilities: [48] Vital Product Data",
+            f"\t\tProduct Name: {name}",
+            "\t\tRead-only fields:",
+            f"\t\t\t[PN] Part number: {part}",
+            "\t\tEnd",
+        ]
     if "acs" in function:
         lines += [
             "\tCapabilities: [148 v1] Access Control Services",

@@ -80,9 +80,10 @@ def _maybe_two(test: Test, first: str, second: str, relaxed: str = "") -> list[s
 
 def _depths(test: Test) -> list[str]:
     sends = test["client"] or test["both_ways"] or test["kind"] == "lat"
-    receives = test["verb"] == "send" and test["kind"] == "bw" and not test["client"]
+    server = not test["client"] or test["both_ways"]
+    receives = test["verb"] == "send" and test["kind"] == "bw" and server
     lines = [f" TX depth        : {test['tx_depth']}"] if sends else []
-    return lines + ([" RX depth        : 512"] if receives or test["both_ways"] else [])
+    return lines + ([" RX depth        : 512"] if receives else [])
 
 
 def _inline(test: Test) -> str:
@@ -98,7 +99,7 @@ def _memory(test: Test) -> list[str]:
 
 def address(side: str, test: Test, qps: list[dict[str, Any]]) -> list[str]:
     """One line a queue pair; RDMA tests show where the buffer lies, send tests do not."""
-    return [f" {side} address: {_lid(qp)} {_keys(test, qp)}" for qp in qps]
+    return [f" {side} address: {_lid(qp)}{_keys(test, qp)}" for qp in qps]
 
 
 def _lid(qp: dict[str, Any]) -> str:
@@ -110,7 +111,7 @@ def _keys(test: Test, qp: dict[str, Any]) -> str:
     if test["verb"] == "send":
         return ""
     out = "OUT 0x10 " if test["verb"] == "read" else ""
-    return f"{out}RKey {qp['rkey']:#08x} VAddr {qp['vaddr']:#016x}"
+    return f" {out}RKey {qp['rkey']:#08x} VAddr {qp['vaddr']:#016x}"
 
 
 def queue_pairs(identity: str, lid: int, count: int, vaddr: int | None) -> list[dict[str, Any]]:

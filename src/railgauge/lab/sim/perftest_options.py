@@ -35,11 +35,11 @@ _LONG = {
     "use_hugepages": "hugepages", "bind_source_ip": "bind_source_ip", "tclass": "tclass",
     "force-link": "force_link", "perform_warm_up": "warm_up",
 }  # fmt: skip
-_VALUED = frozenset(
-    "device ib_port tcp_port size iterations qps duration gid_index inline tx_depth"  # noqa: SIM905
-    " rx_depth mtu connection sl qp_timeout cq_moderation post_list margin outstanding tos json_file"
-    " bind_source_ip tclass force_link gpu".split()
-)
+_FLAGS = {
+    "all", "any_frequency", "both_ways", "rdma_cm", "no_peak", "events", "comm_rdma_cm", "gbits",
+    "unsorted", "histogram", "no_relaxed_ordering", "json", "hugepages", "warm_up",
+}  # fmt: skip
+_VALUED = frozenset((set(_SHORT.values()) | set(_LONG.values()) | {"gpu"}) - _FLAGS)
 _SIZE = re.compile(r"(\d+)([kKmMgG]?)")
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _SWEEP = [2**power for power in range(1, 24)]

@@ -102,21 +102,28 @@ def _figures(row: Row) -> Figures | None:
 
 
 def _collect_row(row: Row, bandwidth_unit: str | None, collection: Collection) -> None:
-    trusted = _is_consistent(row, bandwidth_unit, collection)
+    credible = _is_in_unit(row, bandwidth_unit, collection)
     for column, token in zip(row.heading.columns, row.tokens, strict=True):
         unit = bandwidth_unit if column.is_bandwidth else column.unit
-        if column.metric is None or unit is None or (column.is_bandwidth and not trusted):
+        if column.metric is None or unit is None or (column.is_bandwidth and not credible):
             continue
         collection.add(column.metric, unit, float(token), row.size_bytes)
 
 
-def _is_consistent(row: Row, unit: str | None, collection: Collection) -> bool:
+def _is_in_unit(row: Row, unit: str | None, collection: Collection) -> bool:
+    """Whether the row's bandwidth may be given in ``unit``.
+
+    A figure that its message rate puts into the other unit is not given at all: in the wrong unit
+    it would fail or pass by a factor of 119. A figure that fits no unit is given as it stands, so
+    that a miss is not hidden, but beside an error, so that it cannot pass.
+    """
     figures = _figures(row)
     if unit is None or figures is None or agrees(figures, unit):
         return True
+    elsewhere = fitting_unit([figures])
     collection.complain(
-        "unit-mismatch",
+        "unit-mismatch" if elsewhere else "inconsistent",
         f"{figures.bandwidth} {unit} at {row.size_bytes} B does not follow from"
         f" {figures.rate_mpps} Mpps",
     )
-    return False
+    return elsewhere is None

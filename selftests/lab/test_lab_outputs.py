@@ -1,0 +1,197 @@
+"""What the simulated tools print, against what the real ones printed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from conftest import Bench, transcript
+
+TABLES = {
+    "metax-ib_write_bw-host.txt": ("mlx5_0", ()),
+    "metax-ib_write_bw-gpu0-mlx5_0.txt": ("mlx5_0", ("--use_maca=0",)),
+    "metax-ib_write_bw-gpu4-mlx5_1.txt": ("mlx5_1", ("--use_maca=4",)),
+}
+ROW = re.compile(r" (\d+) +(\d+) +([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$")
+
+
+def rows(text: str) -> list[list[float]]:
+    return [[float(x) for x in m.groups()] for line in text.splitlines() if (m := ROW.match(line))]
+
+
+def masked(text: str) -> list[str]:
+    """Addresses by kind, digits by place: what is left is the layout."""
+    addresses = re.sub(r"0x[0-9a-f]+", lambda m: "0x" + "h" * (len(m[0]) - 2), text)
+    return re.sub(r"\d", "9", addresses).splitlines()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_those_of_the_document(metax: Bench, name: str) -> None:
+    device, memory = TABLES[name]
+    argv = ("ib_write_bw", "-d", device, "--report_gbits", "-F", "-a", *memory)
+    ran, _ = metax.pair(argv)
+    expected = transcript(name)
+    assert ran.returncode == 0
+    assert masked(ran.stdout) == masked(expected)
+    assert len(rows(ran.stdout)) == 23
+    for mine, real in zip(rows(ran.stdout), rows(expected), strict=True):
+        assert mine == pytest.approx(real, rel=0.02)
+
+
+def test_far_pairing_has_the_figures_of_the_cross_run(metax: Bench) -> None:
+    argv = ("ib_write_bw", "-d", "mlx5_0", "--report_gbits", "-F", "-a", "--use_maca=6")
+    far, _ = metax.pair(argv)
+    assert "PCI Bus ID: 0x3b" in far.stdout
+    assert rows(far.stdout)[0][3] == pytest.approx(0.061382)
+    assert rows(far.stdout)[-1][3] == pytest.approx(392.51)
+
+
+def test_send_bandwidth_of_the_homelab(homelab: Bench) -> None:
+    ran, server = homelab.pair(("ib_send_bw", "-d", "mlx5_0", "-i", "1", "-a"))
+    table = rows(ran.stdout)
+    assert table[0] == [2, 1000, 7.79, 7.40, 3.879797]
+    assert [row[3] for row in table if row[0] >= 1024] == [3776.9] * 14
+    assert all(row[2] == 0.0 for row in rows(server.stdout)), "a send server measures no peak"
+    expected = transcript("cx4-ib_send_bw-truncated.txt").splitlines()
+    said = [" ".join(line.split()) for line in (ran.stdout + ran.stderr).splitlines()]
+    for line in expected:
+        if "address" not in line:
+            assert " ".join(line.split()) in said
+
+
+def test_four_queue_pairs_reach_the_same_plateau(homelab: Bench) -> None:
+    argv = ("ib_send_bw", "-d", "mlx5_0", "-i", "1", "-a", "-q", "4", "--disable_pcie_relaxed")
+    ran, _ = homelab.pair(argv)
+    assert rows(ran.stdout)[-1][1:4] == [4000, 3776.9, 3776.9]
+    assert ran.stdout.count("local address") == 4
+    assert "PCIe relax order: OFF" in ran.stdout
+    assert "WARNING" not in ran.stdout
+
+
+def test_send_latency_of_the_homelab(homelab: Bench) -> None:
+    ran, _ = homelab.pair(("ib_send_lat", "-d", "mlx5_0", "-i", "1"))
+    row = next(line for line in ran.stdout.splitlines() if line.startswith(" 2 "))
+    assert row.split()[:6] == ["2", "1000", "1.06", "11.41", "1.14", "1.15"]
+    assert "99.9% percentile[usec]" in ran.stdout
+    assert "Max inline data : 236[B]" in ran.stdout
+
+
+@pytest.mark.parametrize("tool", ["ib_read_bw", "ib_send_bw", "ib_write_bw"])
+@pytest.mark.parametrize("unit", [(), ("--report_gbits",)], ids=["MiB", "Gb"])
+def test_rows_agree_with_themselves(noisy: Bench, tool: str, unit: tuple[str, ...]) -> None:
+    ran, _ = noisy.pair((tool, "-a", "-F", *unit))
+    table = rows(ran.stdout)
+    assert len(table) == 23
+    for size, _, peak, average, mpps in table:
+        computed = size * mpps * 8 / 1000 if unit else size * mpps * 1e6 / 2**20
+        tolerance = 0.5e-6 * size * (8e-3 if unit else 1e6 / 2**20)
+        assert average == pytest.approx(computed, abs=0.0051 + tolerance)
+        assert peak >= average
+        assert average * (1 if unit else 2**20 * 8 / 1e9) < 400
+
+
+def test_noise_depends_on_the_seed_alone(metax: Bench, noisy: Bench) -> None:
+    argv = ("ib_write_bw", "-a", "-F", "--report_gbits")
+    quiet, once, again = (rows(one.pair(argv)[0].stdout) for one in (metax, noisy, noisy))
+    assert once == again
+    losses = [1 - b[4] / a[4] for a, b in zip(quiet, once, strict=True)]
+    assert all(-1e-4 <= loss <= 0.0201 for loss in losses[:12])
+    assert max(losses[:12]) > 0.005
+    assert all(-1e-4 <= loss <= 0.0012 for loss in losses[16:])
+
+
+def test_server_of_writes_repeats_the_clients_unit(metax: Bench) -> None:
+    client = ("ib_write_bw", "-F", "--report_gbits")
+    ran, server = metax.pair(client, ("ib_write_bw", "-F"))
+    assert "BW average[MiB/sec]" in server.stdout
+    assert rows(server.stdout) == rows(ran.stdout)
+    assert rows(server.stdout)[0][3] == pytest.approx(355.27, rel=0.01)
+
+
+def test_json_file_holds_the_last_size_only(homelab: Bench) -> None:
+    ran, _ = homelab.pair(("ib_send_bw", "-a", "-F", "--out_json", "--out_json_file=bw.json"))
+    document = json.loads((homelab.home(0) / "bw.json").read_text())
+    assert ran.returncode == 0
+    assert document["results"]["MsgSize"] == 2**23
+    assert document["results"]["BW_average"] == 3776.9
+    assert document["test_info"]["test"] == "Send_BW_Test"
+
+
+def test_traffic_moves_the_byte_counters(homelab: Bench) -> None:
+    counters = "sys/class/infiniband/mlx5_0/ports/1/counters"
+    sent = int(homelab.read(0, f"{counters}/port_xmit_data"))
+    received = int(homelab.read(1, f"{counters}/port_rcv_data"))
+    homelab.pair(("ib_write_bw", "-F", "-s", "1M", "-n", "100"))
+    words = 100 * 2**20 // 4
+    assert int(homelab.read(0, f"{counters}/port_xmit_data")) - sent == words
+    assert int(homelab.read(1, f"{counters}/port_rcv_data")) - received == words
+
+
+def test_duration_and_both_ways(metax: Bench) -> None:
+    ran, _ = metax.pair(("ib_write_bw", "-F", "-D", "2", "-b", "--report_gbits", "-s", "8388608"))
+    size, _, peak, average, _ = rows(ran.stdout)[0]
+    assert "RDMA_Write Bidirectional BW Test" in ran.stdout
+    assert (size, peak) == (8388608, 0.0)
+    assert 700 < average < 800
+
+
+OVERVIEWS = {
+    "metax-mx-smi.txt": ("mx-smi",),
+    "metax-mx-smi-topo.txt": ("mx-smi", "topo", "-n"),
+    "metax-ibdev2netdev.txt": ("ibdev2netdev", "-v"),
+    "metax-show_gids.txt": ("show_gids",),
+    "metax-show_counters.txt": ("show_counters", "mlx5_0"),
+    "metax-lspci-vt.txt": ("lspci", "-vt"),
+    "metax-cpupower-frequency-info.txt": ("cpupower", "frequency-info"),
+}
+
+
+@pytest.mark.parametrize("name", OVERVIEWS)
+def test_overviews_are_those_of_the_document(metax: Bench, name: str) -> None:
+    ran = metax.run(0, *OVERVIEWS[name])
+    printed, expected = (
+        re.sub(r"(Timestamp +: ).*", r"\1", text).expandtabs().rstrip().splitlines()
+        for text in (ran.stdout, transcript(name))
+    )
+    assert ran.returncode == 0
+    if name == "metax-show_gids.txt":
+        # The document's headings were moved when its tabs became blanks.
+        printed, expected = printed[2:], expected[2:]
+    assert [line.rstrip() for line in printed] == [line.rstrip() for line in expected]
+
+
+def test_access_control_is_off_at_every_bridge(metax: Bench) -> None:
+    lines = metax.run(0, "lspci", "-vvv").stdout.splitlines()
+    printed = [line.expandtabs() for line in lines if "ACSCtl" in line]
+    assert printed == transcript("metax-lspci-acsctl.txt").splitlines()
+
+
+def test_devices_of_the_homelab(homelab: Bench) -> None:
+    ran = homelab.run(1, "ibv_devices")
+    expected = transcript("cx4-ibv_devices.txt").splitlines()
+    assert [line.split() for line in ran.stdout.splitlines()] == [line.split() for line in expected]
+    assert "248a070300ac5610" in homelab.run(2, "ibv_devices").stdout
+    assert "Rate: 40\n" in homelab.run(1, "ibstat").stdout
+    assert homelab.run(1, "ibstat", "-l").stdout == "mlx5_0\n"
+    assert "PORT_ACTIVE (4)" in homelab.run(1, "ibv_devinfo").stdout
+    assert homelab.run(0, "cat", "root/proc/modules").stdout.count("nvidia_peermem ") == 1
+
+
+def test_a_missing_tool_is_really_missing(homelab: Bench) -> None:
+    bin_folder = homelab.home(0) / "bin"
+    assert not (bin_folder / "mx-smi").exists()
+    assert not (bin_folder / "hostname").exists()
+    assert homelab.run(0, "sh", "-c", "mx-smi").returncode == 127
+
+
+def test_nodes_tell_who_they_are(metax: Bench) -> None:
+    assert metax.read(1, "proc/sys/kernel/hostname") == "mx02\n"
+    guids = {metax.read(i, "sys/class/infiniband/mlx5_0/node_guid") for i in range(3)}
+    lids = {metax.read(i, "sys/class/infiniband/mlx5_0/ports/1/lid") for i in range(3)}
+    assert len(guids) == len(lids) == 3
+    assert metax.read(0, "sys/class/infiniband/mlx5_0/ports/1/rate") == "400 Gb/sec (4X NDR)\n"
+    device = "sys/class/infiniband/mlx5_0/device"
+    assert metax.read(0, f"{device}/current_link_speed") == "32.0 GT/s PCIe\n"
+    assert metax.read(0, "sys/bus/pci/devices/0000:12:00.0/vendor") == "0x15b3\n"

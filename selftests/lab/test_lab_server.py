@@ -1,0 +1,253 @@
+"""The process that serves the nodes: stable, prompt, and gone when it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from conftest import Bench, StartLab, cluster, ssh, ssh_argv
+from railgauge import lab
+from railgauge.errors import BadInput, RailgaugeError
+from railgauge.lab.cluster import _names
+from railgauge.model import Node, SshSettings
+
+
+def test_exit_codes_streams_and_input(metax: Bench) -> None:
+    node = metax.nodes[0]
+    assert ssh(node, "exit 7").returncode == 7
+    both = ssh(node, "echo out; echo err >&2")
+    assert (both.stdout, both.stderr) == (b"out\n", b"err\n")
+    assert ssh(node, "cat", input=b"x" * 300_000).stdout == b"x" * 300_000
+    assert ssh(node, "cat root/proc/sys/kernel/hostname").stdout == b"mx01\n"
+    assert ssh(node, "kill -s KILL $$").returncode != 0
+
+
+def test_a_large_output_comes_whole(metax: Bench) -> None:
+    assert len(ssh(metax.nodes[0], "head -c 30000000 /dev/zero").stdout) == 30_000_000
+
+
+def test_the_environment_is_small_and_clean(metax: Bench) -> None:
+    os.environ["LAB_LEAK"] = "leaked"
+    said = ssh(metax.nodes[0], "env").stdout.decode().splitlines()
+    names = {line.partition("=")[0] for line in said}
+    assert names <= {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "PWD", "OLDPWD", "_"}
+    assert f"PATH={metax.home(0)}/bin" in said
+
+
+def test_what_the_suite_is_given(metax: Bench) -> None:
+    given = metax.lab.cluster
+    assert (given.transport, given.rootfs, given.platform) == ("ssh", "root", "metax-c500")
+    settings = given.nodes[0].ssh
+    assert (settings.user, settings.host_keys, settings.agent) == ("lab", "strict", False)
+    assert settings.config is None
+    assert Path(settings.key or "").stat().st_mode & 0o777 == 0o600
+    assert len({node.address for node in given.nodes}) == 3
+    assert len(Path(settings.known_hosts or "").read_text().splitlines()) == 3
+
+
+async def _connect(node: Node) -> asyncssh.SSHClientConnection:
+    settings = node.ssh
+    return await asyncssh.connect(
+        node.address,
+        settings.port,
+        username=settings.user,
+        client_keys=[settings.key],
+        known_hosts=settings.known_hosts,
+        agent_path=None,
+        config=None,
+    )
+
+
+async def _work(node: Node, commands: int) -> list[tuple[int | None, str]]:
+    async with await _connect(node) as connection:
+        results = []
+        for number in range(commands):
+            ran = await connection.run(f"cat root/proc/sys/kernel/hostname; exit {number}")
+            results.append((ran.exit_status, str(ran.stdout)))
+        return results
+
+
+async def _work_everywhere(nodes: tuple[Node, ...], commands: int) -> list[object]:
+    return list(await asyncio.gather(*(_work(node, commands) for node in nodes)))
+
+
+def test_thirty_two_nodes_at_once(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", nodes=32)
+    results = asyncio.run(_work_everywhere(bench.nodes, 20))
+    for node, answers in zip(bench.nodes, results, strict=True):
+        assert answers == [(number, f"{node.name}\n") for number in range(20)]
+    assert (bench.folder / "server.log").read_text() == ""
+
+
+def test_hundreds_of_commands_at_once_on_one_connection(metax: Bench) -> None:
+    async def work() -> set[int | None]:
+        async with await _connect(metax.nodes[2]) as connection:
+            jobs = [connection.run(f"exit {n}") for n in range(200)]
+            return {(await job).exit_status for job in jobs}
+
+    assert asyncio.run(work()) == set(range(200))
+
+
+def test_a_command_dies_with_its_client(metax: Bench) -> None:
+    note = metax.home(0) / "pid"
+    client = subprocess.Popen(ssh_argv(metax.nodes[0], "sleep 300 & echo $! > pid; wait"))
+    pid = _read_pid(note)
+    client.kill()
+    client.wait()
+    _assert_gone(pid)
+
+
+def test_a_command_dies_with_its_client_under_timeout_too(metax: Bench) -> None:
+    """timeout moves what it runs into a process group of its own."""
+    asked = "timeout 200 sh -c 'echo $$ > pid-timeout; sleep 300'"
+    client = subprocess.Popen(ssh_argv(metax.nodes[0], asked))
+    pid = _read_pid(metax.home(0) / "pid-timeout")
+    client.kill()
+    client.wait()
+    _assert_gone(pid)
+
+
+def test_what_a_command_leaves_stays_and_no_zombie_of_it(metax: Bench) -> None:
+    asked = "sleep 300 > /dev/null 2>&1 & echo $!"
+    pid = int(ssh(metax.nodes[0], asked).stdout)
+    assert ssh(metax.nodes[0], f"kill -s 0 {pid}").returncode == 0
+    assert ssh(metax.nodes[0], f"kill {pid}").returncode == 0
+    _assert_gone(pid)
+
+
+def test_unfinished_commands_die_with_the_lab(start_lab: StartLab) -> None:
+    bench = start_lab("connectx4-homelab")
+    asked = "setsid sleep 300 & echo $! > pid; wait"
+    with subprocess.Popen(ssh_argv(bench.nodes[0], asked)) as client:
+        pid = _read_pid(bench.home(0) / "pid")
+        bench.lab.close()
+        bench.lab.close()
+        assert client.wait(10) != 0
+    _assert_gone(pid)
+
+
+_STARTER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from conftest import cluster
+from railgauge import lab
+one = lab.start(
+    cluster("metax-c500"), nodes=2, seed=0, faults=(), folder=Path(sys.argv[1]))
+print(one.cluster.nodes[0].ssh.port, one.cluster.nodes[0].address, one._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_the_lab_dies_with_its_starter(tmp_path: Path, how: int) -> None:
+    script = _STARTER.format(here=str(Path(__file__).parent))
+    folder = tmp_path / "lab"
+    starter = subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert starter.stdout
+    port, address, server = starter.stdout.readline().split()
+    node = Node("mx01", address, address, _settings(folder, int(port)))
+    client = subprocess.Popen(ssh_argv(node, "sleep 300 & echo $! > pid; wait"))
+    pid = _read_pid(folder / "nodes/mx01/pid")
+    starter.send_signal(how)
+    starter.wait()
+    client.wait(10)
+    _assert_gone(int(server))
+    _assert_gone(pid)
+
+
+def test_an_interrupt_of_the_terminal_leaves_the_lab_alone(metax: Bench) -> None:
+    server = metax.lab._process.pid
+    assert os.getsid(server) == server
+    assert os.getsid(server) != os.getsid(0)
+
+
+def test_two_labs_at_once(start_lab: StartLab) -> None:
+    first, second = start_lab("metax-c500"), start_lab("metax-c500")
+    argv = ("ib_write_bw", "-F", "-a")
+    both = [bench.start(1, *argv) for bench in (first, second)]
+    time.sleep(0.5)
+    ran = [bench.run(0, *argv, bench.nodes[1].data_address) for bench in (first, second)]
+    assert [one.returncode for one in ran] == [0, 0]
+    assert [child.wait(10) for child in both] == [0, 0]
+    for child in both:
+        child.communicate()
+    assert not {node.address for node in first.nodes} & {node.address for node in second.nodes}
+
+
+def test_names_go_on_and_are_cut(tmp_path: Path) -> None:
+    assert _names(["mx01", "mx02"], 4) == ["mx01", "mx02", "mx03", "mx04"]
+    assert _names(["mx01", "mx02"], 1) == ["mx01"]
+    assert _names(["a9", "a10"], 3) == ["a9", "a10", "a11"]
+    assert _names(["viper", "columbia"], 4) == ["viper", "columbia", "node03", "node04"]
+    for wrong in (0, 251):
+        with pytest.raises(BadInput, match="1 to 250 nodes"):
+            _names(["mx01"], wrong)
+
+
+def test_a_server_that_does_not_start_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(RailgaugeError, match="the lab did not start"):
+        lab.start(cluster("metax-c500"), nodes=1, seed=0, faults=(), folder=tmp_path / "lab")
+
+
+def test_a_used_folder_is_refused(start_lab: StartLab, tmp_path: Path) -> None:
+    bench = start_lab("connectx4-homelab")
+    with pytest.raises(BadInput, match="a lab already"):
+        lab.start(cluster("metax-c500"), nodes=1, seed=0, faults=(), folder=bench.folder)
+
+
+def test_groups_keep_only_nodes_that_there_are(tmp_path: Path) -> None:
+    given = dataclasses.replace(
+        cluster("metax-c500"), groups={"a": ("mx01", "mx02"), "b": ("mx03",)}
+    )
+    with lab.start(given, nodes=1, seed=0, faults=(), folder=tmp_path / "lab") as one:
+        assert one.cluster.groups == {"a": ("mx01",)}
+
+
+def test_sixty_four_nodes_are_made_quickly(start_lab: StartLab) -> None:
+    begun = time.perf_counter()
+    bench = start_lab("metax-c500", nodes=64)
+    assert time.perf_counter() - begun < 10, "about 1.5 s on an idle machine with two cores"
+    assert len(bench.nodes) == 64
+
+
+def _settings(folder: Path, port: int) -> SshSettings:
+    return SshSettings(
+        user="lab",
+        port=port,
+        key=str(folder / "id_ed25519"),
+        known_hosts=str(folder / "known_hosts"),
+        agent=False,
+    )
+
+
+def _read_pid(path: Path) -> int:
+    deadline = time.monotonic() + 10
+    while not path.exists() or not path.read_text().strip():
+        assert time.monotonic() < deadline, f"{path} was not written"
+        time.sleep(0.02)
+    return int(path.read_text())
+
+
+def _assert_gone(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{pid}").exists()

@@ -1,0 +1,40 @@
+"""A node for every transport: this machine, and the same machine behind an ssh server."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from throwaway_sshd import SshServer, start_server
+
+from railgauge.model import Node
+from railgauge.transport import Session
+from railgauge.transport.registry import connect
+
+
+@pytest.fixture
+def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
+    server = start_server(tmp_path)
+    yield server
+    server.vanish()
+    server.loop.call_soon_threadsafe(server.loop.stop)
+
+
+@pytest.fixture(params=["local", "ssh"])
+def session(request: pytest.FixtureRequest) -> Iterator[Session]:
+    if request.param == "ssh":
+        node = request.getfixturevalue("ssh_server").node()
+    else:
+        node = Node("n01", "127.0.0.1", "127.0.0.1")
+    opened = connect(request.param, node)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

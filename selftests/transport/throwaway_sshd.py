@@ -1,0 +1,132 @@
+"""A throwaway ssh server on 127.0.0.1 that runs real commands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncssh
+
+from railgauge.model import Node, SshSettings
+
+
+@dataclass
+class SshServer:
+    """An ssh server on 127.0.0.1 that runs commands as this user. Files lie in ``folder``."""
+
+    folder: Path
+    host_key: asyncssh.SSHKey
+    port: int = 0
+    connections: int = 0
+    acceptor: asyncssh.SSHAcceptor | None = None
+    open_connections: list[asyncssh.SSHServerConnection] = field(default_factory=list)
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    def know(self, key: asyncssh.SSHKey) -> None:
+        public = key.export_public_key().decode().strip()
+        self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {public}\n")
+
+    def settings(self, **changes: object) -> SshSettings:
+        values: dict[str, object] = {
+            "user": "tester",
+            "port": self.port,
+            "key": str(self.folder / "client"),
+            "known_hosts": str(self.known_hosts),
+            "config": str(self.folder / "config"),
+            "agent": False,
+        }
+        return SshSettings(**(values | changes))  # type: ignore[arg-type]
+
+    def node(self, **changes: object) -> Node:
+        return Node("n01", "127.0.0.1", "127.0.0.1", self.settings(**changes))
+
+    def on_loop(self, action: Callable[[], object]) -> None:
+        done = threading.Event()
+        self.loop.call_soon_threadsafe(lambda: (action(), done.set()))
+        assert done.wait(10)
+
+    def vanish(self) -> None:
+        """Cut every connection, as a node does that loses its power and comes back."""
+        self.on_loop(lambda: [connection.abort() for connection in self.open_connections])
+
+
+class Door(asyncssh.SSHServer):
+    def __init__(self, server: SshServer) -> None:
+        self._server = server
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._server.connections += 1
+        self._server.open_connections.append(conn)
+
+    def connection_requested(self, *where: object) -> bool:
+        return True
+
+
+async def copied(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter) -> None:
+    while chunk := await reader.read(1 << 16):
+        writer.write(chunk)
+        await writer.drain()
+
+
+async def execute(process: asyncssh.SSHServerProcess) -> None:
+    child = await asyncio.create_subprocess_shell(
+        process.command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        await asyncio.gather(
+            copied(child.stdout, process.stdout), copied(child.stderr, process.stderr)
+        )
+        process.exit(await child.wait())
+    except (OSError, asyncssh.Error):
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+async def listen(server: SshServer) -> asyncssh.SSHAcceptor:
+    return await asyncssh.listen(
+        "127.0.0.1",
+        server.port,
+        server_factory=lambda: Door(server),
+        server_host_keys=[server.host_key],
+        authorized_client_keys=str(server.folder / "authorized_keys"),
+        process_factory=execute,
+        encoding=None,
+    )
+
+
+def serve(server: SshServer, ready: threading.Event) -> None:
+    asyncio.set_event_loop(server.loop)
+    server.acceptor = server.loop.run_until_complete(listen(server))
+    server.port = server.acceptor.get_port()
+    ready.set()
+    server.loop.run_forever()
+    server.acceptor.close()
+
+
+def start_server(folder: Path) -> SshServer:
+    server = SshServer(folder, asyncssh.generate_private_key("ssh-ed25519"))
+    client_key = asyncssh.generate_private_key("ssh-ed25519")
+    client_key.write_private_key(str(folder / "client"))
+    client_key.write_public_key(str(folder / "authorized_keys"))
+    (folder / "config").write_text("")
+    ready = threading.Event()
+    threading.Thread(target=serve, args=(server, ready), daemon=True).start()
+    assert ready.wait(10)
+    server.know(server.host_key)
+    return server

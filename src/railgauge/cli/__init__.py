@@ -1,0 +1,63 @@
+"""The console command ``railgauge``: read, judge and plan without a cluster.
+
+Exit codes: 0 accepted (or done), 1 rejected, 10 incomplete, 2 for input that cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from railgauge import __version__
+from railgauge.cli import judge, lab, parse, plan
+from railgauge.errors import RailgaugeError
+
+_BAD_USAGE = 2
+_COMMANDS = (parse, judge, plan, lab)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Whatever is wrong with the input ends in one line on stderr."""
+    options = _parser().parse_args(argv)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except RailgaugeError as error:
+        print(f"railgauge: {error}", file=sys.stderr)
+        return _BAD_USAGE
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; Python must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="railgauge",
+        description="Acceptance tests for GPU clusters. The acceptance run itself is pytest: "
+        "pytest --hostfile FILE. These commands work without a cluster.",
+        epilog="exit codes: 0 accepted, 1 rejected, 10 incomplete, 2 bad usage or input",
+    )
+    parser.add_argument("--version", action="version", version=f"railgauge {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for module in _COMMANDS:
+        command = commands.add_parser(
+            module.NAME, help=module.HELP, description=module.HELP, epilog=module.EXAMPLE
+        )
+        command.add_argument("--json", action="store_true", help="print JSON")
+        command.add_argument(
+            "--root",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="where thresholds/ and hostfiles/ are (default: here)",
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser

@@ -1,0 +1,63 @@
+"""``railgauge lab``: keep a simulated cluster up, to try things by hand."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import tempfile
+from pathlib import Path
+
+from railgauge import hostfile
+from railgauge.cli import text
+from railgauge.errors import BadInput
+from railgauge.model import Node
+
+NAME = "lab"
+HELP = "start the embedded lab (simulated nodes over real SSH) and keep it up until Ctrl-C"
+EXAMPLE = "example: railgauge lab up --hostfile hostfiles/lab-metax-c500.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["up"])
+    parser.add_argument(
+        "--hostfile", type=Path, metavar="F", help="default: hostfiles/lab-metax-c500.yaml"
+    )
+    parser.add_argument("--nodes", type=int, metavar="N", help="number of nodes")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the noise")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME[@NODE[:DEVICE]]")
+
+
+def run(options: argparse.Namespace) -> int:
+    from railgauge import lab  # noqa: PLC0415
+
+    path = options.hostfile or options.root / "hostfiles" / "lab-metax-c500.yaml"
+    cluster = hostfile.load(path, schema_file=options.root / "hostfiles" / "schema.json")
+    if cluster.transport != "lab":
+        raise BadInput("is not a lab", where=str(path), remedy="name one with transport: lab")
+    with (
+        tempfile.TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True) as folder,
+        lab.start(
+            cluster,
+            nodes=options.nodes,
+            seed=options.seed,
+            faults=tuple(options.fault),
+            folder=Path(folder, "lab"),
+        ) as running,
+    ):
+        commands = {node.name: _ssh(node) for node in running.cluster.nodes}
+        if options.json:
+            text.print_json(commands)
+        else:
+            print("simulated nodes; Ctrl-C ends them:")
+            for line in commands.values():
+                print(f"  {line}", flush=True)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    return 0
+
+
+def _ssh(node: Node) -> str:
+    settings = node.ssh
+    return (
+        f"ssh -p {settings.port} -i {settings.key} -o IdentitiesOnly=yes "
+        f"-o UserKnownHostsFile={settings.known_hosts} {settings.user}@{node.address}"
+    )

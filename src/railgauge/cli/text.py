@@ -1,0 +1,35 @@
+"""Reading the file that a command was given, and writing JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from railgauge.errors import BadInput
+
+# A sweep is a few kilobytes; hundreds of megabytes are some other file.
+_MOST_BYTES = 256 * 2**20
+
+
+def read(name: str) -> str:
+    """The text of a file, or of standard input for ``-``; bytes that are not UTF-8 are marked."""
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=name) from None
+    if len(data) > _MOST_BYTES:
+        raise BadInput(
+            f"is larger than {_MOST_BYTES // 2**20} MiB",
+            where=name,
+            remedy="cut the part that the tool printed out of it",
+        )
+    return data.decode("utf-8", errors="replace")
+
+
+def print_json(data: object) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,60 @@
+"""From a case of the platform file to a perftest request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from railgauge.errors import BadInput
+from railgauge.model import Command
+from railgauge.tools import Setting
+from railgauge.tools.perftest.plan import Request, plan
+
+_OPTIONS = frozenset(
+    {"qps", "iterations", "report_gbits", "disable_pcie_relaxed", "gid_index", "bidirectional"}
+)
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:
+    """Server on the pair's target, client on its source; the payload in the pairing's memory."""
+    return plan(_request(setting), port)
+
+
+def _request(setting: Setting) -> Request:
+    case, measurement, cluster = setting.case, setting.measurement, setting.cluster
+    if case.pairing is None:
+        raise BadInput(f"{measurement.name} needs a NIC to run over")
+    source, target = case.nodes
+    flags = _memory_flags(setting)
+    return Request(
+        command=measurement.command,
+        source=source,
+        target=target,
+        target_address=cluster.node(target).data_address,
+        source_device=case.pairing.nic,
+        target_device=case.pairing.nic,
+        sizes=case.sizes,
+        directory=cluster.tools.get("perftest", ""),
+        memory_flags_source=flags,
+        memory_flags_target=flags,
+        time_limit_s=measurement.time_limit_s,
+        **_options(setting),
+    )
+
+
+def _memory_flags(setting: Setting) -> tuple[str, ...]:
+    pairing = setting.case.pairing
+    if pairing is None or pairing.gpu is None:
+        return ()
+    if setting.stack is None:
+        raise BadInput(f"{setting.measurement.name} needs GPUs, the platform declares none")
+    return setting.stack.perftest_memory_flags(pairing.gpu)
+
+
+def _options(setting: Setting) -> dict[str, Any]:
+    options: dict[str, Any] = {"report_gbits": False, **setting.measurement.options}
+    if unknown := sorted(set(options) - _OPTIONS):
+        raise BadInput(
+            f"{setting.measurement.name}: unknown option {', '.join(unknown)}",
+            remedy=f"perftest takes {', '.join(sorted(_OPTIONS))}",
+        )
+    return options
