@@ -108,6 +108,9 @@ def test_server_of_writes_repeats_the_clients_unit(metax: Bench) -> None:
     assert "BW average[MiB/sec]" in server.stdout
     assert rows(server.stdout) == rows(ran.stdout)
     assert rows(server.stdout)[0][3] == pytest.approx(355.27, rel=0.01)
+    small, server = metax.pair((*client, "-s", "2"), ("ib_write_bw", "-F", "-s", "2"))
+    assert "0.057270" in small.stdout
+    assert "0.057270" not in server.stdout, "six digits are for those who print Gb/s"
 
 
 def test_json_file_holds_the_last_size_only(homelab: Bench) -> None:

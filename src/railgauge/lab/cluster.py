@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import re
 import selectors
 import socket
@@ -70,7 +71,8 @@ def start(
     Raises ``BadInput`` for a platform, fault or number that cannot be played, and
     ``RailgaugeError`` if the server does not come up.
     """
-    names = _names([node.name for node in cluster.nodes], nodes)
+    cluster = resized(cluster, len(cluster.nodes) if nodes is None else nodes)
+    names = [node.name for node in cluster.nodes]
     platform = platforms.load(cluster.platform)
     described = [platforms.describe(platform, name, i, seed) for i, name in enumerate(names)]
     _strike(faults, described, platform)
@@ -99,8 +101,7 @@ def resized(cluster: Cluster, count: int) -> Cluster:
     return dataclasses.replace(cluster, nodes=nodes, groups=groups)
 
 
-def _names(given: Sequence[str], count: int | None) -> list[str]:
-    wanted = len(given) if count is None else count
+def _names(given: Sequence[str], wanted: int) -> list[str]:
     if not 1 <= wanted <= _MOST_NODES:
         raise BadInput(f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}")
     names = list(given[:wanted])
@@ -174,6 +175,7 @@ def _launch(
             pass_fds=(block.fileno(),),
             start_new_session=True,
             cwd=folder,
+            env={**os.environ, "PYTHONPATH": _import_path()},
         )
     try:
         ready = json.loads(_first_line(process))
@@ -186,6 +188,12 @@ def _launch(
         _end(process)
         raise
     return process, ready["ports"]
+
+
+def _import_path() -> str:
+    """The server runs elsewhere, where a relative import path of this process means nothing."""
+    own = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> bytes:
@@ -224,13 +232,7 @@ def _reachable(
         Node(node["name"], node["address"], node["address"], _ssh(folder, ports[node["name"]]))
         for node in described
     )
-    names = {node.name for node in nodes}
-    groups = {
-        group: kept
-        for group, members in cluster.groups.items()
-        if (kept := tuple(name for name in members if name in names))
-    }
-    return dataclasses.replace(cluster, transport="ssh", nodes=nodes, groups=groups, rootfs="root")
+    return dataclasses.replace(cluster, transport="ssh", nodes=nodes, rootfs="root")
 
 
 def _ssh(folder: Path, port: int) -> SshSettings:

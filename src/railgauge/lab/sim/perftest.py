@@ -106,7 +106,7 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
         raise Refused(_no_peer()) from None
     _open_table(test, mine, theirs, screen)
     rows, code = _measure(test, node, mine, theirs)
-    screen += [_print(test, row, row["gbits"]) for row in rows]
+    screen += [_print(test, row) for row in rows]
     if code == 0:
         _close_table(test, screen)
         _leave_json(test, rows)
@@ -239,23 +239,22 @@ def _bandwidth_row(test: Test, size: int, peak: float, average: float) -> Row:
         "peak": peak / unit,
         "average": average / unit,
         "mpps": average / size / 1e6,
-        "gbits": test["gbits"],
     }
 
 
 def _latency_row(test: Test, size: int, times: list[float]) -> Row:
-    row: Row = {"size": size, "iterations": test["iterations"], "times": times, "gbits": False}
+    row: Row = {"size": size, "iterations": test["iterations"], "times": times}
     if test["duration_s"]:
         row["tps"] = 1e6 / times[3]
         row["iterations"] = int(row["tps"] * test["duration_s"])
     return row
 
 
-def _print(test: Test, row: Row, gbits: bool) -> str:
-    """``gbits`` is that of the side whose numbers they are: the heading may say otherwise."""
+def _print(test: Test, row: Row) -> str:
+    """Digits as for the unit of the side that prints, which need not be that of the numbers."""
     if test["kind"] == "lat":
         return layout.latency_row(row)
-    return layout.bandwidth_row(test["dialect"], {**row, "gbits": gbits})
+    return layout.bandwidth_row(test["dialect"], {**row, "gbits": test["gbits"]})
 
 
 def _server_rows(test: Test, rows: list[Row]) -> list[str]:
@@ -264,10 +263,10 @@ def _server_rows(test: Test, rows: list[Row]) -> list[str]:
     A server of send tests measures by itself, but no peak.
     """
     if test["kind"] == "lat":
-        return [] if test["verb"] == "read" else [_print(test, row, False) for row in rows]
+        return [] if test["verb"] == "read" else [_print(test, row) for row in rows]
     if test["verb"] != "send":
-        return [_print(test, row, row["gbits"]) for row in rows[-1:]]
-    return [_print(test, _in_own_unit(test, row), test["gbits"]) for row in rows]
+        return [_print(test, row) for row in rows[-1:]]
+    return [_print(test, _in_own_unit(test, row)) for row in rows]
 
 
 def _in_own_unit(test: Test, row: Row) -> Row:
