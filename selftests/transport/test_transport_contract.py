@@ -216,6 +216,15 @@ def test_too_much_output_stops_the_command(
     assert transcript.duration_s < 10
 
 
+def test_output_that_was_cut_is_never_taken_for_all(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "OUTPUT_LIMIT_BYTES", 10)
+    running = session.start(command("printf", "12345678901"))
+    time.sleep(0.3)  # it has ended by itself when it is asked
+    assert running.wait(10).error == "output-too-large"
+
+
 def test_what_a_command_leaves_running_is_ended(session: Session) -> None:
     transcript = session.run(command("sh", "-c", "sleep 60 & echo $!"))
     assert transcript.exit_code == 0

@@ -79,11 +79,11 @@ class Job:
     def wait(self, time_limit_s: float) -> Transcript:
         capture = self._capture
         capture.wait_until(lambda: self._is_over() or capture.overflow, time_limit_s)
-        self._end(_TOO_LARGE if capture.overflow else CommandTimedOut.kind)
+        self._end(CommandTimedOut.kind)
         return self._transcript()
 
     def stop(self) -> Transcript:
-        self._end(_TOO_LARGE if self._capture.overflow else "")
+        self._end("")
         return self._transcript()
 
     @property
@@ -100,7 +100,7 @@ class Job:
         with self._stopping:
             if self.is_settled:
                 return
-            if not self._is_over() or error == _TOO_LARGE:
+            if not self._is_over():
                 self._stopped, self._error = True, error
             elif not self._was_killed() and self._falls_silent():
                 return
@@ -146,6 +146,8 @@ class Job:
 
     def _how_cut_off(self) -> str:
         """The kind of error that cut the command off; empty if it ended or was stopped."""
+        if self._capture.overflow:
+            return _TOO_LARGE
         if self._stopped:
             return self._error
         if self._has_hit_limit():

@@ -46,13 +46,13 @@ while kill -s 0 "$server" 2>/dev/null; do
   if listening; then printf '{marker} ready\\n'; break; fi
   sleep 0.05
 done
-wait "$server\""""
+wait $server"""
 
 # A line after the command also keeps the shell from handing itself over to it.
 _FINISH = """
 code=$?
 printf '{marker} exit %s\\n' "$code"
-exit "$code\""""
+exit $code"""
 
 # dash's kill knows "-s TERM -- -PID", not "-TERM -- -PID".
 _STOP = """\

@@ -1,0 +1,85 @@
+"""The shell text and the marker lines, without a session."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from railgauge.errors import BadInput
+from railgauge.model import Command, Node
+from railgauge.transport.capture import Capture, Markers
+from railgauge.transport.registry import connect
+from railgauge.transport.shell import command_line, stop_line
+
+NONCE = "0123456789abcdef"
+STREAM = (
+    b"motd ::railgauge other pid 5\n"
+    b"::railgauge 0123456789abcdef pid 4711\n"
+    b"half a li::railgauge 0123456789abcdef ready\n"
+    b"ne\n::railgauge 0123456789abcdef exit 3\n::railgauge 0123"
+)
+
+
+def pieces(chunks: list[bytes]) -> tuple[bytes, list[str]]:
+    """All output and all marker words of a stream that arrives in ``chunks``."""
+    markers, output, words = Markers(NONCE), b"", []
+    for chunk in chunks:
+        for piece in markers.split(chunk):
+            if isinstance(piece, str):
+                words.append(piece)
+            else:
+                output += piece
+    return output + markers.rest(), words
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 19, 20, 33, len(STREAM)])
+def test_markers_are_found_wherever_chunks_end(size: int) -> None:
+    chunks = [STREAM[n : n + size] for n in range(0, len(STREAM), size)]
+    output, words = pieces(chunks)
+    assert words == ["pid 4711", "ready", "exit 3"]
+    assert output == b"motd ::railgauge other pid 5\nhalf a line\n::railgauge 0123"
+
+
+def test_markers_split_once_anywhere() -> None:
+    whole = pieces([STREAM])
+    assert all(pieces([STREAM[:n], STREAM[n:]]) == whole for n in range(len(STREAM)))
+
+
+def test_what_the_login_shell_prints_first_is_dropped() -> None:
+    capture = Capture(NONCE)
+    capture.take_stdout(STREAM)
+    assert capture.text()[0] == "half a line\n"
+    assert (capture.pid, capture.ready, capture.exit_code) == (4711, True, 3)
+
+
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash", "zsh", "ksh", "mksh", "fish", "tcsh"])
+def test_line_runs_under_any_login_shell(shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    said = "a'b\"c\\\\d\\' !x !! $HOME `x` %s\n\u00e6\u2713 {a,b} ~ *"
+    command = Command("n01", ("printf", "%s", said), {"A": said}, 10.0)
+    line = command_line(command, NONCE)
+    done = subprocess.run([program, "-c", line], capture_output=True, check=False, timeout=20)
+    output, words = pieces([done.stdout])
+    assert (output.decode(), done.stderr, done.returncode) == (said, b"", 0)
+    assert [word.split()[0] for word in words] == ["pid", "exit"]
+
+
+def test_line_has_no_line_end() -> None:
+    command = Command("n01", ("printf", "a\nb"), listens_on=5201)
+    assert "\n" not in command_line(command, NONCE)
+    assert "\n" not in stop_line(4711)
+
+
+@pytest.mark.parametrize("pid", [1, 0, -1, -4711])
+def test_stopping_everything_is_refused(pid: int) -> None:
+    with pytest.raises(ValueError, match="process group"):
+        stop_line(pid)
+
+
+def test_unknown_transport_names_the_known() -> None:
+    with pytest.raises(BadInput, match=r"telnet.*local, ssh"):
+        connect("telnet", Node("n01", "127.0.0.1", "127.0.0.1"))
