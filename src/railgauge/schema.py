@@ -36,6 +36,8 @@ def _read(schema_file: Path) -> Any:
             where=str(schema_file),
             remedy="run from the project's root, or name it with --root",
         ) from error
+    except ValueError as error:
+        raise BadInput(f"the schema is not valid JSON: {error}", where=str(schema_file)) from error
 
 
 def _deepest(error: Any) -> Any:
