@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,14 +43,18 @@ def available(folder: Path) -> list[str]:
 def _read(path: Path, folder: Path) -> Any:
     try:
         return json.loads(
-            path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+            path.read_text(encoding="utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=lambda text: float(_finite(text)),
+            parse_int=lambda text: int(_finite(text)),
         )
     except FileNotFoundError:
         known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
         raise ThresholdError(
             f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
 
 
@@ -63,7 +68,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number that a limit can have")
+    raise ValueError(f"{text[:20]} is not a number that a limit can have")
+
+
+def _finite(text: str) -> str:
+    """``1e999`` is JSON and becomes infinity: as a ceiling, one that nothing could miss."""
+    return text if math.isfinite(float(text)) else _no_constant(text)
 
 
 def _refuse(path: Path, json_path: str, what: str) -> NoReturn:
@@ -186,10 +196,14 @@ class _Reader:
         return Curve(tuple(points))
 
     def _size(self, pointer: str, text: str) -> int:
+        """A size in bytes; at 0 nothing is moved, and a curve has no logarithm."""
         try:
-            return parse_size(text)
+            size = parse_size(text)
         except BadInput as error:
             _refuse(self.path, f"${pointer}", str(error))
+        if not size:
+            _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
+        return size
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:
