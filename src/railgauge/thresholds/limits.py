@@ -106,6 +106,7 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
     """Every metric that ``levels`` would measure without exactly one sound limit, as a line."""
     for measurement in platform.measurements.values():
         yield from _unknown_units(measurement)
+        yield from _without_path(platform, measurement, levels)
         distances = {p.distance: p for p in platform.pairings(measurement.memory)}.values()
         sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
         for metric in measurement.asserts:
@@ -116,6 +117,20 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
                         yield _complaint(measurement, metric, pairing, size_bytes, found)
                     else:
                         yield from _beyond_physics(platform, measurement, found[0], size_bytes)
+                        yield from _contradiction(found[0], size_bytes)
+
+
+def _without_path(
+    platform: Platform, measurement: Measurement, levels: tuple[str, ...]
+) -> Iterator[str]:
+    """What runs nowhere would be missing from the results without a word."""
+    if measurement.memory == "gpu" and platform.gpus is None:
+        yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
+    distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
+    for level in levels:
+        choice = measurement.extents[level].pairings
+        if not distances - ({"far"} if choice == "near" else set()):
+            yield f"{measurement.name}: level {level} has no path to measure ({choice})"
 
 
 def _unknown_units(measurement: Measurement) -> Iterator[str]:
@@ -131,6 +146,16 @@ def _dimension_of(metric: str) -> str:
     return {"bw": "bandwidth", "algbw": "bandwidth", "busbw": "bandwidth"}.get(
         metric.split("_", maxsplit=1)[0], "rate" if metric in ("msg_rate", "tps") else "time"
     )
+
+
+def _contradiction(limit: Limit, size_bytes: int) -> Iterator[str]:
+    """No value can lie above the one and below the other."""
+    floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
+    if floor is not None and ceiling is not None and floor > ceiling:
+        yield (
+            f"{limit.pointer}: floor {floor:g} {limit.unit} at {format_size(size_bytes)} "
+            f"is above its own ceiling of {ceiling:g} {limit.unit}"
+        )
 
 
 def _beyond_physics(
