@@ -1,0 +1,84 @@
+"""Facts against expectations: nothing that is absent, empty or of another kind is as expected."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from railgauge.judge import judge_fact
+from railgauge.model import Basis, Outcome
+from railgauge.thresholds.model import Expectation
+
+
+def outcome(rule, value, wanted=None, **context):
+    basis = Basis("derived", "made up for a test")
+    expectation = Expectation("subject", rule, wanted, basis, "/expected/subject")
+    return judge_fact(expectation, value, **context).outcome
+
+
+PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "wanted", "expected"),
+    [
+        ("equals", "unlimited", "unlimited", PASSED),
+        ("equals", ("performance",), ["performance"], PASSED),
+        ("equals", ("performance", "powersave"), ["performance"], FAILED),
+        ("equals", (), [], PASSED),
+        ("equals", 4096, "4096", FAILED),
+        ("equals", 1, True, FAILED),
+        ("equals", None, "unlimited", FAILED),
+        ("one_of", 4096, [2048, 4096], PASSED),
+        ("one_of", 1024, [2048, 4096], FAILED),
+        ("one_of", True, [1], FAILED),
+        ("contains", ("ib_umad", "mxcd"), ["mxcd"], PASSED),
+        ("contains", ("ib_umad",), ["mxcd"], FAILED),
+        ("contains", ("ib_umad",), [], FAILED),
+        ("contains", None, ["mxcd"], FAILED),
+        ("at_least", 1, 1, PASSED),
+        ("at_least", 0, 1, FAILED),
+        ("at_least", "7", 1, FAILED),
+        ("at_least", float("nan"), 1, FAILED),
+        ("at_least", None, 1, FAILED),
+    ],
+)
+def test_rules(rule, value, wanted, expected):
+    assert outcome(rule, value, wanted) is expected
+
+
+def test_as_declared_needs_a_declaration():
+    assert outcome("as_declared", 8, declared=8) is PASSED
+    assert outcome("as_declared", 7, declared=8) is FAILED
+    assert outcome("as_declared", None, declared=None) is FAILED
+
+
+@pytest.mark.parametrize(
+    ("value", "peers", "expected"),
+    [
+        ("6.1", {"a": "6.1", "b": "6.1", "c": "5.4"}, PASSED),
+        ("5.4", {"a": "6.1", "b": "6.1", "c": "5.4"}, FAILED),
+        ("6.1", {"a": "6.1", "b": "5.4"}, FAILED),
+        ("6.1", {"a": "6.1"}, PASSED),
+        (None, {"a": None, "b": None}, FAILED),
+        ("6.1", {}, FAILED),
+    ],
+)
+def test_alike_is_what_more_than_half_have(value, peers, expected):
+    assert outcome("alike", value, peers=peers) is expected
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=7))
+def test_at_most_one_value_is_the_majority_s(values):
+    peers = {str(index): value for index, value in enumerate(values)}
+    passing = {value for value in values if outcome("alike", value, peers=peers) is PASSED}
+    assert len(passing) <= 1
+    assert all(values.count(value) * 2 > len(values) for value in passing)
+
+
+def test_the_reason_says_what_was_found_and_what_should_be():
+    basis = Basis("000", "2.3: performance")
+    expectation = Expectation("cpu_governor", "equals", ["performance"], basis, "/expected/x")
+    result = judge_fact(expectation, ("powersave",))
+    assert result.reason == "cpu_governor is powersave, should be performance"
+    assert result.basis == "000: 2.3: performance"
+    assert result.pointer == "/expected/x"
