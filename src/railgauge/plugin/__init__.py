@@ -7,7 +7,8 @@ own selftests.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _wants_ladder(config: pytest.Config) -> bool:
+    """Whether a test of the ladder may be collected; ``tests/`` may be a link to elsewhere."""
     ladder = config.rootpath / "tests"
-    places = [
-        Path(config.invocation_params.dir, arg.split("::")[0]).resolve() for arg in config.args
-    ]
+    here = config.invocation_params.dir
+    places = [Path(os.path.abspath(here / arg.split("::")[0])) for arg in config.args]  # noqa: PTH100 - keeps links
     return any(
-        place == ladder or ladder in place.parents or place in ladder.parents for place in places
+        _overlap(place, ladder) or _overlap(place.resolve(), ladder.resolve()) for place in places
     )
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -95,6 +100,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if about := describe(context, item):
             item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Only workers see what ``-k`` leaves out when there are any; the controller must tell."""
+    if items and hasattr(items[0].config, "workeroutput"):
+        session.report_deselected(items[0].config, len(items))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

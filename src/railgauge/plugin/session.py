@@ -23,6 +23,7 @@ from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
 _COMPLAINTS = "complaints.json"
+_DESELECTED = "railgauge_deselected"
 
 
 def direct_reports(context: Context) -> None:
@@ -76,6 +77,11 @@ def _complaint_text(context: Context, complaints: Sequence[str]) -> str:
     return "\n  ".join([head, *complaints])
 
 
+def report_deselected(config: Any, count: int) -> None:
+    """Have a worker send the controller the number of items that it left out."""
+    config.workeroutput[_DESELECTED] = config.workeroutput.get(_DESELECTED, 0) + count
+
+
 class Controller:
     """Plugin of the process that the user started: the only one that reports."""
 
@@ -90,19 +96,28 @@ class Controller:
 
     # --- before the first test ---
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["railgauge_folder"] = str(self.context.folder)
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         return CaseScheduling(config, log)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         self.deselected += len(items)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Every worker has left out the same items; one that died has not said how many."""
+        said = getattr(node, "workeroutput", {}).get(_DESELECTED, 0)
+        self.deselected = max(self.deselected, said)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if self.context.folder is not None and session.items:
             self._prepare([item.nodeid for item in session.items])
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         folder = self.context.folder
         if folder is not None and (folder / _COMPLAINTS).exists():
@@ -196,6 +211,7 @@ class Controller:
             deselected=self.deselected,
         )
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
         from railgauge.report import html  # noqa: PLC0415
 
