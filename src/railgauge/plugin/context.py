@@ -24,7 +24,8 @@ from railgauge.survey import Found, found_from_json
 from railgauge.thresholds import Platform
 from railgauge.transport.registry import connect
 
-_GATE_WAIT_S = 4 * 3600.0
+# On top of the longest measurement: connecting, waiting for leases, ending what hangs.
+_GATE_SPARE_S = 300.0
 
 
 @dataclass
@@ -54,7 +55,11 @@ class Context:
 
     @cached_property
     def gates(self) -> Gates:
-        return Gates(self.store, _GATE_WAIT_S)
+        measurements = self.platform.measurements.values()
+        longest_s = max(
+            (m.time_limit_s * m.extents[self.level.name].repeats for m in measurements), default=0.0
+        )
+        return Gates(self.store, longest_s + _GATE_SPARE_S)
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -122,8 +127,12 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
             )
         return cluster
     from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+    from railgauge.lab import faults  # noqa: PLC0415
 
-    return lab.resized(cluster, count) if count else cluster
+    cluster = lab.resized(cluster, count) if count else cluster
+    for fault in config.getoption("--lab-fault"):
+        faults.parse(fault, [node.name for node in cluster.nodes])
+    return cluster
 
 
 def _folder(config: pytest.Config, cluster: Cluster) -> Path | None:
