@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from railgauge.errors import NoEvidence, PortInUse, ToolFailed
+from railgauge.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command, Node, Transcript
 from railgauge.store import CaseResult, Store
@@ -82,9 +82,11 @@ class Runner:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
                 runs.append(self._on_a_free_port(case))
         except NoEvidence as error:
+            if isinstance(error, ConnectionLost):
+                self._drop(case.nodes)
             return CaseResult(tuple(runs), error)
-        finally:
-            self._drop_lost(runs)
+        if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
+            self._drop(case.nodes)
         return CaseResult(tuple(runs))
 
     def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
@@ -125,11 +127,10 @@ class Runner:
             for server in running:
                 server.stop()
 
-    def _drop_lost(self, runs: Sequence[Sequence[Transcript]]) -> None:
-        for run in runs:
-            for transcript in run:
-                if transcript.error == "connection-lost":
-                    self._sessions.drop(transcript.node)
+    def _drop(self, nodes: Sequence[str]) -> None:
+        """A connection was lost: the next case opens new ones, or learns that there is no way."""
+        for node in nodes:
+            self._sessions.drop(node)
 
 
 def _as_server(transcript: Transcript, command: Command) -> Transcript:
