@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,11 +133,14 @@ def check(request: pytest.FixtureRequest, context: Context) -> Callable[[Measure
     item = request.node
 
     def check(measured: Measured, size: int) -> None:
-        judgements = [
-            _judged(context.platform, measured, metric, size)
-            for metric in measured.measurement.asserts
-        ]
-        _conclude(item, context, judgements)
+        judgements: list[Judgement] = []
+        errors: list[NoEvidence] = []
+        for metric in measured.measurement.asserts:
+            try:
+                judgements.append(_judged(context.platform, measured, metric, size))
+            except NoEvidence as error:
+                errors.append(error)
+        _conclude(item, context, judgements, errors)
 
     return check
 
@@ -149,12 +152,23 @@ def _judged(platform: Platform, measured: Measured, metric: str, size: int) -> J
     return judge(samples_of(measured.runs, metric, size), limit, size, physical)
 
 
-def _conclude(item: pytest.Item, context: Context, judgements: list[Judgement]) -> None:
-    """Record first, then let pytest know: nothing that was measured is lost to an exception."""
+def _conclude(
+    item: pytest.Item,
+    context: Context,
+    judgements: Sequence[Judgement],
+    errors: Sequence[NoEvidence] = (),
+) -> None:
+    """Record first, then let pytest know: nothing that was measured is lost to an exception.
+
+    A missed limit is not hidden by another metric that could not be judged, nor the reverse by a
+    record that does not count.
+    """
     for judgement in judgements:
         note(item, judgement, context.store)
         allure.judgement(judgement)
     if failed := [j for j in judgements if j.outcome is Outcome.FAILED]:
         raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
+    if errors:
+        raise errors[0]
     if any(j.outcome is Outcome.RECORD_ONLY for j in judgements):
         pytest.skip("record only: " + "; ".join(f"{j.metric} {j.measured}" for j in judgements))
