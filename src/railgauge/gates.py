@@ -43,25 +43,27 @@ class Gates:
     def blockers(self, rung: int, nodes: Iterable[str]) -> tuple[str, ...]:
         """The ids of what went wrong below ``rung`` on ``nodes``, in the order of the ladder.
 
-        Raises ``NoEvidence`` if the items below do not end within the time limit.
+        Raises ``NoEvidence`` if nothing at all has ended within the time limit.
         """
         ids = {i: None for node in nodes for below, i in self._below.get(node, ()) if below < rung}
         self._await(ids)
         return tuple(i for i in ids if self._outcomes[i] in _BLOCKING)
 
     def _await(self, ids: Iterable[str]) -> None:
-        deadline = time.monotonic() + self._wait_limit_s
+        self._read()
+        last_news = time.monotonic()
         while open_ids := [i for i in ids if i not in self._outcomes]:
-            self._read()
-            if all(i in self._outcomes for i in open_ids):
-                return
-            if time.monotonic() > deadline:
+            if time.monotonic() - last_news > self._wait_limit_s:
                 raise NoEvidence(
-                    f"{len(open_ids)} items of lower rungs did not end within "
-                    f"{self._wait_limit_s:.0f} s, first {open_ids[0]}"
+                    f"no item has ended for {self._wait_limit_s:.0f} s while {len(open_ids)} items "
+                    f"of lower rungs are open, first {open_ids[0]}"
                 )
             time.sleep(_POLL_S)
+            if self._read():
+                last_news = time.monotonic()
 
-    def _read(self) -> None:
+    def _read(self) -> int:
+        """Take in what has ended since the last look; how many that were."""
         lines, self._offset = self._store.lines(_FILE, self._offset)
         self._outcomes.update((line["id"], Outcome(line["outcome"])) for line in lines)
+        return len(lines)

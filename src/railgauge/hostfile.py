@@ -61,16 +61,17 @@ def _refuse(path: Path, what: str, remedy: str = "", line: int | None = None) ->
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that is given twice: YAML would silently keep the last one."""
+    """Refuses what YAML takes without a word: of a key given twice the last, ``on`` as true."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
+            key, mark = self.construct_object(key_node, deep=True), key_node.start_mark
+            if not isinstance(key, str):
+                what = f"key {key_node.value if key_node.id == 'scalar' else key} is not text"
+                raise yaml.MarkedYAMLError(problem=f"{what}: put it in quotes", problem_mark=mark)
             if key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"key {key!r} is given twice", problem_mark=key_node.start_mark
-                )
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} is given twice", problem_mark=mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -82,8 +83,8 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         _refuse(path, f"not valid YAML: {error.problem}", "mend the line", line)
-    except yaml.YAMLError as error:
-        _refuse(path, f"not valid YAML: {error}", "mend the file")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "mend the file")
     if not isinstance(document, dict):
         _refuse(
             path,
@@ -164,10 +165,11 @@ def _nodes(
 ) -> Iterable[Node]:
     if isinstance(entry, str):
         return [Node(name, name, name, ssh) for name in _expand(path, entry, line)]
-    address = entry.get("address", entry["name"])
+    name = _checked(path, entry["name"], line)
+    address = entry.get("address", name)
     return [
         Node(
-            entry["name"],
+            name,
             address,
             entry.get("data_address", address),
             _ssh(path, entry.get("ssh", {}), ssh),
@@ -187,11 +189,15 @@ def _expand(path: Path, text: str, line: int | None) -> list[str]:
         )
     if not names:
         _refuse(path, f"{text!r} names no node", "write node01 or node[01-16]", line)
-    for name in names:
-        if not _NAME.fullmatch(name):
-            remedy = "give it a plain name, and its address with 'address:'"
-            _refuse(path, f"{name!r} cannot be a node's name", remedy, line)
-    return names
+    return [_checked(path, name, line) for name in names]
+
+
+def _checked(path: Path, name: str, line: int | None) -> str:
+    """A name that can stand in file names, test ids and on command lines."""
+    if not _NAME.fullmatch(name):
+        remedy = "give it a plain name, and its address with 'address:'"
+        _refuse(path, f"{name!r} cannot be a node's name", remedy, line)
+    return name
 
 
 def _check_unique(path: Path, nodes: Iterable[Node], line: int) -> None:
@@ -242,5 +248,7 @@ def _plain_node(path: Path, line: str, number: int) -> Node:
     words = match["rest"].split()
     user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)
     value = int(match["number"] or 0)
-    port = value if _MOST_SLOTS < value < 2**16 else None
+    if value >= 2**16:
+        _refuse(path, f"{value} is neither a port nor a number of slots", "mend the line", number)
+    port = value if value > _MOST_SLOTS else None
     return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))

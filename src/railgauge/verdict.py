@@ -81,7 +81,7 @@ def coverage(
     tested: dict[str, set[Any]] = {
         "nodes": {node for record in asserted for node in record.nodes},
         "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
-        "pairings": {record.pairing for record in asserted if record.pairing},
+        "pairings": {record.pairing for record in asserted if record.rung > 0},
         "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
         "rungs": {record.rung for record in asserted},
     }

@@ -25,7 +25,8 @@ from railgauge.model import Command
 MARKER = "::railgauge"
 IN_USE_CODE = 98
 KILL_AFTER_S = 5
-_STOP_POLLS = 20  # of 0.1 s between TERM and KILL
+_TERM_POLLS = 20  # of 0.1 s between TERM and KILL
+_KILL_POLLS = 10  # and after it: a zombie that nobody reaps stays for ever
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # timeout makes itself the leader of a group before it forks, so its child can name the group
@@ -58,8 +59,8 @@ exit $code"""
 _STOP = """\
 kill -s TERM -- -{pid} 2>/dev/null
 n=0
-while kill -s 0 -- -{pid} 2>/dev/null; do
-  if [ "$n" -ge {polls} ]; then kill -s KILL -- -{pid} 2>/dev/null; break; fi
+while [ $n -lt {last} ] && kill -s 0 -- -{pid} 2>/dev/null; do
+  if [ $n -eq {patience} ]; then kill -s KILL -- -{pid} 2>/dev/null; fi
   sleep 0.1
   n=$((n + 1))
 done
@@ -85,7 +86,9 @@ def stop_line(pid: int) -> str:
     """One line that ends the process group ``pid``: TERM, and KILL if it is there 2 s later."""
     if pid <= 1:  # kill -- -1 is every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
-    return _for_any_shell(_STOP.format(pid=pid, polls=_STOP_POLLS))
+    return _for_any_shell(
+        _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
+    )
 
 
 def _limited(command: Command, nonce: str) -> str:
