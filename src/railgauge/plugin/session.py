@@ -60,13 +60,14 @@ def show_faults(config: pytest.Config) -> None:
 def refuse_complaints(context: Context, items: list[pytest.Item]) -> None:
     """Stop before a node is touched if a test has nothing that it can be judged by.
 
-    A usage error in a worker would read as an internal error: there the list is left for the
-    controller, and no item is.
+    No item is left, for pytest goes on to the end of the collection, where nodes are touched. A
+    usage error in a worker would read as an internal error: there the list is left for the
+    controller.
     """
     if not context.complaints:
         return
+    items.clear()
     if context.is_worker:
-        items.clear()
         context.store.write_json(_COMPLAINTS, context.complaints)
     else:
         raise pytest.UsageError(_complaint_text(context, context.complaints))
@@ -192,6 +193,7 @@ class Controller:
         self.context.store.write_json("verdict.json", self.verdict.to_json())
         allure_folder = Path(session.config.option.allure_report_dir)
         allure.write_surroundings(allure_folder, self.verdict, self.context.platform)
+        allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self.verdict.exit_code
 
