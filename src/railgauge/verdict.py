@@ -135,3 +135,31 @@ def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Wor
 def _where(record: ItemRecord) -> str:
     size = "" if record.size_bytes is None else format_size(record.size_bytes)
     return " ".join(part for part in (":".join(record.nodes), record.pairing, size) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that went wrong, with all items that it made red."""
+
+    what: str
+    rung: int
+    reason: str
+    remedy: str
+    items: tuple[str, ...]
+
+    @property
+    def ids(self) -> str:
+        """The first item, and how many more say the same."""
+        first = self.items[0].rsplit("::", 1)[-1]
+        return first if len(self.items) == 1 else f"{first} and {len(self.items) - 1} more"
+
+
+def troubles(records: Iterable[ItemRecord]) -> list[Trouble]:
+    """Failures, then errors, from the lowest rung up; items with one reason are one trouble."""
+    found: dict[tuple[str, int, str, str], list[str]] = {}
+    for item in records:
+        what = {Outcome.FAILED: "failed", Outcome.ERROR: "could not tell"}.get(item.outcome)
+        if what:
+            found.setdefault((what, item.rung, item.reason, item.remedy), []).append(item.id)
+    listed = [Trouble(*key, tuple(ids)) for key, ids in found.items()]
+    return sorted(listed, key=lambda trouble: (trouble.what != "failed", trouble.rung))

@@ -120,8 +120,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if about is None:
         return
     context = item.config.stash[CONTEXT]
-    where = " ".join(filter(None, (":".join(about.nodes), about.pairing)))
-    allure.announce(context.evidence, about.rung, about.subject.name, about.title, where)
+    allure.announce(context.evidence, about.rung, about.subject.name)
     if about.rung > 0 and not item.config.getoption("--no-gates"):
         _pass_gate(context, item)
 
@@ -137,8 +136,11 @@ def _pass_gate(context: Context, item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    if about := item.stash.get(ABOUT, None):
+        where = " ".join(filter(None, (":".join(about.nodes), about.pairing)))
+        allure.describe(item.config.stash[CONTEXT].evidence, about.title, where)
     yield
-    if ABOUT in item.stash:
+    if about:
         recording.require_judgement(item)
 
 

@@ -55,6 +55,7 @@ def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, obje
         "values": judgement.values,
         "measured": judgement.measured,
         "limit": judgement.limit,
+        "basis": judgement.basis,
         "floor": judgement.floor,
         "ceiling": judgement.ceiling,
         "physical_ceiling": judgement.physical_ceiling,
@@ -104,11 +105,16 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
     if isinstance(error, pytest.skip.Exception):
         return replace(record, outcome=_skip_outcome(draft), reason=str(error.msg))
     if isinstance(error, AssertionError):
-        return replace(record, outcome=Outcome.FAILED, reason=str(error))
+        reason = _missed(draft) or str(error)
+        return replace(record, outcome=Outcome.FAILED, reason=reason)
     if isinstance(error, RailgaugeError):
         what = f"{error.where}: {error.what}" if error.where else error.what
         return replace(record, reason=what, error_kind=error.kind, remedy=error.remedy)
     return replace(record, reason=f"{type(error).__name__}: {error}", error_kind="bug")
+
+
+def _missed(draft: Draft) -> str:
+    return "; ".join(j.reason for j in draft.judgements if j.outcome is Outcome.FAILED)
 
 
 def _skip_outcome(draft: Draft) -> Outcome:

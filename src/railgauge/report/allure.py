@@ -7,13 +7,14 @@ controller. Nothing is decided here.
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import allure
 
-from railgauge.model import Judgement
+from railgauge.errors import LimitMissed
+from railgauge.model import Judgement, Outcome
 from railgauge.thresholds.model import Platform
 from railgauge.verdict import Verdict
 
@@ -44,7 +45,7 @@ def attach(path: Path) -> None:
         attach.file(str(path), path.name, allure.attachment_type.TEXT)
 
 
-def announce(evidence: str, rung: int, subject: str, title: str, where: str) -> None:
+def announce(evidence: str, rung: int, subject: str) -> None:
     """Where the item stands in the report, how much it matters, and what evidence it is."""
     dynamic: Any = allure.dynamic  # its functions carry no types
     dynamic.parent_suite(f"{evidence.upper()} evidence")
@@ -52,15 +53,22 @@ def announce(evidence: str, rung: int, subject: str, title: str, where: str) -> 
     dynamic.sub_suite(subject)
     dynamic.tag(evidence)
     dynamic.severity(_SEVERITY.get(rung, allure.severity_level.CRITICAL))
+
+
+def describe(evidence: str, title: str, where: str) -> None:
+    """What is tested where; only in the call phase, since allure-pytest describes at setup too."""
+    dynamic: Any = allure.dynamic
     dynamic.description(f"{title}\n\nWhere: {where}. Evidence: {evidence}.")
 
 
 def judgement(judged: Judgement) -> None:
     """A step that reads Measured / Limit / Basis, and a link to the limit in its file."""
     line = f"{judged.metric}: measured {judged.measured}, limit {judged.limit}: {judged.outcome}"
-    with allure.step(line):
+    with suppress(LimitMissed), allure.step(line):
         text = json.dumps(_shown(judged), indent=1, ensure_ascii=False)
         allure.attach(text, f"{judged.metric}.json", allure.attachment_type.JSON)
+        if judged.outcome is Outcome.FAILED:
+            raise LimitMissed(judged.reason)  # the way to tell Allure that the step failed
     dynamic: Any = allure.dynamic
     dynamic.link(f"../thresholds.json#{judged.pointer}", name=f"basis: {judged.basis}")
 
@@ -96,6 +104,14 @@ def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> No
     executor = {"name": "railgauge", "type": "railgauge", "reportName": name}
     (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
     (folder / "categories.json").write_text(json.dumps(_CATEGORIES, indent=1), encoding="utf-8")
+
+
+def write_config(path: Path, verdict: Verdict) -> None:
+    """``allurerc.json``: the report's name, and its tree along the ladder."""
+    name = f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+    awesome = {"options": {"reportName": name, "groupBy": ["parentSuite", "suite", "subSuite"]}}
+    config = {"name": name, "plugins": {"awesome": awesome}}
+    path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
 _CATEGORIES = [

@@ -10,7 +10,7 @@ import pytest
 
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord, from_json
-from railgauge.verdict import Verdict, worst_measurements
+from railgauge.verdict import Verdict, troubles, worst_measurements
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
 
@@ -84,7 +84,8 @@ def summary(verdict: Verdict, records: Mapping[str, ItemRecord], context: Any) -
     return f'<div class="rg">{"".join(parts)}</div>'
 
 
-# Its own colours and borders: the page must read well on paper and without colour too.
+# Its own colours and borders: the page must read well on paper and without colour too. What
+# machine ran pytest ("Environment") goes below what the run is about.
 _STYLE = """<style>
 .rg {max-width: 1100px; margin-bottom: 1.5em}
 .rg table {border-collapse: collapse; margin: .5em 0 1.2em}
@@ -94,9 +95,12 @@ _STYLE = """<style>
 .rg .accepted {color: #14532d} .rg .rejected {color: #7f1d1d} .rg .incomplete {color: #713f12}
 .rg .simulated {border: 3px dashed #7c2d12; color: #7c2d12; padding: .5em .9em; margin: .6em 0;
   font-weight: bold}
-#results-table {table-layout: auto} .col-basis {max-width: 26em; font-size: .85em; color: #444}
-.col-measured, .col-limit, .col-margin {white-space: nowrap}
-.error .col-measured, .skipped .col-measured {white-space: normal; max-width: 30em}
+body {display: flex; flex-direction: column; font-size: 13px; max-width: 1500px}
+#environment-header {order: 5} #environment {order: 6; align-self: flex-start}
+.rg td, .rg th, #results-table th, #results-table td:not(.col-result), #environment td {color: #222}
+#results-table {width: 100%} #results-table td {overflow-wrap: anywhere}
+.col-testId {min-width: 17em} .col-measured, .col-limit {max-width: 17em}
+.col-basis {max-width: 26em; font-size: .85em} .col-margin, .col-duration {white-space: nowrap}
 @media print {.rg {max-width: none} .controls, .filters {display: none}}
 </style>"""
 _SYMBOLS = {"accepted": "&#10003;", "rejected": "&#10007;", "incomplete": "?"}
@@ -137,18 +141,11 @@ def _identity(verdict: Verdict, context: Any) -> str:
 
 def _troubles(records: Mapping[str, ItemRecord]) -> str:
     """What went wrong on the lowest rung comes first: it explains what stands above it."""
-    found = [r for r in records.values() if r.outcome in (Outcome.FAILED, Outcome.ERROR)]
+    found = troubles(records.values())
     if not found:
         return ""
-    found.sort(key=lambda item: item.rung)
     rows = [
-        [
-            "failed" if item.outcome is Outcome.FAILED else "could not tell",
-            escape(_short_id(item.id)),
-            escape(item.reason),
-            escape(item.remedy),
-        ]
-        for item in found[:_MOST]
+        [escape(t.what), escape(t.ids), escape(t.reason), escape(t.remedy)] for t in found[:_MOST]
     ]
     more = f"<p>{len(found) - _MOST} more in the table below.</p>" if len(found) > _MOST else ""
     head = ("What", "Where", "Why", "What to do")

@@ -13,7 +13,7 @@ from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 from railgauge.survey import Found
-from railgauge.verdict import ACCEPTED, REJECTED, Verdict, worst_measurements
+from railgauge.verdict import ACCEPTED, REJECTED, Verdict, troubles, worst_measurements
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
@@ -93,15 +93,14 @@ def summary(
 
 def _troubles(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:
     """Failures first, then errors; what is blocked follows from those and is only counted."""
-    for outcome, title in ((Outcome.FAILED, "failed"), (Outcome.ERROR, "could not tell")):
-        found = [r for r in records.values() if r.outcome is outcome]
-        for item in found[:_MOST_LINES]:
-            out.write_line(f"{title}: {item.id.rsplit('::', 1)[-1]}", red=True)
-            remedy = f"; {item.remedy}" if item.remedy else ""
-            for line in textwrap.wrap(f"{item.reason}{remedy}", 96):
-                out.write_line(f"    {line}")
-        if len(found) > _MOST_LINES:
-            out.write_line(f"{title}: {len(found) - _MOST_LINES} more, see the report", red=True)
+    found = troubles(records.values())
+    for trouble in found[:_MOST_LINES]:
+        out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
+        remedy = f"; {trouble.remedy}" if trouble.remedy else ""
+        for line in textwrap.wrap(f"{trouble.reason}{remedy}", 96):
+            out.write_line(f"    {line}")
+    if len(found) > _MOST_LINES:
+        out.write_line(f"{len(found) - _MOST_LINES} more of these, see the report", red=True)
 
 
 def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:

@@ -1,0 +1,37 @@
+# Everything a run needs is set up in .venv, from nothing but python3 with venv and pip. No root.
+#   make accept                      accept the embedded lab
+#   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
+#   make test                        the suite's own tests
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+BIN := $(VENV)/bin
+
+.PHONY: accept test lint types clean
+
+accept: $(VENV)/.ready
+	$(BIN)/python -m pytest $(ARGS)
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest selftests -n 2 $(ARGS)
+
+lint: $(VENV)/.ready-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready-lint
+	$(BIN)/mypy
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "railgauge needs Python 3.10 or later: make PYTHON=python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest]'
+	@touch $@
+
+$(VENV)/.ready-lint: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .tox build src/*.egg-info
