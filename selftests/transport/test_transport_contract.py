@@ -47,6 +47,18 @@ if child:
     open(sys.argv[1], "w").write(f"{os.getpid()} {child}")
 time.sleep(60)
 """
+# The parent ends at TERM; the child ignores it and holds no output open.
+DETACHED = """
+import os, signal, sys, time
+child = os.fork()
+if child:
+    open(sys.argv[1], "w").write(f"{os.getpid()} {child}")
+else:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+time.sleep(60)
+"""
 
 
 def command(*argv: str, **options: object) -> Command:
@@ -202,6 +214,15 @@ def test_time_limit_ends_the_remote_process(session: Session) -> None:
 def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     transcript = session.run(python(STUBBORN, str(pids), time_limit_s=0.5))
+    assert (transcript.exit_code, transcript.error) == (None, "command-timed-out")
+    assert not any(map(is_alive, pids_in(pids)))
+
+
+def test_time_limit_ends_silent_grandchildren(session: Session, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    running = session.start(python(DETACHED, str(pids), time_limit_s=1.0))
+    time.sleep(2)  # it is over when somebody asks
+    transcript = running.wait(10)
     assert (transcript.exit_code, transcript.error) == (None, "command-timed-out")
     assert not any(map(is_alive, pids_in(pids)))
 

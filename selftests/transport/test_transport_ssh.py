@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import threading
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import asyncssh
+import paramiko
 import pytest
 from throwaway_sshd import SshServer, start_server
 
@@ -21,6 +23,7 @@ from railgauge.errors import (
     RailgaugeError,
 )
 from railgauge.model import Command, Node
+from railgauge.transport.host_keys import AcceptNew
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
 
@@ -144,6 +147,21 @@ def test_workers_accept_a_new_key_at_once(ssh_server: SshServer) -> None:
         thread.join()
     assert ssh_server.connections == 6
     assert len(ssh_server.known_hosts.read_text().splitlines()) == 1
+
+
+def test_two_workers_do_not_write_at_once(tmp_path: Path) -> None:
+    path, key = tmp_path / "known_hosts", paramiko.ECDSAKey.generate()
+    policy = AcceptNew(path, "n01")
+    worker = threading.Thread(
+        target=policy.missing_host_key, args=(paramiko.SSHClient(), "n01", key)
+    )
+    with path.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        worker.start()
+        time.sleep(0.3)
+        other.write(f"n01 {key.get_name()} {key.get_base64()}\n")
+    worker.join(5)
+    assert len(path.read_text().splitlines()) == 1
 
 
 def test_there_is_no_third_way(ssh_server: SshServer) -> None:

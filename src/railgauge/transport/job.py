@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -31,6 +32,7 @@ _PID_LIMIT_S = 5.0
 _CLOSE_LIMIT_S = 2.0
 _QUIET_S = 1.0  # of silence after the end, before what still holds the output is ended
 _TIMEOUT_CODES = (124, 137)  # of timeout: ended by TERM, ended by KILL
+_NEARLY = 0.99  # the node's clock and ours are two
 _TOO_LARGE = "output-too-large"
 
 
@@ -44,22 +46,42 @@ class Link(Protocol):
         """Let go of the node; may be called twice."""
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The moment before a command is sent, so that its time limit lies within our measure.
+
+    ``at`` is ISO 8601 in UTC.
+    """
+
+    nonce: str
+    at: str
+    monotonic_s: float
+
+    @classmethod
+    def now(cls) -> Start:
+        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        return cls(secrets.token_hex(8), at, time.monotonic())
+
+
 class Job:
     """One command that was started; a ``Running``."""
 
     def __init__(
-        self, command: Command, nonce: str, pipes: Pipes, end_group: Callable[[int], None]
+        self,
+        command: Command,
+        start: Start,
+        pipes: Pipes,
+        end_group: Callable[[int], None],
     ) -> None:
         self._command = command
         self._pipes = pipes
         self._end_group = end_group
-        self._capture = Capture(nonce)
+        self._capture = Capture(start.nonce)
         self._stopping = threading.Lock()
         self._stopped = False
         self._settled = False
         self._error = ""
-        self._started_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        self._started = time.monotonic()
+        self._start = start
         self._capture.follow(pipes)
 
     def wait_ready(self, time_limit_s: float) -> None:
@@ -138,11 +160,11 @@ class Job:
             self._error = self._error or ConnectionLost.kind
 
     def _has_hit_limit(self) -> bool:
-        return self._was_killed() and self._duration_s() >= self._command.time_limit_s
+        return self._was_killed() and self._duration_s() >= _NEARLY * self._command.time_limit_s
 
     def _duration_s(self) -> float:
         until = self._capture.over_at if self._is_over() else time.monotonic()
-        return until - self._started
+        return until - self._start.monotonic_s
 
     def _how_cut_off(self) -> str:
         """The kind of error that cut the command off; empty if it ended or was stopped."""
@@ -164,7 +186,7 @@ class Job:
             stdout=stdout,
             stderr=stderr,
             duration_s=self._duration_s(),
-            started_at=self._started_at,
+            started_at=self._start.at,
             environment=command.environment,
             role="client" if command.listens_on is None else "server",
             error=error,
@@ -205,11 +227,11 @@ class LinkSession:
             raise
 
     def start(self, command: Command) -> Job:
-        nonce = secrets.token_hex(8)
-        line = shell.command_line(command, nonce)
+        start = Start.now()
+        line = shell.command_line(command, start.nonce)
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
-        job = Job(command, nonce, self._link.execute(line), self._end_group)
+        job = Job(command, start, self._link.execute(line), self._end_group)
         with self._lock:
             self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]
         return job
