@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -142,6 +143,17 @@ def metax(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 @pytest.fixture(scope="session")
 def homelab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     yield from _healthy("connectx4-homelab", tmp_path_factory.mktemp("homelab"), 0)
+
+
+@pytest.fixture
+def noisy_twin(tmp_path: Path) -> Iterator[tuple[Bench, Bench]]:
+    """Two fresh labs of one seed."""
+    with contextlib.ExitStack() as stack:
+        benches = [
+            stack.enter_context(contextlib.contextmanager(_healthy)("metax-c500", tmp_path / n, 7))
+            for n in ("one", "two")
+        ]
+        yield benches[0], benches[1]
 
 
 @pytest.fixture(scope="session")

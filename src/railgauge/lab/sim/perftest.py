@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import figures, layout, wire
-from .counters import count_traffic
+from .counters import count_traffic, turn
 from .perftest_options import Refused, read_options
 
 TYPE_CHECKING = False
@@ -195,8 +195,10 @@ def _measure(
     if theirs["tool"] != test["tool"]:
         _complain(9, 0x8A)
         return [], 1
+    key = f"{node['name']}:{theirs['name']} {test['tool']} {test['device']} {test['gpu']}"
+    key = f"{key} turn {turn(node, key)}"
     rows = [
-        _row(test, node, theirs["name"], size, (a, b))
+        _row(test, node, key, size, (a, b))
         for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
         if size <= theirs["largest"]
     ]
@@ -213,11 +215,8 @@ def _complain(status: int, syndrome: int) -> None:
     )
 
 
-def _row(
-    test: Test, node: Node, partner: str, size: int, able: tuple[list[float], list[float]]
-) -> Row:
+def _row(test: Test, node: Node, key: str, size: int, able: tuple[list[float], list[float]]) -> Row:
     """``able`` is what either side can do; the pair does what the worse one can."""
-    key = f"{node['name']}:{partner} {test['tool']} {test['device']} {test['gpu']}"
     quiet = figures.noise(node["seed"], key, size)
     if test["kind"] == "lat":
         # What lowers a bandwidth lengthens a time.
