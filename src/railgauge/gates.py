@@ -45,7 +45,8 @@ class Gates:
 
         Raises ``NoEvidence`` if nothing at all has ended within the time limit.
         """
-        ids = {i: None for node in nodes for below, i in self._below.get(node, ()) if below < rung}
+        rungs = {i: low for node in nodes for low, i in self._below.get(node, ()) if low < rung}
+        ids = sorted(rungs, key=lambda i: rungs[i])
         self._await(ids)
         return tuple(i for i in ids if self._outcomes[i] in _BLOCKING)
 
