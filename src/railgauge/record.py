@@ -76,10 +76,14 @@ def worst_of(judgements: Sequence[Judgement]) -> Outcome:
 
 
 def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:
-    """What counts when an item ran twice: a retry that passes is flaky, never simply passed."""
-    if earlier is None or earlier.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+    """What counts when an item ran twice: the worse of both, and never simply passed.
+
+    A retry that passes is flaky; one that could not tell does not undo a failure.
+    """
+    if earlier is None:
         return later
-    if later.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+    good = (Outcome.PASSED, Outcome.MARGINAL)
+    if later.outcome in good and earlier.outcome not in good:
         reason = f"passed only when run again; first: {earlier.reason or earlier.outcome}"
         return replace(later, outcome=Outcome.FLAKY, reason=reason)
-    return later
+    return max(later, earlier, key=lambda record: _ORDER.index(record.outcome))
