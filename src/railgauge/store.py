@@ -10,9 +10,10 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from railgauge.errors import RailgaugeError, from_json, to_json
 from railgauge.leases import locked
@@ -42,18 +43,20 @@ class Store:
         return f"transcripts/{_slug(case.key)}.txt"
 
     def load(self, case: Case) -> CaseResult | None:
-        """What was measured for this very case, if it was."""
+        """What was measured for this very case, if it was: every size of it, every repeat."""
         path = self.transcripts / f"{_slug(case.key)}.json"
         if not path.exists():
             return None
         data = json.loads(path.read_text(encoding="utf-8"))
+        if data["case"] != _identity(case):
+            return None
         runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
         return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
 
     def save(self, case: Case, result: CaseResult) -> None:
         """Keep a case's transcripts, for people and for programs, before they are parsed."""
         data = {
-            "case": case.key,
+            "case": _identity(case),
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
             "error": to_json(result.error) if result.error else None,
         }
@@ -69,14 +72,21 @@ class Store:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
-        """One line of JSON at the end of a ``.jsonl`` file."""
+        """One line of JSON at the end of a ``.jsonl`` file.
+
+        A writer that was killed may have left half a line there: it stays a line of its own.
+        """
         line = json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
         path = self.folder / name
-        with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab") as file:
+        with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
+            file.write(b"" if _at_line_start(file) else b"\n")
             file.write(line.encode())
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
-        """The lines from byte ``offset`` on, and where the next ones will start."""
+        """The lines from byte ``offset`` on, and where the next ones will start.
+
+        Half a line is left out: the item that it was about counts as one without a result.
+        """
         path = self.folder / name
         if not path.exists():
             return [], offset
@@ -84,7 +94,20 @@ class Store:
             file.seek(offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
-        return [json.loads(line) for line in whole.splitlines()], offset + len(whole)
+        return list(_whole_values(whole)), offset + len(whole)
+
+
+def _at_line_start(file: BinaryIO) -> bool:
+    if not file.seek(0, os.SEEK_END):
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def _whole_values(data: bytes) -> Iterator[Any]:
+    for line in data.split(b"\n"):
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -123,9 +146,17 @@ def point_latest(reports: Path, folder: Path) -> None:
     beside.replace(reports / "latest")
 
 
+def _identity(case: Case) -> dict[str, Any]:
+    return {"key": case.key, "sizes": list(case.sizes), "repeats": case.repeats}
+
+
 def _slug(key: str) -> str:
-    """A case's key as a file name that every system takes."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", key).strip("_")
+    """A case's key as a file name that every system takes.
+
+    The colon between two nodes becomes a plus, which no node's name has: ``a:b_c`` and ``a_b:c``
+    are two files.
+    """
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", key.replace(":", "+")).strip("_")
 
 
 def _transcript(data: Mapping[str, Any]) -> Transcript:
