@@ -1,0 +1,147 @@
+"""From what was printed to samples, or to the reason why there are none."""
+
+import pytest
+from core_values import sample, transcript
+
+from railgauge.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    MetricMissing,
+    ToolFailed,
+    ToolMissing,
+    Unparsable,
+)
+from railgauge.evidence import refuse_failure, samples_of
+from railgauge.model import Parsed, Problem
+
+SIZE = 8388608
+
+
+def read(*problems, found=()):
+    return Parsed("perftest", "6.1", tuple(found), problems=problems)
+
+
+def problem(kind, severity="error"):
+    return Problem(kind, severity, "the message")
+
+
+SERVER = {"node": "n2", "role": "server"}
+
+
+def test_a_run_that_ended_well_is_not_refused():
+    refuse_failure([transcript(), transcript(**SERVER)], [read(), read()])
+
+
+def test_warnings_do_not_refuse():
+    refuse_failure([transcript()], [read(problem("cpu-frequency", "warning"))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("tool-missing", ToolMissing),
+        ("no-output", Unparsable),
+        ("no-table", Unparsable),
+        ("truncated", Unparsable),
+        ("not-a-number", Unparsable),
+        ("unit-mismatch", Unparsable),
+        ("sweep-gap", Unparsable),
+        ("zero-value", Unparsable),
+        ("connection", ToolFailed),
+        ("memory-registration", ToolFailed),
+        ("never heard of", ToolFailed),
+    ],
+)
+def test_what_a_tool_complains_of_becomes_a_typed_error(kind, error):
+    with pytest.raises(error) as caught:
+        refuse_failure([transcript()], [read(problem(kind))])
+    assert type(caught.value) is error
+    assert caught.value.where == "n1: ib_write_bw"
+    assert f"the message ({kind})" in caught.value.what
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(127, ToolMissing), (1, ToolFailed), (-9, ToolFailed), (None, ToolFailed)]
+)
+def test_exit_codes_become_typed_errors(code, error):
+    with pytest.raises(error) as caught:
+        refuse_failure([transcript(exit_code=code, stderr="a\nlast words\n")], [read()])
+    assert type(caught.value) is error
+    assert "last words" in str(caught.value)
+
+
+def test_a_command_that_failed_without_a_word_says_so():
+    with pytest.raises(ToolFailed, match="said nothing"):
+        refuse_failure([transcript(exit_code=1, stdout="")], [read()])
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("command-timed-out", CommandTimedOut),
+        ("connection-lost", ConnectionLost),
+        ("output-too-large", ToolFailed),
+    ],
+)
+def test_a_command_that_was_cut_off_comes_before_what_it_printed(kind, error):
+    cut = transcript(exit_code=None, error=kind)
+    with pytest.raises(error) as caught:
+        refuse_failure([cut], [read(problem("truncated"))])
+    assert type(caught.value) is error
+    assert "1.5 s" in caught.value.what
+
+
+def test_the_tool_s_own_words_come_before_its_exit_code():
+    with pytest.raises(Unparsable):
+        refuse_failure([transcript(exit_code=1)], [read(problem("truncated"))])
+
+
+def test_a_failed_client_is_blamed_before_the_server_that_was_stopped_for_it():
+    client = transcript(exit_code=1, stderr="Couldn't connect to n2:18515")
+    stopped = transcript(exit_code=None, **SERVER)
+    with pytest.raises(ToolFailed) as caught:
+        refuse_failure([client, stopped], [read(), read()])
+    assert caught.value.where == "n1: ib_write_bw"
+
+
+@pytest.mark.parametrize("kind", ["no-output", "no-table", "truncated"])
+def test_a_server_need_not_print_a_table_but_a_client_must(kind):
+    refuse_failure([transcript(), transcript(**SERVER)], [read(), read(problem(kind))])
+    with pytest.raises(Unparsable):
+        refuse_failure([transcript()], [read(problem(kind))])
+
+
+def test_a_server_that_complains_spoils_a_client_that_does_not():
+    with pytest.raises(ToolFailed) as caught:
+        refuse_failure(
+            [transcript(), transcript(**SERVER)], [read(), read(problem("memory-registration"))]
+        )
+    assert caught.value.where == "n2: ib_write_bw"
+    assert "locked-memory" in caught.value.remedy
+
+
+def test_a_server_that_ended_badly_spoils_the_run():
+    with pytest.raises(ToolFailed):
+        refuse_failure([transcript(), transcript(exit_code=1, **SERVER)], [read(), read()])
+
+
+# --- samples ---
+
+
+def test_samples_of_all_runs_are_kept_and_numbered_anew():
+    runs = [read(found=[sample(1.0), sample(2.0)]), read(found=[sample(3.0)])]
+    found = samples_of(runs, "bw_average", SIZE)
+    assert [(s.value, s.iteration) for s in found] == [(1.0, 0), (2.0, 1), (3.0, 2)]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"metric": "bw_peak"}, {"size_bytes": 65536}, {"size_bytes": None}]
+)
+def test_another_metric_or_size_is_not_taken_instead(wrong):
+    with pytest.raises(MetricMissing, match="no bw_average at 8MiB"):
+        samples_of([read(found=[sample(1.0, **wrong)])], "bw_average", SIZE)
+
+
+def test_one_run_without_the_metric_is_an_error_though_others_have_it():
+    with pytest.raises(MetricMissing, match="in run 2 of 2"):
+        samples_of([read(found=[sample(1.0)]), read()], "bw_average", SIZE)

@@ -1,0 +1,111 @@
+"""What went wrong on a lower rung blocks what stands above it on the same nodes."""
+
+import threading
+import time
+
+import pytest
+
+from railgauge.errors import NoEvidence
+from railgauge.gates import Gates
+from railgauge.leases import Leases
+from railgauge.model import Outcome
+from railgauge.store import Store
+
+ITEMS = [
+    ("rdma[a:b]", 1, ("a", "b")),
+    ("facts[a]", 0, ("a",)),
+    ("facts[b]", 0, ("b",)),
+    ("facts[c]", 0, ("c",)),
+    ("gdr[a:b]", 2, ("a", "b")),
+    ("rdma[a:c]", 1, ("a", "c")),
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    Leases(tmp_path / "leases")
+    return Store(tmp_path)
+
+
+def gates(store, wait_limit_s=5.0):
+    made = Gates(store, wait_limit_s)
+    made.expect(ITEMS)
+    return made
+
+
+def finish(gate, **changes):
+    outcomes = {name: Outcome.PASSED for name, _, _ in ITEMS} | changes
+    for name, outcome in outcomes.items():
+        gate.finished(name, outcome)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.ERROR])
+def test_what_went_wrong_below_is_named(store, outcome):
+    gate = gates(store)
+    finish(gate, **{"facts[b]": outcome})
+    assert gate.blockers(1, ("a", "b")) == ("facts[b]",)
+    assert gate.blockers(2, ("a", "b")) == ("facts[b]",)
+
+
+def test_other_nodes_are_not_blocked(store):
+    gate = gates(store)
+    finish(gate, **{"facts[b]": Outcome.FAILED})
+    assert gate.blockers(1, ("a", "c")) == ()
+
+
+def test_the_same_rung_and_those_above_do_not_block(store):
+    gate = gates(store)
+    finish(gate, **{"rdma[a:b]": Outcome.FAILED, "gdr[a:b]": Outcome.FAILED})
+    assert gate.blockers(1, ("a", "b")) == ()
+    assert gate.blockers(0, ("a",)) == ()
+
+
+def test_a_pair_s_failure_blocks_both_of_its_nodes_above(store):
+    gate = gates(store)
+    finish(gate, **{"rdma[a:c]": Outcome.FAILED})
+    assert gate.blockers(2, ("a", "b")) == ("rdma[a:c]",)
+
+
+@pytest.mark.parametrize(
+    "outcome", [Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.BLOCKED]
+)
+def test_only_what_went_wrong_itself_blocks(store, outcome):
+    """A blocked item does not block again: the reason below it does."""
+    gate = gates(store)
+    finish(gate, **{"facts[a]": outcome})
+    assert gate.blockers(1, ("a", "b")) == ()
+
+
+def test_each_blocker_is_named_once(store):
+    gate = gates(store)
+    finish(gate, **{"rdma[a:b]": Outcome.FAILED})
+    assert gate.blockers(2, ("a", "b")) == ("rdma[a:b]",)
+
+
+def test_blockers_are_in_the_order_of_the_ladder(store):
+    gate = gates(store)
+    finish(gate, **{"rdma[a:b]": Outcome.FAILED, "facts[b]": Outcome.FAILED})
+    assert gate.blockers(2, ("a", "b")) == ("facts[b]", "rdma[a:b]")
+
+
+def test_lower_rungs_are_waited_for(store):
+    gate, other = gates(store), gates(store)
+    later = threading.Timer(0.2, finish, [other], {"facts[a]": Outcome.FAILED})
+    started = time.monotonic()
+    later.start()
+    assert gate.blockers(1, ("a", "b")) == ("facts[a]",)
+    assert time.monotonic() - started > 0.15
+
+
+def test_nobody_waits_for_ever(store):
+    gate = gates(store, wait_limit_s=0.15)
+    gate.finished("facts[a]", Outcome.PASSED)
+    with pytest.raises(
+        NoEvidence, match=r"while 1 items of lower rungs are open, first facts\[b\]"
+    ):
+        gate.blockers(1, ("a", "b"))
+
+
+def test_a_rung_without_anything_below_does_not_wait(store):
+    assert gates(store, wait_limit_s=0).blockers(0, ("a", "b")) == ()
+    assert gates(store, wait_limit_s=0).blockers(1, ("unknown",)) == ()
