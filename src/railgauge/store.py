@@ -31,8 +31,9 @@ class CaseResult:
 class Store:
     """Reads and writes a run's folder. Several processes may use it at once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, evidence: str = "hardware") -> None:
         self.folder = folder
+        self.evidence = evidence
 
     @property
     def transcripts(self) -> Path:
@@ -60,8 +61,10 @@ class Store:
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
             "error": to_json(result.error) if result.error else None,
         }
-        text = "\n".join(_readable(run, number) for number, run in enumerate(result.runs, 1))
-        write_whole(self.folder / self.transcript_name(case), text or f"{result.error}\n")
+        readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
+        ended = [f"### no more: {result.error}\n"] if result.error else []
+        text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
+        write_whole(self.folder / self.transcript_name(case), text)
         self.write_json(f"transcripts/{_slug(case.key)}.json", data)
 
     def write_json(self, name: str, data: object) -> None:

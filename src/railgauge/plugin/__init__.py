@@ -160,9 +160,10 @@ def pytest_runtest_makereport(
 def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
     outcome = recording.outcome_of(report)
     assert outcome is not None
-    item.user_properties.append(("outcome", str(outcome)))
+    context = item.config.stash[CONTEXT]
+    item.user_properties += [("outcome", str(outcome)), ("evidence", context.evidence)]
     report.user_properties = item.user_properties
-    item.config.stash[CONTEXT].gates.finished(item.nodeid, outcome)
+    context.gates.finished(item.nodeid, outcome)
 
 
 class _Messages:

@@ -51,7 +51,7 @@ class Context:
     @cached_property
     def store(self) -> Store:
         assert self.folder is not None, "nothing is stored when tests are only collected"
-        return Store(self.folder)
+        return Store(self.folder, self.evidence)
 
     @cached_property
     def gates(self) -> Gates:

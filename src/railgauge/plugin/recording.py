@@ -38,7 +38,8 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Keep a judgement: in the item's record, in ``measurements.jsonl``, and for JUnit."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
-    store.append("measurements.jsonl", _line(item.nodeid, about, judgement))
+    line = {**_line(item.nodeid, about, judgement), "evidence": store.evidence}
+    store.append("measurements.jsonl", line)
     for name in ("measured", "limit", "basis"):
         item.user_properties.append((f"{judgement.metric}.{name}", getattr(judgement, name)))
 
