@@ -29,12 +29,15 @@ _DESELECTED = "railgauge_deselected"
 def direct_reports(context: Context) -> None:
     """Send the reports of pytest's plugins into the run's folder, if the user named no place."""
     option, folder = context.config.option, context.folder
-    if folder is None or context.is_worker:
+    if folder is None:
+        return
+    # Allure's results are written where the tests run; xdist hands no option on to its workers.
+    option.allure_report_dir = option.allure_report_dir or str(folder / "allure-results")
+    if context.is_worker:
         return
     option.xmlpath = option.xmlpath or str(folder / "junit.xml")
     if not getattr(option, "htmlpath", None):
         option.htmlpath, option.self_contained_html = str(folder / "report.html"), True
-    option.allure_report_dir = option.allure_report_dir or str(folder / "allure-results")
 
 
 def quieten(config: pytest.Config) -> None:
