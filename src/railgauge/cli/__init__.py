@@ -6,6 +6,7 @@ Exit codes: 0 accepted (or done), 1 rejected, 10 incomplete, 2 for input that ca
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,22 +17,26 @@ from railgauge.cli import judge, lab, parse, plan
 from railgauge.errors import RailgaugeError
 
 _BAD_USAGE = 2
+_CUT_SHORT = 141  # what a shell reports of a program that wrote to a closed pipe
 _COMMANDS = (parse, judge, plan, lab)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Whatever is wrong with the input ends in one line on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(argv)
+    code = _CUT_SHORT
     try:
-        code: int = options.run(options)
+        code = options.run(options)
         sys.stdout.flush()
     except RailgaugeError as error:
         print(f"railgauge: {error}", file=sys.stderr)
         return _BAD_USAGE
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; Python must not complain at exit either.
+        # The reader (head, less) has seen enough; Python must not complain at exit either. What
+        # was found stands: a rejection that nobody read to its end is not a 0.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return 130
     return code

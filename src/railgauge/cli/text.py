@@ -32,4 +32,6 @@ def read(name: str) -> str:
 
 
 def print_json(data: object) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    """Where the terminal cannot show a character, JSON's own escape stands for it."""
+    plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
+    print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
