@@ -121,6 +121,9 @@ def measure(
         parse = tool(measurement.tool).parse
         parsed = [[parse(f"{t.stdout}\n{t.stderr}") for t in run] for run in result.runs]
         for transcripts, outputs in zip(result.runs, parsed, strict=True):
+            if transcripts[0].exit_code == 0:
+                # A client that ended without a word leaves its server waiting: not its fault.
+                refuse_failure(transcripts[:1], outputs[:1])
             refuse_failure(transcripts, outputs)
         return Measured(case, measurement, tuple(outputs[0] for outputs in parsed))
 
