@@ -162,6 +162,15 @@ def test_two_limits_for_one_number(tmp_path):
     assert "has 2 limits: /measurements/host_write_bandwidth/limits/0, /meas" in lines[0]
 
 
+@pytest.mark.parametrize(("count", "says"), [(0, "has no limit"), (2, "has 2 limits: /a, /b")])
+def test_asking_for_the_limit_of_a_number_that_has_none_or_several(tmp_path, count, says):
+    platform = load(tmp_path, document())
+    several = tuple(limit(pointer=pointer) for pointer in ("/a", "/b"))[:count]
+    measurement = replace(platform.measurements["host_write_bandwidth"], limits=several)
+    with pytest.raises(Uncovered, match=says):
+        limit_for(measurement, "bw_average", Pairing("mlx5_0"), 8388608)
+
+
 def test_only_the_bound_that_decides_is_a_limit(tmp_path):
     """A ceiling alone does not limit a bandwidth, nor a floor alone a latency."""
     doc = document()

@@ -2,13 +2,14 @@
 
 import json
 import multiprocessing
+import threading
 from pathlib import Path
 
 import pytest
 from core_values import case, transcript
 
 from railgauge.errors import NodeUnreachable
-from railgauge.leases import Leases
+from railgauge.leases import Leases, locked
 from railgauge.store import CaseResult, Store, new_folder, point_latest, write_whole
 
 SPAWN = multiprocessing.get_context("fork")
@@ -141,6 +142,16 @@ def test_lines_of_several_processes_do_not_mix(store):
     assert sorted((line["worker"], line["number"]) for line in lines) == [
         (worker, number) for worker in range(4) for number in range(40)
     ]
+
+
+def test_a_line_waits_for_the_writer_before_it(store):
+    writer = threading.Thread(target=store.append, args=("x.jsonl", {"n": 1}), daemon=True)
+    with locked(store.folder / "leases" / "x.jsonl.lock"):
+        writer.start()
+        writer.join(0.1)
+        assert store.lines("x.jsonl")[0] == []
+    writer.join(5)
+    assert store.lines("x.jsonl")[0] == [{"n": 1}]
 
 
 def test_reading_goes_on_where_it_ended(store):
