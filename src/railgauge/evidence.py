@@ -94,17 +94,39 @@ def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
     return ToolFailed(f"ended with exit code {transcript.exit_code}{words}", where=where)
 
 
-def samples_of(runs: Sequence[Parsed], metric: str, size_bytes: int | None) -> tuple[Sample, ...]:
+def samples_of(
+    runs: Sequence[Parsed], metric: str, size_bytes: int | None, placement: str | None = None
+) -> tuple[Sample, ...]:
     """Every sample of ``metric`` at ``size_bytes``; each run must have printed one at least.
 
-    Samples are numbered anew over all runs: none is dropped, none is preferred.
+    ``metric`` may name its placement (``busbw/out_of_place``), or ``placement`` gives it (a link, a
+    GPU). Samples are numbered anew over all runs: none is dropped, none is preferred.
     """
+    name, _, named = metric.partition("/")
+    wanted = placement or named or None
     found: list[Sample] = []
     for number, run in enumerate(runs, 1):
-        rows = [s for s in run.samples if s.metric == metric and s.size_bytes == size_bytes]
+        rows = [
+            sample
+            for sample in run.samples
+            if sample.metric == name
+            and (size_bytes is None or sample.size_bytes == size_bytes)
+            and (wanted is None or sample.placement == wanted)
+        ]
         if not rows:
-            at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
-            of = f" in run {number} of {len(runs)}" if len(runs) > 1 else ""
-            raise MetricMissing(f"{run.tool} printed no {metric}{at}{of}")
+            raise MetricMissing(_missing(run, metric, size_bytes, placement, (number, len(runs))))
         found.extend(rows)
     return tuple(replace(sample, iteration=index) for index, sample in enumerate(found))
+
+
+def _missing(
+    run: Parsed,
+    metric: str,
+    size_bytes: int | None,
+    placement: str | None,
+    of_runs: tuple[int, int],
+) -> str:
+    at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
+    on = f" for {placement}" if placement else ""
+    of = f" in run {of_runs[0]} of {of_runs[1]}" if of_runs[1] > 1 else ""
+    return f"{run.tool} printed no {metric}{on}{at}{of}"

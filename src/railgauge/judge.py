@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from railgauge.errors import Implausible, MetricMissing
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Sample
-from railgauge.thresholds.limits import LOWER_IS_BETTER, bound_at
+from railgauge.thresholds.limits import bound_at, lower_is_better
 from railgauge.thresholds.model import Expectation
 from railgauge.units import convert, format_size, format_value
 
@@ -31,7 +31,7 @@ def judge(
     values = tuple(_in_unit(sample, limit.unit) for sample in samples)
     if not values:
         raise MetricMissing(f"{limit.metric} has no sample")
-    lower = limit.metric in LOWER_IS_BETTER
+    lower = lower_is_better(limit.metric)
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
     _refuse_implausible(
         limit, values, floor if lower else None, None if lower else ceiling, physical
@@ -118,7 +118,7 @@ def _with_outcome(judgement: Judgement, limit: Limit) -> Judgement:
     if margin < 0:
         reason = f"{limit.metric} {judgement.measured}{_at(judgement)}, limit {judgement.limit}"
         return replace(judgement, outcome=Outcome.FAILED, reason=reason)
-    if spread := _spread(judgement.values, limit.dispersion, limit.metric in LOWER_IS_BETTER):
+    if spread := _spread(judgement.values, limit.dispersion, lower_is_better(limit.metric)):
         return replace(
             judgement, outcome=Outcome.FAILED, reason=f"{limit.metric}{_at(judgement)} {spread}"
         )

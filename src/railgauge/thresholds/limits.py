@@ -14,9 +14,25 @@ from railgauge.units import KNOWN_UNITS, convert, dimension, format_size
 # up to generation 2, 128b/130b after; FLIT mode in 6).
 _PCIE_ENCODING = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
 
-LOWER_IS_BETTER = frozenset(
-    {"lat_min", "lat_max", "lat_typical", "lat_avg", "lat_stdev", "lat_p99", "lat_p999", "time_us"}
-)
+# What the first part of a metric's name says about its values.
+_DIMENSIONS = {
+    **dict.fromkeys(("bw", "algbw", "busbw", "avg", "link", "gpu", "slowest"), "bandwidth"),
+    **dict.fromkeys(("derived", "average", "aggregate", "device", "host", "all"), "bandwidth"),
+    **dict.fromkeys(("lat", "time", "ttft", "tpot", "itl", "e2el"), "time"),
+    **dict.fromkeys(("msg", "tps", "request", "output", "total"), "rate"),
+    **dict.fromkeys(("retransmits", "failed", "completed", "scaling"), "number"),
+}
+_SMALLER_NUMBERS = frozenset({"retransmits", "failed"})
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a limit of ``metric`` is a ceiling: times are, bandwidths are not."""
+    kind = _kind(metric)
+    return _DIMENSIONS.get(kind) == "time" or kind in _SMALLER_NUMBERS
+
+
+def _kind(metric: str) -> str:
+    return metric.partition("/")[0].partition("_")[0]
 
 
 def pcie_gbps(generation: int, width: int) -> float:
@@ -30,14 +46,39 @@ def nic_ceiling_gbps(nic: Nic) -> float:
 
 
 def physical_ceiling(
-    platform: Platform, measurement: Measurement, pairing: Pairing | None, unit: str
+    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> float | None:
-    """The ceiling of a bandwidth in ``unit``; ``None`` where the unit is no bandwidth."""
-    if pairing is None or not unit.endswith("/s") or unit == "1/s":
+    """The ceiling of a bandwidth in the limit's unit; ``None`` where physics sets none.
+
+    On a path it is that of the NIC; between nodes that of all fabric NICs of a node together; of a
+    link between GPUs its raw rate. Collectives inside a node have none that is sure: reductions in
+    the switch move less than the bus bandwidth counts.
+    """
+    if dimension(limit.unit) != "bandwidth":
         return None
-    one_way = nic_ceiling_gbps(platform.nic(pairing.nic))
-    ways = 2 if measurement.options.get("bidirectional") else 1
-    return convert(one_way * ways, "Gb/s", unit)
+    if measurement.scope == "path" and pairing is not None:
+        return convert(_ways(measurement) * _path_gbps(platform, pairing), "Gb/s", limit.unit)
+    if measurement.scope in ("pair", "group"):
+        together = sum(nic_ceiling_gbps(nic) for nic in platform.fabric_nics)
+        return convert(together, "Gb/s", limit.unit)
+    return _link_ceiling(platform, limit)
+
+
+def _path_gbps(platform: Platform, pairing: Pairing) -> float:
+    return nic_ceiling_gbps(platform.nic(pairing.nic))
+
+
+def _ways(measurement: Measurement) -> int:
+    return 2 if measurement.options.get("bidirectional") else 1
+
+
+def _link_ceiling(platform: Platform, limit: Limit) -> float | None:
+    if platform.gpus is None or platform.gpus.link_gb_per_s is None:
+        return None
+    links = {"link_bw": 1, "average_bw": 1, "gpu_actual": platform.gpus.count - 1}.get(limit.metric)
+    return (
+        None if links is None else convert(links * platform.gpus.link_gb_per_s, "GB/s", limit.unit)
+    )
 
 
 def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
@@ -60,7 +101,7 @@ def curve_value(curve: Curve, size_bytes: int) -> float | None:
 
 
 def matching(
-    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int
+    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
 ) -> list[Limit]:
     """All limits that say something about ``metric`` here; a sound file has exactly one."""
     return [
@@ -68,18 +109,24 @@ def matching(
         for limit in measurement.limits
         if limit.metric == metric
         and (not limit.pairings or (pairing is not None and pairing.distance in limit.pairings))
-        and (limit.sizes is None or limit.sizes[0] <= size_bytes <= limit.sizes[1])
+        and _in_span(limit, size_bytes)
         and _says_something(limit, size_bytes)
     ]
 
 
-def _says_something(limit: Limit, size_bytes: int) -> bool:
-    required = limit.ceiling if limit.metric in LOWER_IS_BETTER else limit.floor
+def _in_span(limit: Limit, size_bytes: int | None) -> bool:
+    if limit.sizes is None or size_bytes is None:
+        return limit.sizes is None
+    return limit.sizes[0] <= size_bytes <= limit.sizes[1]
+
+
+def _says_something(limit: Limit, size_bytes: int | None) -> bool:
+    required = limit.ceiling if lower_is_better(limit.metric) else limit.floor
     return limit.record_only or bound_at(required, size_bytes) is not None
 
 
 def limit_for(
-    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int
+    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
 ) -> Limit:
     """The one limit. Raises ``Uncovered`` for none or several."""
     found = matching(measurement, metric, pairing, size_bytes)
@@ -92,11 +139,11 @@ def _complaint(
     measurement: Measurement,
     metric: str,
     pairing: Pairing | None,
-    size_bytes: int,
+    size_bytes: int | None,
     found: list[Limit],
 ) -> str:
     distance = f" {pairing.distance}" if pairing else ""
-    subject = f"{measurement.name}: {metric} at {format_size(size_bytes)}{distance}"
+    subject = f"{measurement.name}: {metric}{_at(size_bytes)}{distance}"
     if not found:
         return f"{subject} has no limit"
     return f"{subject} has {len(found)} limits: {', '.join(limit.pointer for limit in found)}"
@@ -107,23 +154,45 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
     for measurement in platform.measurements.values():
         yield from _unknown_units(measurement)
         yield from _without_path(platform, measurement, levels)
-        distances = {p.distance: p for p in platform.pairings(measurement.memory)}.values()
-        sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
-        for metric in measurement.asserts:
-            for pairing in distances:
-                for size_bytes in sizes:
-                    found = matching(measurement, metric, pairing, size_bytes)
-                    if len(found) != 1:
-                        yield _complaint(measurement, metric, pairing, size_bytes, found)
-                    else:
-                        yield from _beyond_physics(platform, measurement, found[0], size_bytes)
-                        yield from _contradiction(found[0], size_bytes)
+        for metric, pairing, size_bytes in _asserted(platform, measurement, levels):
+            found = matching(measurement, metric, pairing, size_bytes)
+            if len(found) != 1:
+                yield _complaint(measurement, metric, pairing, size_bytes, found)
+            else:
+                yield from _beyond_physics(platform, measurement, found[0], size_bytes)
+                yield from _contradiction(found[0], size_bytes)
+
+
+def _asserted(
+    platform: Platform, measurement: Measurement, levels: tuple[str, ...]
+) -> Iterator[tuple[str, Pairing | None, int | None]]:
+    """Every metric, kind of path and size that one of the levels asserts."""
+    sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
+    for assertion in measurement.asserts:
+        if assertion.per == "size" and not any(map(assertion.at, sizes)):
+            yield assertion.metric, None, None
+        for pairing in _kinds_of_path(platform, measurement):
+            if assertion.per != "size":
+                yield assertion.metric, pairing, None
+            yield from (
+                (assertion.metric, pairing, size)
+                for size in sizes
+                if assertion.per == "size" and assertion.at(size)
+            )
+
+
+def _kinds_of_path(platform: Platform, measurement: Measurement) -> list[Pairing | None]:
+    if measurement.scope != "path":
+        return [None]
+    return list({p.distance: p for p in platform.pairings(measurement.memory)}.values())
 
 
 def _without_path(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[str]:
     """What runs nowhere would be missing from the results without a word."""
+    if measurement.scope != "path":
+        return
     if measurement.memory == "gpu" and platform.gpus is None:
         yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
     distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
@@ -137,39 +206,38 @@ def _unknown_units(measurement: Measurement) -> Iterator[str]:
     for limit in measurement.limits:
         if limit.unit not in KNOWN_UNITS:
             yield f"{limit.pointer}: unknown unit {limit.unit!r}"
-        elif dimension(limit.unit) != _dimension_of(limit.metric):
+        elif dimension(limit.unit) != _DIMENSIONS.get(_kind(limit.metric), dimension(limit.unit)):
             yield f"{limit.pointer}: {limit.metric} cannot be measured in {limit.unit}"
 
 
-def _dimension_of(metric: str) -> str:
-    """What kind of unit a metric has, by the first part of its name."""
-    return {"bw": "bandwidth", "algbw": "bandwidth", "busbw": "bandwidth"}.get(
-        metric.split("_", maxsplit=1)[0], "rate" if metric in ("msg_rate", "tps") else "time"
-    )
-
-
-def _contradiction(limit: Limit, size_bytes: int) -> Iterator[str]:
+def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
     """No value can lie above the one and below the other."""
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
     if floor is not None and ceiling is not None and floor > ceiling:
         yield (
-            f"{limit.pointer}: floor {floor:g} {limit.unit} at {format_size(size_bytes)} "
+            f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} "
             f"is above its own ceiling of {ceiling:g} {limit.unit}"
         )
 
 
 def _beyond_physics(
-    platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int
+    platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int | None
 ) -> Iterator[str]:
     """A floor that no hardware can reach would fail every cluster for ever."""
     floor = bound_at(limit.floor, size_bytes)
-    if floor is None or limit.unit not in KNOWN_UNITS:
+    if floor is None or limit.unit not in KNOWN_UNITS or lower_is_better(limit.metric):
         return
-    for pairing in platform.pairings(measurement.memory):
-        ceiling = physical_ceiling(platform, measurement, pairing, limit.unit)
+    paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
+    for pairing in paths:
+        ceiling = physical_ceiling(platform, measurement, pairing, limit)
         if ceiling is not None and floor > ceiling:
             yield (
-                f"{limit.pointer}: floor {floor:g} {limit.unit} at {format_size(size_bytes)} "
-                f"is above what {pairing.nic} can carry ({ceiling:.2f} {limit.unit})"
+                f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} is above what "
+                f"{pairing.nic if pairing else 'the hardware'} can carry "
+                f"({ceiling:.2f} {limit.unit})"
             )
             return
+
+
+def _at(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else f" at {format_size(size_bytes)}"

@@ -13,6 +13,7 @@ from railgauge.model import Basis, Bound, Curve, Dispersion, Limit
 from railgauge.schema import complaints
 from railgauge.thresholds.model import (
     LEVELS,
+    Assertion,
     Expectation,
     Extent,
     Gpus,
@@ -20,6 +21,8 @@ from railgauge.thresholds.model import (
     Nic,
     PairLevel,
     Platform,
+    Traffic,
+    Transport,
 )
 from railgauge.units import parse_size
 
@@ -106,6 +109,7 @@ class _Reader:
                 name: self._measurement(name, m) for name, m in document["measurements"].items()
             },
             not_applicable=document.get("not_applicable", {}),
+            environment=document.get("environment", {}).get("variables", {}),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -128,7 +132,14 @@ class _Reader:
         if bus_ids and len(bus_ids) != gpus["count"]:
             what = f"{len(bus_ids)} bus ids for {gpus['count']} GPUs"
             _refuse(self.path, "$/hardware/gpus/bus_ids", what)
-        return Gpus(gpus["vendor"], gpus["model"], gpus["count"], gpus["memory_mib"], bus_ids)
+        return Gpus(
+            gpus["vendor"],
+            gpus["model"],
+            gpus["count"],
+            gpus["memory_mib"],
+            bus_ids,
+            gpus.get("link", {}).get("gb_per_s"),
+        )
 
     def _affinity(
         self, declared: Mapping[str, Mapping[str, str]], gpus: Gpus | None, nics: tuple[Nic, ...]
@@ -152,7 +163,7 @@ class _Reader:
             tool=entry["tool"],
             command=entry["command"],
             memory=entry.get("memory", "host"),
-            asserts=tuple(entry["asserts"]),
+            asserts=tuple(self._assertion(pointer, a) for a in entry["asserts"]),
             extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
             limits=tuple(
                 self._limit(f"{pointer}/limits/{index}", limit)
@@ -161,16 +172,28 @@ class _Reader:
             time_limit_s=entry["time_limit_s"],
             typical_s=entry["typical_s"],
             options=entry.get("options", {}),
+            scope=entry.get("scope", "path"),
+            traffic=_traffic(entry.get("traffic")),
+            transport=_transport(entry.get("transport")),
         )
 
+    def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
+        if isinstance(entry, str):
+            return Assertion(entry)
+        return Assertion(
+            entry["metric"], entry.get("per", "size"), self._span(pointer, entry.get("sizes"))
+        )
+
+    def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
+        return (self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None
+
     def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
-        sizes = tuple(self._size(pointer, text) for text in entry["sizes"])
+        sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
         if list(sizes) != sorted(set(sizes)):
             _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")
         return Extent(sizes, entry.get("pairings", "all"), entry.get("repeats", 1))
 
     def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
-        span = entry.get("sizes")
         return Limit(
             metric=entry["metric"],
             unit=entry["unit"],
@@ -181,7 +204,7 @@ class _Reader:
             dispersion=Dispersion(**entry.get("dispersion", {})),
             record_only=entry.get("record_only", False),
             pairings=tuple(entry.get("pairings", ())),
-            sizes=(self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None,
+            sizes=self._span(pointer, entry.get("sizes")),
             pointer=pointer,
         )
 
@@ -204,6 +227,20 @@ class _Reader:
         if not size:
             _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
         return size
+
+
+def _traffic(entry: Mapping[str, Any] | None) -> Traffic | None:
+    if entry is None:
+        return None
+    least, most = entry["share"]
+    return Traffic((least, most), entry.get("spread"), _basis(entry["basis"]))
+
+
+def _transport(entry: Mapping[str, Any] | None) -> Transport | None:
+    if entry is None:
+        return None
+    wanted, refused = tuple(entry["wanted"]), tuple(entry.get("refused", ()))
+    return Transport(wanted, refused, _basis(entry["basis"]))
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:

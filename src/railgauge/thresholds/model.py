@@ -37,13 +37,17 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The declared GPUs of one node: all alike, numbered from 0."""
+    """The declared GPUs of one node: all alike, numbered from 0.
+
+    ``link_gb_per_s`` is the raw rate of one GPU-to-GPU link, one way, where links are tested.
+    """
 
     vendor: str
     model: str
     count: int
     memory_mib: int
     bus_ids: tuple[str, ...] = ()
+    link_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,36 @@ class PairLevel:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice."""
+    """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
+
+    ``sizes`` is empty where the tool knows no message sizes.
+    """
 
     sizes: tuple[int, ...]
     pairings: str
     repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
+
+    ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to) narrows it.
+    """
+
+    metric: str
+    per: str = "size"
+    sizes: tuple[int, int] | None = None
+
+    def at(self, size_bytes: int | None) -> bool:
+        """Whether the metric is asserted at this message size."""
+        if self.sizes is None or size_bytes is None:
+            return True
+        return self.sizes[0] <= size_bytes <= self.sizes[1]
+
+
+# Where a measurement is made: on a pair and a pairing, on a pair, in a node, on a group of nodes.
+SCOPES = ("path", "pair", "node", "group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +112,41 @@ class Measurement:
     tool: str
     command: str
     memory: str
-    asserts: tuple[str, ...]
+    asserts: tuple[Assertion, ...]
     extents: Mapping[str, Extent]
     limits: tuple[Limit, ...]
     time_limit_s: float
     typical_s: float
     options: Mapping[str, object] = field(default_factory=dict)
+    scope: str = "path"
+    traffic: Traffic | None = None
+    transport: Transport | None = None
+
+    def asserted(self, per: str, size_bytes: int | None = None) -> tuple[str, ...]:
+        """The metrics that are asserted ``per`` size, link, gpu or run (at this size)."""
+        return tuple(a.metric for a in self.asserts if a.per == per and a.at(size_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the NICs' byte counters must say after a measurement.
+
+    ``share`` is (least, most) of the payload that all NICs together must have sent; ``spread`` how
+    far one NIC may be from the mean of those that carry payload, as a share of that mean.
+    """
+
+    share: tuple[float, float]
+    spread: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What the collective library's log must name (``wanted``) and must not name (``refused``)."""
+
+    wanted: tuple[str, ...]
+    refused: tuple[str, ...]
+    basis: Basis
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +163,7 @@ class Platform:
     pair_levels: Mapping[str, PairLevel]
     measurements: Mapping[str, Measurement]
     not_applicable: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fabric_nics(self) -> tuple[Nic, ...]:

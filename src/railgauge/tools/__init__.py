@@ -6,6 +6,7 @@ those two functions, and a line in ``_MODULES``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
@@ -13,21 +14,33 @@ from typing import Protocol, cast
 from railgauge.errors import BadInput
 from railgauge.model import Case, Cluster, Command, Parsed
 from railgauge.stacks import Stack
-from railgauge.thresholds.model import Measurement
+from railgauge.thresholds.model import Measurement, Platform
 
-_MODULES = {"perftest": "railgauge.tools.perftest"}
+_MODULES = {
+    "perftest": "railgauge.tools.perftest",
+    "ccl-tests": "railgauge.tools.ccl_tests",
+    "transferbench": "railgauge.tools.transferbench",
+    "nvbandwidth": "railgauge.tools.nvbandwidth",
+    "iperf3": "railgauge.tools.iperf3",
+    "vllm-bench": "railgauge.tools.vllm_bench",
+}
 
 NAMES = tuple(_MODULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """All that a tool needs to know to plan a case. ``stack`` is ``None`` without GPUs."""
+    """All that a tool needs to know to plan a case. ``stack`` is ``None`` without GPUs.
+
+    ``environment`` is the platform's recommended one, overlaid by the hostfile's.
+    """
 
     case: Case
     measurement: Measurement
     cluster: Cluster
     stack: Stack | None
+    platform: Platform
+    environment: Mapping[str, str]
 
 
 class Tool(Protocol):
