@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.errors import Implausible, MetricMissing
-from railgauge.model import Dispersion, Judgement, Limit, Outcome, Sample
+from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
 from railgauge.thresholds.limits import bound_at, lower_is_better
-from railgauge.thresholds.model import Expectation
+from railgauge.thresholds.model import Expectation, Transport
 from railgauge.units import convert, format_size, format_value
 
 # Clocks and counters of NICs are good to 100 ppm; five times that is no longer rounding.
@@ -146,6 +146,29 @@ def _spread(values: Sequence[float], limit: Dispersion, lower: bool) -> str:
             f"has a worst sample of {worst:.3f} of the median, limit {limit.worst_over_median_min}"
         )
     return ""
+
+
+def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:
+    """The transports that the collective library's log names against those it should have used.
+
+    Raises ``MetricMissing`` if the log names none: silence is no proof.
+    """
+    named = parsed.summary.get("transports")
+    if not named or not isinstance(named, Collection):
+        raise MetricMissing("the log names no transport", remedy="run with the library's INFO log")
+    lacking = [name for name in spec.wanted if name not in named]
+    wrong = [name for name in spec.refused if name in named]
+    reasons = [f"the log does not name {', '.join(lacking)}"] if lacking else []
+    reasons += [f"the log names {', '.join(wrong)}"] if wrong else []
+    refused = f", not {', '.join(spec.refused)}" if spec.refused else ""
+    return Judgement(
+        metric="transport",
+        outcome=Outcome.FAILED if reasons else Outcome.PASSED,
+        measured=", ".join(sorted(map(str, named))),
+        limit=f"{', '.join(spec.wanted)}{refused}",
+        basis=str(spec.basis),
+        reason="; ".join(reasons),
+    )
 
 
 # --- facts against expectations ---

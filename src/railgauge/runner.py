@@ -11,10 +11,13 @@ from railgauge.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command, Node, Transcript
 from railgauge.store import CaseResult, Store
+from railgauge.traffic import AFTER, BEFORE
 from railgauge.transport import Running, Session
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
 Connect = Callable[[Node], Session]
+# The commands that read the NIC counters of a case's nodes; none where nobody asks for them.
+CounterProbe = Callable[[Case], tuple[Command, ...]]
 
 # Below the range that Linux hands out to clients (32768 up), above the well-known services.
 _PORTS = range(18515, 32768)
@@ -61,11 +64,19 @@ class Sessions:
 class Runner:
     """Measures cases, each once in a run however many items and workers ask for it."""
 
-    def __init__(self, sessions: Sessions, leases: Leases, store: Store, plan: Planner) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        leases: Leases,
+        store: Store,
+        plan: Planner,
+        counters: CounterProbe = lambda _: (),
+    ) -> None:
         self._sessions = sessions
         self._leases = leases
         self._store = store
         self._plan = plan
+        self._counters = counters
 
     def measure(self, case: Case) -> CaseResult:
         """The transcripts of ``case``: from disk if this run has them, else measured now."""
@@ -80,7 +91,7 @@ class Runner:
         runs: list[tuple[Transcript, ...]] = []
         try:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
-                runs.append(self._on_a_free_port(case))
+                runs.append(self._counted(case))
         except NoEvidence as error:
             if isinstance(error, ConnectionLost):
                 self._drop(case.nodes)
@@ -88,6 +99,18 @@ class Runner:
         if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
             self._drop(case.nodes)
         return CaseResult(tuple(runs))
+
+    def _counted(self, case: Case) -> tuple[Transcript, ...]:
+        """One run, with the NIC counters of its nodes read before and after."""
+        probes = self._counters(case)
+        before = [self._read(command, BEFORE) for command in probes]
+        run = self._on_a_free_port(case)
+        if not _ended_well(run):
+            return run
+        return (*run, *before, *(self._read(command, AFTER) for command in probes))
+
+    def _read(self, command: Command, role: str) -> Transcript:
+        return replace(self._sessions[command.node].run(command), role=role)
 
     def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
         last: PortInUse | None = None

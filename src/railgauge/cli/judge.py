@@ -102,7 +102,7 @@ def _find(platform: Platform, measurement: Measurement, parsed: Parsed, level: s
     errors = [f"{problem.message} ({problem.kind})" for problem in parsed.errors]
     printed = {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
     for size in sorted(printed | set(measurement.extents[level].sizes)):
-        for metric in measurement.asserts:
+        for metric in measurement.asserted("size", size):
             try:
                 judgements.append(_judged(platform, measurement, pairing, parsed, metric, size))
             except (NoEvidence, Uncovered) as error:
@@ -119,7 +119,7 @@ def _judged(  # noqa: PLR0917 - one step of _find, taken out to be read
     size: int,
 ) -> Judgement:
     limit = thresholds.limit_for(measurement, metric, pairing, size)
-    physical = thresholds.physical_ceiling(platform, measurement, pairing, limit.unit)
+    physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
     return judge(samples_of([parsed], metric, size), limit, size, physical)
 
 

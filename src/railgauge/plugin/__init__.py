@@ -7,6 +7,7 @@ own selftests.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -80,7 +81,9 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     if context is None or not name.startswith("test_") or not callable(obj):
         return None
     where = f"{collector.nodeid}::{name}"
-    return None if items.applies(context, where, getattr(obj, "pytestmark", [])) else []
+    arguments = list(inspect.signature(obj).parameters)
+    marks = getattr(obj, "pytestmark", [])
+    return None if items.applies(context, where, marks, arguments) else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from railgauge import hostfile, plan, thresholds
+from railgauge import hostfile, plan, thresholds, traffic
 from railgauge.errors import BadInput, Uncovered
 from railgauge.gates import Gates
 from railgauge.leases import Leases
@@ -78,10 +78,17 @@ class Context:
 
     @cached_property
     def runner(self) -> Runner:
-        return Runner(self.sessions, Leases(self.store.folder / "leases"), self.store, self._plan)
+        leases = Leases(self.store.folder / "leases")
+        return Runner(self.sessions, leases, self.store, self._plan, self._counters)
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.platform, self.cluster, port)
+
+    def _counters(self, case: Case) -> tuple[Command, ...]:
+        if self.platform.measurements[case.measurement].traffic is None:
+            return ()
+        argv = traffic.probe_argv(self.cluster.rootfs)
+        return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in case.nodes)
 
     def close(self) -> None:
         if "sessions" in self.__dict__:
@@ -108,11 +115,26 @@ def build(config: pytest.Config) -> Context:
         )
     level = plan.level(platform, cluster, config.getoption("--level"), config.getoption("--rounds"))
     context = Context(config, cluster, platform, level, _folder(config, cluster))
-    context.not_applicable.update(platform.not_applicable)
-    if not level.pairs:
-        alone = "the hostfile has one node only, so there is no pair to measure"
-        context.not_applicable.update(dict.fromkeys(platform.measurements, alone))
+    context.not_applicable.update(_not_applicable(platform, level))
     return context
+
+
+# Where payload moves between nodes, so that the NICs' counters have something to say.
+_BETWEEN_NODES = (1, 2, 4)
+
+
+def _not_applicable(platform: Platform, level: Level) -> dict[str, str]:
+    """What this platform file or this cluster does not have, with the reason."""
+    reasons = dict(platform.not_applicable)
+    for name, measurement in platform.measurements.items():
+        if not plan.places(measurement, level):
+            few = (
+                "pair" if measurement.scope in ("path", "pair") else "group of more than two nodes"
+            )
+            reasons[name] = f"the hostfile has no {few} to measure"
+        elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
+            reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
+    return reasons
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:

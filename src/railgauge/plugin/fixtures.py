@@ -12,14 +12,16 @@ from railgauge import plan
 from railgauge.errors import FactMissing, LimitMissed, NoEvidence
 from railgauge.evidence import refuse_failure, samples_of
 from railgauge.facts import NodeFacts, require
-from railgauge.judge import judge, judge_fact
-from railgauge.model import Case, Judgement, Outcome, Pair, Pairing, Parsed
+from railgauge.judge import judge, judge_fact, judge_transport
+from railgauge.model import Case, Judgement, Outcome, Pairing, Parsed, Sample, Transcript
+from railgauge.plan import Place
 from railgauge.plugin.context import CONTEXT, Context
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
 from railgauge.tools import tool
+from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
 
 
 @pytest.fixture(scope="session")
@@ -100,47 +102,72 @@ class Measured:
     case: Case
     measurement: Measurement
     runs: tuple[Parsed, ...]
+    transcripts: tuple[tuple[Transcript, ...], ...]
+
+
+Check = Callable[[Measured], None]
 
 
 @pytest.fixture
-def measure(
-    request: pytest.FixtureRequest, context: Context
-) -> Callable[[Pair, Pairing], Measured]:
-    """``measure(pair, pairing)``: run the test's measurement there, or take it from this run."""
+def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., Measured]:
+    """``measure(place[, pairing])``: make the test's measurement there, or take it from this run.
+
+    A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
+    file than the test's own, for what is compared.
+    """
     item = request.node
 
-    def measure(pair: Pair, pairing: Pairing) -> Measured:
-        measurement = context.platform.measurements[item.stash[ABOUT].subject.name]
-        case = plan.pair_case(measurement, context.level.name, pair, pairing)
+    def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
+        name = of or item.stash[ABOUT].subject.name
+        measurement = context.platform.measurements[name]
+        case = plan.case_at(measurement, context.level.name, place, pairing)
         item.stash[DRAFT].transcript = context.store.transcript_name(case)
-        with allure.step(f"{measurement.command} {pair} over {pairing}"):
+        with allure.step(
+            f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
+        ):
             result = context.runner.measure(case)
             allure.attach(context.store.folder / context.store.transcript_name(case))
         if result.error:
             raise result.error
-        parse = tool(measurement.tool).parse
-        parsed = [[parse(f"{t.stdout}\n{t.stderr}") for t in run] for run in result.runs]
-        for transcripts, outputs in zip(result.runs, parsed, strict=True):
-            if transcripts[0].exit_code == 0:
-                # A client that ended without a word leaves its server waiting: not its fault.
-                refuse_failure(transcripts[:1], outputs[:1])
-            refuse_failure(transcripts, outputs)
-        return Measured(case, measurement, tuple(outputs[0] for outputs in parsed))
+        runs = tuple(_read(measurement, run) for run in result.runs)
+        return Measured(case, measurement, runs, result.runs)
 
     return measure
 
 
+def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
+    """What the reporting command of a run said, if nothing went wrong on any side."""
+    parse = tool(measurement.tool).parse
+    said = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
+    if said[0].exit_code == 0:
+        # A client that ended without a word leaves its server waiting: not its fault.
+        refuse_failure(said[:1], outputs[:1])
+    refuse_failure(said, outputs)
+    return outputs[0]
+
+
 @pytest.fixture
-def check(request: pytest.FixtureRequest, context: Context) -> Callable[[Measured, int], None]:
-    """``check(measured, size)``: every asserted metric at that size must keep to its limit."""
+def check(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+    """``check(measured, size)``: every metric asserted at that size must keep to its limit.
+
+    ``link=`` and ``gpu=`` ask for the metrics asserted for each link or GPU; without any of the
+    three those asserted once for the run are judged.
+    """
     item = request.node
 
-    def check(measured: Measured, size: int) -> None:
+    def check(
+        measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
+    ) -> None:
+        per = (
+            "size" if size is not None else "link" if link else "gpu" if gpu is not None else "run"
+        )
+        placement = link or (f"gpu{gpu}" if gpu is not None else None)
         judgements: list[Judgement] = []
         errors: list[NoEvidence] = []
-        for metric in measured.measurement.asserts:
+        for metric in measured.measurement.asserted(per, size):
             try:
-                judgements.append(_judged(context.platform, measured, metric, size))
+                judgements.append(_judged(context.platform, measured, metric, size, placement))
             except NoEvidence as error:
                 errors.append(error)
         _conclude(item, context, judgements, errors)
@@ -148,11 +175,71 @@ def check(request: pytest.FixtureRequest, context: Context) -> Callable[[Measure
     return check
 
 
-def _judged(platform: Platform, measured: Measured, metric: str, size: int) -> Judgement:
+def _judged(
+    platform: Platform, measured: Measured, metric: str, size: int | None, placement: str | None
+) -> Judgement:
     measurement, pairing = measured.measurement, measured.case.pairing
     limit = limit_for(measurement, metric, pairing, size)
-    physical = physical_ceiling(platform, measurement, pairing, limit.unit)
-    return judge(samples_of(measured.runs, metric, size), limit, size, physical)
+    physical = physical_ceiling(platform, measurement, pairing, limit)
+    return judge(samples_of(measured.runs, metric, size, placement), limit, size, physical)
+
+
+@pytest.fixture
+def check_traffic(request: pytest.FixtureRequest, context: Context) -> Check:
+    """``check_traffic(measured)``: the NICs that should carry the payload did, and only they."""
+    item = request.node
+
+    def check_traffic(measured: Measured) -> None:
+        spec, pairing = measured.measurement.traffic, measured.case.pairing
+        assert spec is not None, "items are made only where the platform file asks for it"
+        fabric = [nic.name for nic in context.platform.fabric_nics]
+        carriers = [pairing.nic] if pairing else fabric
+        payload_bytes = tool(measured.measurement.tool).payload_bytes
+        judgements = [
+            judgement
+            for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
+            for judgement in judge_traffic(
+                moved(run, fabric), payload_bytes(parsed), spec, carriers
+            )
+        ]
+        _conclude(item, context, judgements)
+
+    return check_traffic
+
+
+@pytest.fixture
+def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
+    """``check_transport(measured)``: the library's log names the transport it should use."""
+    item = request.node
+
+    def check_transport(measured: Measured) -> None:
+        spec = measured.measurement.transport
+        assert spec is not None, "items are made only where the platform file asks for it"
+        _conclude(item, context, [judge_transport(parsed, spec) for parsed in measured.runs])
+
+    return check_transport
+
+
+@pytest.fixture
+def check_ratio(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+    """``check_ratio(one, other, metric)``: the metric of ``one`` over that of ``other``.
+
+    The limit is the one of the metric ``scaling`` in the test's own measurement.
+    """
+    item = request.node
+
+    def check_ratio(one: Measured, other: Measured, metric: str) -> None:
+        measurement = context.platform.measurements[item.stash[ABOUT].subject.name]
+        limit = limit_for(measurement, "scaling", None, None)
+        ratio = _worst(one, metric, min) / _worst(other, metric, max)
+        _conclude(item, context, [judge([Sample("scaling", "1", ratio)], limit, None, None)])
+
+    return check_ratio
+
+
+def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
+    """The value that makes the ratio least favourable: no sample is preferred."""
+    return choose([sample.value for sample in samples_of(measured.runs, metric, None)])
 
 
 def _conclude(

@@ -1,20 +1,19 @@
 """From test functions to items: what each is about, for which hardware, on which rung.
 
 A test says with a mark what it is about: ``measures(NAME)`` a measurement of the platform file,
-``expects(NAME)`` an expectation. Its arguments say what it is parametrized over: ``node``, ``nic``,
-``gpu``, ``fact``, or ``pair``, ``pairing`` and ``size``. All of it is declared hardware.
+``expects(NAME)`` an expectation. Its arguments say what it is parametrized over (``ARGUMENTS``).
+All of it is declared hardware.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from railgauge.model import Pair, Pairing
-from railgauge.pairing import choose
+from railgauge import plan
 from railgauge.plugin.context import Context
 from railgauge.units import format_size
 
@@ -32,11 +31,6 @@ class Subject:
     name: str
 
 
-SUBJECT = pytest.StashKey[Subject]()
-
-Row = tuple[tuple[object, ...], str]
-
-
 def subject_of(marks: Sequence[pytest.Mark]) -> Subject | None:
     """The subject that the marks of a test name; ``None`` if there is not exactly one."""
     found = [mark for mark in marks if mark.name in MARKS]
@@ -45,7 +39,9 @@ def subject_of(marks: Sequence[pytest.Mark]) -> Subject | None:
     return Subject(found[0].name, found[0].args[0])
 
 
-def applies(context: Context, name: str, marks: Sequence[pytest.Mark]) -> bool:
+def applies(
+    context: Context, name: str, marks: Sequence[pytest.Mark], arguments: Sequence[str] = ()
+) -> bool:
     """Whether the platform has what this test is about; an unknown subject is a complaint."""
     subject = subject_of(marks)
     if subject is None:
@@ -61,7 +57,17 @@ def applies(context: Context, name: str, marks: Sequence[pytest.Mark]) -> bool:
             f"{name}: {subject.name!r} is neither under '{section}' nor under 'not_applicable'"
         )
         return False
-    return True
+    return subject.kind != "measures" or _has_all(context, subject.name, arguments)
+
+
+def _has_all(context: Context, name: str, arguments: Sequence[str]) -> bool:
+    """Whether the platform asks for what these arguments stand for (``unasked`` names the rest)."""
+    measurement = context.platform.measurements[name]
+    asked = {
+        "check_traffic": measurement.traffic is not None,
+        "check_transport": measurement.transport is not None,
+    }
+    return all(asked.get(argument, True) for argument in arguments)
 
 
 def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
@@ -69,43 +75,63 @@ def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
     subject = subject_of(list(metafunc.definition.iter_markers()))
     if subject is None:
         return
-    if subject.kind == "measures":
-        names = ["pair", "pairing", "size"]
-        rows = list(_measurement_rows(context, subject.name))
-    else:
-        names = [n for n in ("node", "gpu", "nic", "fact") if n in metafunc.fixturenames]
-        rows = list(_node_rows(context, subject.name, names))
-    metafunc.parametrize(names, [values for values, _ in rows], ids=[row_id for _, row_id in rows])
+    names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
+    choices = [_choices(context, subject, name) for name in names]
+    rows = [row for row in _product(choices) if _asserted(context, subject, names, row)]
+    ids = ["-".join(map(_shown, names, row)) for row in rows]
+    metafunc.parametrize(names, rows, ids=ids)
 
 
-def _measurement_rows(context: Context, name: str) -> Iterator[Row]:
-    """Round by round, so that neighbours in the order of items use different nodes."""
-    measurement = context.platform.measurements[name]
-    extent = measurement.extents[context.level.name]
-    for pair in context.level.pairs:
-        for pairing in choose(context.platform, measurement.memory, extent.pairings):
-            for size in extent.sizes:
-                yield (pair, pairing, size), f"{pair}-{pairing}-{format_size(size)}"
+# What a test may be parametrized over, in the order in which ids show it. Pairs come round by
+# round, so that neighbours in the order of items use different nodes.
+ARGUMENTS = ("pair", "group", "node", "pairing", "gpu", "nic", "link", "fact", "size")
 
 
-def _node_rows(context: Context, name: str, names: Sequence[str]) -> Iterator[Row]:
-    choices = [_choices(context, name, argument) for argument in names]
-    for values in _product(choices):
-        shown = [f"gpu{v}" if n == "gpu" else str(v) for n, v in zip(names, values, strict=True)]
-        yield tuple(values), "-".join(shown)
-
-
-def _choices(context: Context, expectation: str, argument: str) -> Sequence[object]:
-    platform = context.platform
+def _choices(context: Context, subject: Subject, argument: str) -> Sequence[object]:
+    platform, gpus = context.platform, context.platform.gpus
+    if subject.kind == "measures" and argument in ("pair", "group", "node", "pairing", "size"):
+        return _measured_choices(context, subject.name, argument)
     if argument == "node":
         return [node.name for node in context.declared.nodes]
     if argument == "gpu":
-        return list(range(platform.gpus.count if platform.gpus else 0))
+        return list(range(gpus.count if gpus else 0))
+    if argument == "link":
+        return _links(gpus.count if gpus else 0)
     if argument == "nic":
         return [nic.name for nic in platform.fabric_nics]
-    value = platform.expected[expectation].value
+    value = platform.expected[subject.name].value
     assert isinstance(value, list)
     return value
+
+
+def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:
+    measurement = context.platform.measurements[name]
+    if argument == "size":
+        return measurement.extents[context.level.name].sizes
+    if argument == "pairing":
+        return plan.paths(context.platform, measurement, context.level.name)
+    return plan.places(measurement, context.level)
+
+
+def _links(count: int) -> list[str]:
+    return [f"gpu{a}>gpu{b}" for a in range(count) for b in range(count) if a != b]
+
+
+def _asserted(
+    context: Context, subject: Subject, names: Sequence[str], row: Sequence[object]
+) -> bool:
+    """Whether the platform asserts anything at the row's message size."""
+    if subject.kind != "measures" or "size" not in names:
+        return True
+    size = row[names.index("size")]
+    assert isinstance(size, int)
+    return bool(context.platform.measurements[subject.name].asserted("size", size))
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "gpu":
+        return f"gpu{value}"
+    return format_size(value) if name == "size" and isinstance(value, int) else str(value)
 
 
 def _product(choices: Sequence[Sequence[object]]) -> Iterator[list[object]]:
@@ -138,25 +164,24 @@ def describe(context: Context, item: pytest.Item) -> About | None:
     if subject is None or not isinstance(item, pytest.Function):
         return None
     values: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
-    pair, pairing = values.get("pair"), values.get("pairing")
     measured = context.platform.measurements.get(subject.name)
     return About(
         subject=subject,
         rung=measured.rung if measured and subject.kind == "measures" else 0,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
-        nodes=_nodes(pair, values.get("node")),
-        pairing=_path(pairing, values.get("nic"), values.get("gpu")),
+        nodes=_nodes(values),
+        pairing=_path(values),
         size_bytes=values.get("size"),
     )
 
 
-def _nodes(pair: Pair | None, node: str | None) -> tuple[str, ...]:
-    if pair is not None:
-        return (pair.source, pair.target)
-    return (node,) if node else ()
+def _nodes(values: Mapping[str, Any]) -> tuple[str, ...]:
+    place = values.get("pair") or values.get("group") or values.get("node")
+    return plan.nodes_of(place) if place else ()
 
 
-def _path(pairing: Pairing | None, nic: str | None, gpu: int | None) -> str:
-    if pairing is not None:
-        return str(pairing)
-    return "-".join(part for part in (None if gpu is None else f"gpu{gpu}", nic) if part)
+def _path(values: Mapping[str, Any]) -> str:
+    if values.get("pairing") is not None:
+        return str(values["pairing"])
+    gpu = None if values.get("gpu") is None else f"gpu{values['gpu']}"
+    return "-".join(part for part in (gpu, values.get("nic"), values.get("link")) if part)

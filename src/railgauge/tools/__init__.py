@@ -56,6 +56,9 @@ class Tool(Protocol):
     def parse(self, text: str) -> Parsed:
         """What the output says; never raises, whatever the text is."""
 
+    def payload_bytes(self, parsed: Parsed) -> float:
+        """What one node sent to others in this run, in bytes; 0 where the tool sends nothing."""
+
 
 def tool(name: str) -> Tool:
     """The tool module ``name``. Raises ``BadInput`` for an unknown one."""

@@ -4,8 +4,8 @@
 either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
-from railgauge.tools.perftest.case import commands
+from railgauge.tools.perftest.case import commands, payload_bytes
 from railgauge.tools.perftest.parse import parse
 from railgauge.tools.perftest.plan import COMMANDS, Request, plan
 
-__all__ = ["COMMANDS", "Request", "commands", "parse", "plan"]
+__all__ = ["COMMANDS", "Request", "commands", "parse", "payload_bytes", "plan"]

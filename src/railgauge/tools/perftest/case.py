@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from railgauge.errors import BadInput
-from railgauge.model import Command
+from railgauge.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.perftest.plan import Request, plan
 
@@ -58,3 +59,11 @@ def _options(setting: Setting) -> dict[str, Any]:
             remedy=f"perftest takes {', '.join(sorted(_OPTIONS))}",
         )
     return options
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """Message size times iterations, over all sizes of the run."""
+    iterations = parsed.summary.get("iterations")
+    if not isinstance(iterations, Mapping):
+        return 0.0
+    return float(sum(size * count for size, count in iterations.items()))

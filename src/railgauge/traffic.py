@@ -1,0 +1,177 @@
+"""Which NICs carried the payload: their byte counters before and after a measurement.
+
+The path is asserted, not assumed: a collective that went over the management network, or over one
+NIC of eight, prints a number all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.errors import FactMissing
+from railgauge.model import Judgement, Outcome, Transcript
+from railgauge.thresholds.model import Traffic
+from railgauge.units import format_value
+
+BEFORE, AFTER = "counters-before", "counters-after"
+
+# The kernel counts InfiniBand data in words of four bytes (Documentation/ABI, infiniband).
+_BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
+    "tx_bytes": ("sent", 1),
+    "rx_bytes": ("received", 1),
+}
+_TROUBLE = (
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "port_rcv_errors",
+    "port_xmit_discards",
+    "excessive_buffer_overrun_errors",
+    "local_link_integrity_errors",
+    "rx_dropped",
+    "tx_dropped",
+    "rx_errors",
+    "tx_errors",
+)
+_LINE = re.compile(
+    r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/counters|net/(?P<net>[^/]+)/statistics)"
+    r"/(?P<name>\w+):(?P<value>\d+)\s*$"
+)
+
+# What else moves over a NIC while it is measured: management packets, the handshake of a tool.
+_STRAY_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The counters of one NIC: bytes each way, and everything that should stand still."""
+
+    sent: int = 0
+    received: int = 0
+    trouble: Mapping[str, int] | None = None
+
+
+def probe_argv(rootfs: str) -> tuple[str, ...]:
+    """The command that prints the counters of every NIC of a node."""
+    names = "|".join((*_BYTES, *_TROUBLE))
+    script = (
+        'cd "$1" || exit 1; '
+        "for f in sys/class/infiniband/*/ports/1/counters/* sys/class/net/*/statistics/*; do "
+        f'case "${{f##*/}}" in {names}) printf "%s:" "$f"; cat "$f";; esac; done 2>/dev/null; :'
+    )
+    return ("sh", "-c", script, "railgauge", rootfs)
+
+
+def parse(text: str) -> dict[str, Counters]:
+    """NIC -> counters, from what ``probe_argv`` printed; lines that are none are passed over."""
+    values: dict[str, dict[str, int]] = {}
+    for line in text.splitlines():
+        if match := _LINE.search(line):
+            nic = match["hca"] or match["net"]
+            values.setdefault(nic, {})[match["name"]] = int(match["value"])
+    return {nic: _counters(found) for nic, found in values.items()}
+
+
+def _counters(found: Mapping[str, int]) -> Counters:
+    totals = {"sent": 0, "received": 0}
+    for name, (way, factor) in _BYTES.items():
+        totals[way] += found.get(name, 0) * factor
+    trouble = {name: found[name] for name in _TROUBLE if name in found}
+    return Counters(totals["sent"], totals["received"], trouble)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What the NICs of one node moved: NIC -> bytes (the busier way), and counters that grew."""
+
+    node: str
+    nics: Mapping[str, int]
+    trouble: Mapping[str, int]
+
+
+def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
+    """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
+    befores = {t.node: parse(t.stdout) for t in run if t.role == BEFORE}
+    afters = {t.node: parse(t.stdout) for t in run if t.role == AFTER}
+    return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
+
+
+def _moved(
+    node: str, before: Mapping[str, Counters], after: Mapping[str, Counters], nics: Sequence[str]
+) -> Moved:
+    totals: dict[str, int] = {}
+    trouble: dict[str, int] = {}
+    for nic in nics:
+        if nic not in before or nic not in after:
+            raise FactMissing(f"the counters of {nic} could not be read", where=node)
+        then, now = before[nic], after[nic]
+        totals[nic] = max(now.sent - then.sent, now.received - then.received)
+        for name, value in (now.trouble or {}).items():
+            grown = value - (then.trouble or {}).get(name, 0)
+            if grown:
+                trouble[f"{nic} {name}"] = grown
+    return Moved(node, totals, trouble)
+
+
+def judge_traffic(
+    found: Iterable[Moved], payload_bytes: float, spec: Traffic, carriers: Sequence[str]
+) -> list[Judgement]:
+    """Share of the payload, spread over the ``carriers``, and counters that must not move.
+
+    ``carriers`` are the NICs that should have carried the payload; what others carried is judged
+    too. ``payload_bytes`` is what each node sent or received.
+    """
+    judgements = []
+    for one in found:
+        judgements.append(_share(one, payload_bytes, spec, carriers))
+        if spec.spread is not None and len(carriers) > 1:
+            judgements.append(_spread(one, spec, carriers))
+        judgements.append(_still(one, spec))
+    return judgements
+
+
+def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[str]) -> Judgement:
+    least, most = spec.share
+    carried = sum(one.nics[nic] for nic in carriers)
+    stray = sum(count for nic, count in one.nics.items() if nic not in carriers)
+    share = carried / payload_bytes if payload_bytes else 0.0
+    reasons = []
+    if not least <= share <= most:
+        reasons.append(f"{', '.join(carriers)} of {one.node} carried {share:.0%} of the payload")
+    if stray > _STRAY_SHARE * payload_bytes:
+        reasons.append(f"other NICs of {one.node} carried {_gb(stray)}")
+    measured = f"{one.node}: {share:.1%} of {_gb(payload_bytes)}"
+    return _judgement("traffic", measured, f"{least:.0%} to {most:.0%}", reasons, spec)
+
+
+def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
+    assert spec.spread is not None
+    mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
+    off = {nic: abs(one.nics[nic] - mean) / mean if mean else 1.0 for nic in carriers}
+    reasons = [
+        f"{nic} of {one.node} carried {_gb(one.nics[nic])}, the mean is {_gb(mean)}"
+        for nic, distance in off.items()
+        if distance > spec.spread
+    ]
+    measured = f"{one.node}: within {max(off.values()):.1%} of the mean"
+    return _judgement("traffic_spread", measured, f"within {spec.spread:.0%}", reasons, spec)
+
+
+def _still(one: Moved, spec: Traffic) -> Judgement:
+    reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.trouble.items()]
+    measured = f"{one.node}: {len(one.trouble)} counters moved"
+    return _judgement("link_errors", measured, "no error, discard or drop", reasons, spec)
+
+
+def _judgement(
+    metric: str, measured: str, limit: str, reasons: Sequence[str], spec: Traffic
+) -> Judgement:
+    outcome = Outcome.FAILED if reasons else Outcome.PASSED
+    basis = str(spec.basis)
+    return Judgement(metric, outcome, measured, limit, basis, reason="; ".join(reasons))
+
+
+def _gb(count: float) -> str:
+    return format_value(count / 1e9, "GB")
