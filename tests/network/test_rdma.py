@@ -9,6 +9,18 @@ def test_write_bandwidth(pair, pairing, size, measure, check):
     check(measure(pair, pairing), size)
 
 
+@pytest.mark.measures("host_write_bandwidth")
+def test_write_traffic(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
+
+
+@pytest.mark.measures("host_write_bandwidth_bidirectional")
+def test_write_bandwidth_both_ways(pair, pairing, size, measure, check):
+    """Host-memory RDMA writes run at line rate in both directions at once."""
+    check(measure(pair, pairing), size)
+
+
 @pytest.mark.measures("host_read_bandwidth")
 def test_read_bandwidth(pair, pairing, size, measure, check):
     """Host-memory RDMA reads between any two nodes run at line rate."""
