@@ -153,6 +153,8 @@ HOST = {
     "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"',
     "sys/devices/system/cpu/online": "0-3",
     "sys/devices/system/node/online": "0-1",
+    "sys/devices/system/node/node0/cpulist": "0-1",
+    "sys/devices/system/node/node1/cpulist": "2-3",
     **{f"sys/devices/system/cpu/cpu{i}/cpufreq/scaling_governor": "performance" for i in range(4)},
     "sys/kernel/mm/memory_peers/mxcd/version": "1.0",
 }

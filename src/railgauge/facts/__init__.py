@@ -9,6 +9,8 @@ from __future__ import annotations
 from railgauge.facts.model import (
     GidFacts,
     GpuFacts,
+    IrqFacts,
+    NetdevFacts,
     NicFacts,
     NodeFacts,
     from_json,
@@ -21,6 +23,8 @@ from railgauge.facts.probe import probe_script
 __all__ = [
     "GidFacts",
     "GpuFacts",
+    "IrqFacts",
+    "NetdevFacts",
     "NicFacts",
     "NodeFacts",
     "from_json",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _NUMBERED = re.compile(r"(?:cpu|node)\d{1,6}")
 _GOVERNOR = re.compile(r"[a-z][a-z_]*")
+_MOST_CPUS = 65_536
+_LONGEST_LINE = 4000
 _MODULE = re.compile(r"([\w\-]+) \d+ -?\d+\b.*")
 _MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|\d{1,20})\s", re.MULTILINE)
+_NODE_CPUS = re.compile(r"node(\d{1,4})/cpulist:([\d,\-]*)")
+_COMM = re.compile(r"(\d{1,10})/(comm|cmdline):(.*)")
 _PEER = re.compile(r"([\w.\-]+)/version")
 
 
@@ -32,6 +37,46 @@ def parse_count(text: str) -> int | None:
     ranges = [_RANGE.fullmatch(word) for word in words]
     sizes = [int(m[2] or m[1]) - int(m[1]) + 1 for m in ranges if m]
     return sum(sizes) if sizes and len(sizes) == len(words) and min(sizes) > 0 else None
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...] | None:
+    """The CPUs of a kernel list, ``0-2,8`` is 0, 1, 2 and 8; an empty list is one too."""
+    parts = [_RANGE.fullmatch(part) for part in text.strip().split(",")] if text.strip() else []
+    if not all(parts):
+        return None
+    spans = [(int(m[1]), int(m[2] or m[1])) for m in parts if m]
+    # No machine has so many CPUs; a torn file must not fill the memory.
+    if any(last - first > _MOST_CPUS for first, last in spans):
+        return None
+    return tuple(sorted({cpu for first, last in spans for cpu in range(first, last + 1)}))
+
+
+def format_cpu_list(cpus: Iterable[int]) -> str:
+    """The kernel's spelling of a set of CPUs: ``1-16``."""
+    ordered = sorted(set(cpus))
+    starts = [
+        cpu for cpu, before in zip(ordered, [None, *ordered], strict=False) if before != cpu - 1
+    ]
+    ends = [
+        cpu for cpu, after in zip(ordered, [*ordered[1:], None], strict=True) if after != cpu + 1
+    ]
+    spans = zip(starts, ends, strict=True)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def parse_numa_cpus(text: str) -> dict[str, str] | None:
+    """CPUs by NUMA node, from ``node0/cpulist:0-51,104-155``; a node without CPUs has none."""
+    found = [_NODE_CPUS.fullmatch(line) for line in text.split()]
+    return {m[1]: m[2] for m in found if m} if found and all(found) else None
+
+
+def parse_named_processes(text: str) -> tuple[tuple[int, str, str], ...] | None:
+    """Process id, name and arguments, from ``4711/comm:nvvs`` and ``4711/cmdline:nvvs -x``."""
+    found = [_COMM.fullmatch(line[:_LONGEST_LINE]) for line in text.splitlines() if line.strip()]
+    if not all(found):
+        return None
+    arguments = {m[1]: m[3].strip() for m in found if m and m[2] == "cmdline"}
+    return tuple((int(m[1]), m[3], arguments.get(m[1], "")) for m in found if m and m[2] == "comm")
 
 
 def parse_governors(text: str) -> tuple[str, ...] | None:

@@ -13,9 +13,21 @@ from typing import Any, TypeVar
 from railgauge.errors import BadInput, FactMissing
 from railgauge.stacks import GpuFacts
 
-__all__ = ["GidFacts", "GpuFacts", "NicFacts", "NodeFacts", "from_json", "require", "to_json"]
+__all__ = [
+    "GidFacts",
+    "GpuFacts",
+    "IrqFacts",
+    "NetdevFacts",
+    "NicFacts",
+    "NodeFacts",
+    "from_json",
+    "require",
+    "to_json",
+]
 
-_Record = TypeVar("_Record", bound="GpuFacts | GidFacts | NicFacts | NodeFacts")
+_Record = TypeVar(
+    "_Record", bound="GpuFacts | GidFacts | IrqFacts | NetdevFacts | NicFacts | NodeFacts"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +73,48 @@ class NicFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NetdevFacts:
+    """One network device with hardware behind it, such as a gVNIC that no HCA belongs to.
+
+    ``state`` is the kernel's ``operstate``: ``up``, ``down``, …; ``rate_gbps`` is decimal Gb/s,
+    which a port that is down does not tell.
+    """
+
+    name: str
+    pci_address: str | None = None
+    driver: str | None = None
+    numa_node: int | None = None
+    state: str | None = None
+    rate_gbps: float | None = None
+    mtu_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IrqFacts:
+    """Where the interrupts of one NIC are served: how many there are, on which CPUs in all.
+
+    Worth knowing and worth nothing as an explanation: interrupts on the far NUMA node were found
+    beside full bandwidth.
+    """
+
+    name: str
+    count: int
+    cpus: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFacts:
     """Everything one probe found out about a node.
 
     ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or bytes as digits.
     ``acs_enabled`` names the PCI devices with ``SrcValid+`` by address, or ``bridge #n`` (from 1,
     in the order of lspci) where none was printed. ``topology`` maps ``gpu0`` to the distances of
-    the other devices. ``peer_memory`` are the directories under ``memory_peers`` with a
-    ``version`` file. ``missing`` maps a field (or ``nics.mlx5_0.lid``) to why it was not read.
+    the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
+    ``gpu_processes`` are the processes that hold GPU memory and the diagnostics that run.
+    ``peer_memory`` is what shows that NICs reach GPU memory: directories under ``memory_peers``
+    with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` where kernel and
+    driver have it. ``missing`` maps a field, ``nics.mlx5_0.lid`` or, where no GPU has it,
+    ``gpus.*.fabric`` to why it was not read.
     """
 
     node: str
@@ -77,6 +123,7 @@ class NodeFacts:
     os: str | None = None
     cpus: int | None = None
     numa_nodes: int | None = None
+    numa_cpus: Mapping[str, str] = field(default_factory=dict)
     governors: tuple[str, ...] = ()
     numa_balancing: int | None = None
     memlock: str | None = None
@@ -87,6 +134,8 @@ class NodeFacts:
     gpu_software: Mapping[str, str] = field(default_factory=dict)
     gpu_processes: tuple[str, ...] = ()
     nics: tuple[NicFacts, ...] = ()
+    netdevs: tuple[NetdevFacts, ...] = ()
+    irqs: tuple[IrqFacts, ...] = ()
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     peer_memory: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -103,10 +152,16 @@ def require(facts: NodeFacts, path: str) -> Any:
     for name in path.split("."):
         value = _step(value, name)
         walked.append(name)
-        reason = facts.missing.get(".".join(walked), "")
+        reason = _reason(facts.missing, walked)
         if value is None or reason:
             raise _fact_missing(facts, path, reason)
     return value
+
+
+def _reason(missing: Mapping[str, str], walked: list[str]) -> str:
+    """Of that one item, or of this field in all items of its list."""
+    everywhere = [*walked[:1], "*", *walked[2:]] if len(walked) > 2 else walked  # noqa: PLR2004
+    return missing.get(".".join(walked)) or missing.get(".".join(everywhere), "")
 
 
 def _step(value: Any, name: str) -> Any:
@@ -118,7 +173,7 @@ def _step(value: Any, name: str) -> Any:
 
 
 def _called(item: Any) -> str:
-    if isinstance(item, NicFacts):
+    if isinstance(item, NicFacts | NetdevFacts | IrqFacts):
         return item.name
     return str(item.index if isinstance(item, GpuFacts | GidFacts) else item)
 
@@ -158,7 +213,10 @@ def from_json(data: Mapping[str, Any]) -> NodeFacts:
     try:
         gpus = tuple(_record(GpuFacts, gpu) for gpu in data["gpus"])
         nics = tuple(_nic(nic) for nic in data["nics"])
-        return _record(NodeFacts, {**data, "gpus": gpus, "nics": nics})
+        netdevs = tuple(_record(NetdevFacts, netdev) for netdev in data["netdevs"])
+        irqs = tuple(_record(IrqFacts, irq) for irq in data["irqs"])
+        lists = {"gpus": gpus, "nics": nics, "netdevs": netdevs, "irqs": irqs}
+        return _record(NodeFacts, {**data, **lists})
     except (TypeError, KeyError, AttributeError) as error:
         raise BadInput(
             f"these are not the facts of a node: {error}",

@@ -10,6 +10,7 @@ from railgauge.facts import host
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.model import NodeFacts
+from railgauge.facts.netdevs import parse_irqs, parse_netdevs
 from railgauge.facts.pci import PciReport, parse_lspci
 from railgauge.facts.probe import split_sections
 from railgauge.stacks import Section, Stack, StackFacts, section
@@ -24,11 +25,13 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "os": (host.parse_os, None),
     "cpus": (host.parse_count, None),
     "numa_nodes": (host.parse_count, None),
+    "numa_cpus": (host.parse_numa_cpus, {}),
     "governors": (host.parse_governors, ()),
     "numa_balancing": (host.parse_flag, None),
     "memlock": (host.parse_memlock, None),
     "modules": (host.parse_modules, ()),
     "peer_memory": (host.parse_peers, ()),
+    "irqs": (parse_irqs, ()),
 }
 
 Sections = Mapping[str, Section]
@@ -51,13 +54,22 @@ def parse_probe(node: str, output: str, nonce: str, stack: Stack | None) -> Node
     pci = _pci(sections)
     parts = (
         _host(sections),
+        _netdevs(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
-        _gpus(stack.parse(sections) if stack else _no_stack()),
+        _gpus(sections, stack),
     )
     values = {name: value for part in parts for name, value in part.values.items()}
     missing = {name: reason for part in parts for name, reason in part.missing.items()}
+    values["peer_memory"] = _peer_memory(values, stack)
+    del values["peer_evidence"]
     return NodeFacts(node=node, missing=missing, **values)
+
+
+def _peer_memory(values: Mapping[str, Any], stack: Stack | None) -> tuple[str, ...]:
+    """Registered clients, modules that load only where they could register, what the stack saw."""
+    modules = set(values["modules"]).intersection(stack.peer_modules if stack else ())
+    return tuple(sorted({*values["peer_memory"], *modules, *values["peer_evidence"]}))
 
 
 def _reason(fact: str, reason: str) -> dict[str, str]:
@@ -90,6 +102,14 @@ def _pci(sections: Sections) -> PciReport:
     return PciReport(report.acs_enabled, report.part_numbers, problem)
 
 
+def _netdevs(sections: Sections) -> _Read:
+    printed = section(sections, "netdevs")
+    if printed.failure:
+        return _Read({"netdevs": ()}, {"netdevs": printed.failure})
+    netdevs, missing = parse_netdevs(printed.text)
+    return _Read({"netdevs": netdevs}, missing)
+
+
 def _nics(sections: Sections, pci: PciReport) -> _Read:
     printed = section(sections, "infiniband")
     if printed.failure:
@@ -113,15 +133,43 @@ def _tools(sections: Sections, pci: PciReport) -> Tools:
     )
 
 
-def _gpus(facts: StackFacts) -> _Read:
+def _gpus(sections: Sections, stack: Stack | None) -> _Read:
+    facts = stack.parse(sections) if stack else _no_stack()
+    running, problem = _diagnostics(sections, stack)
     values = {
         "gpus": facts.gpus,
         "gpu_driver": facts.driver,
         "gpu_software": facts.software,
-        "gpu_processes": facts.processes,
+        "gpu_processes": (*facts.processes, *running),
         "topology": facts.topology,
+        "peer_evidence": facts.peer_memory,
     }
-    return _Read(values, facts.missing)
+    # A foreign process that was found stays found, whatever else could not be asked.
+    missing = {**_reason("gpu_processes", problem), **facts.missing}
+    return _Read(values, missing)
+
+
+def _diagnostics(sections: Sections, stack: Stack | None) -> tuple[tuple[str, ...], str]:
+    """Stress tests that run on the node, and why that is not known."""
+    printed = section(sections, "diagnostics")
+    if not stack:
+        return (), ""
+    found = None if printed.failure else host.parse_named_processes(printed.text)
+    if found is None:
+        return (), printed.failure or _odd(printed)
+    lines = (
+        f"{arguments or name} (pid {pid}): a GPU diagnostic"
+        for pid, name, arguments in found
+        if _is_diagnostic(name, arguments, stack.diagnostics)
+    )
+    return tuple(lines), ""
+
+
+def _is_diagnostic(name: str, arguments: str, diagnostics: tuple[str, ...]) -> bool:
+    """Without arguments that could be read, the name alone is enough."""
+    wanted = [words for words in map(str.split, diagnostics) if words[0] == name]
+    given = set(arguments.split())
+    return any(not given or given.issuperset(words[1:]) for words in wanted)
 
 
 def _no_stack() -> StackFacts:

@@ -28,8 +28,13 @@ def _host_lines() -> Iterator[str]:
 
 
 def _stack_lines(stack: Stack | None) -> Iterator[str]:
-    for name, text in (stack.probe_commands if stack else {}).items():
-        yield f"section {shlex.quote(name)} limited {shlex.quote(text)}"
+    if not stack:
+        return
+    # A command that still runs is known by its first word; its arguments are looked at later.
+    names = dict.fromkeys(diagnostic.split()[0] for diagnostic in stack.diagnostics)
+    yield " ".join(("section diagnostics named", *map(shlex.quote, names)))
+    for name, text in stack.probe_commands.items():
+        yield f"section {shlex.quote(name)} asked {shlex.quote(text)}"
 
 
 def split_sections(output: str, nonce: str) -> dict[str, Section]:

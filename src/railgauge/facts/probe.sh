@@ -3,15 +3,23 @@
 # which are the probe's own. Comment lines are not sent.
 LC_ALL=C; export LC_ALL
 case $R in ''|/*) ;; *) R=$PWD/$R ;; esac
+export R; hung=
 
 # A subshell each, with no input, so that no section can disturb the next.
 section() {
   name=$1; shift
   printf '%s begin %s\n' "$N" "$name"
   ( "$@" ) </dev/null 2>&1
-  printf '\n%s end %s %s\n' "$N" "$name" "$?"
+  code=$?
+  printf '\n%s end %s %s\n' "$N" "$name" "$code"
+  case $code in 124|137) hung=$name ;; esac
 }
 limited() { timeout -k 5 20 sh -c "$1"; }
+# A driver that hangs one of its tools hangs them all: the others are not waited for.
+asked() {
+  [ -z "$hung" ] || { printf 'not asked: no answer to %s within its time limit\n' "$hung"; exit 75; }
+  limited "$1"
+}
 absent() { printf '/%s: no such file\n' "$1"; exit 66; }
 show() { [ -e "$R/$1" ] || absent "$1"; cat "$R/$1"; }
 count() {
@@ -24,11 +32,62 @@ governors() {
   [ -e "$1" ] || absent 'sys/devices/system/cpu/cpu*/cpufreq/scaling_governor'
   cat "$@" | sort -u
 }
+numa_cpus() {
+  cd "$R/sys/devices/system/node" 2>/dev/null || absent sys/devices/system/node
+  set -- node[0-9]*/cpulist
+  [ -e "$1" ] || absent 'sys/devices/system/node/node*/cpulist'
+  grep -H '' "$@"
+}
 # Where /sys is there, a directory that is not is an answer: no HCA, no peer memory.
 peers() {
   [ -d "$R/sys" ] || absent sys
   cd "$R/sys/kernel/mm/memory_peers" 2>/dev/null || exit 0
   for file in */version; do [ -e "$file" ] && printf '%s\n' "$file"; done
+  exit 0
+}
+# Names with a device behind them; bridges, bonds and the ends of containers have none.
+netdevs() {
+  [ -d "$R/sys/class" ] || absent sys/class
+  cd "$R/sys/class/net" 2>/dev/null || exit 0
+  for device in */device; do
+    [ -e "$device" ] || continue
+    name=${device%/device}
+    printf 'nic %s\n' "$name"
+    for file in operstate speed mtu device/numa_node; do
+      { read -r value <"$name/$file"; } 2>/dev/null && printf '%s/%s:%s\n' "$name" "$file" "$value"
+    done
+  done
+  ls -ld */device */device/driver 2>/dev/null
+  grep -sH -e PCI_SLOT_NAME= -e DRIVER= /dev/null */device/uevent
+  exit 0
+}
+# Interrupts by device: "irq NAME NUMBER ...", then where each of them is served.
+irqs() {
+  [ -d "$R/sys/class" ] || absent sys/class
+  cd "$R/" || exit
+  lists=
+  for device in sys/class/infiniband/* sys/class/net/*; do
+    [ -d "$device/device/msi_irqs" ] || continue
+    numbers=$(cd "$device/device/msi_irqs" && printf ' %s' *)
+    printf 'irq %s%s\n' "${device##*/}" "$numbers"
+    for irq in $numbers; do
+      lists="$lists proc/irq/$irq/smp_affinity_list proc/irq/$irq/effective_affinity_list"
+    done
+  done
+  [ -z "$lists" ] || grep -sH . $lists
+  exit 0
+}
+# Processes of the given names; the arguments of each, for those that do harm only with some.
+named() {
+  [ $# -gt 0 ] || exit 0
+  cd "$R/proc" 2>/dev/null || absent proc
+  for name in "$@"; do set -- "$@" -e "$name"; shift; done
+  for comm in $(grep -sxl "$@" /dev/null [0-9]*/comm); do
+    pid=${comm%/comm}
+    { read -r name <"$comm"; } 2>/dev/null || continue
+    printf '%s/comm:%s\n' "$pid" "$name"
+    printf '%s/cmdline:%s\n' "$pid" "$({ tr '\000\n' '  ' <"$pid/cmdline"; } 2>/dev/null)"
+  done
   exit 0
 }
 # Unset GIDs end in 64 zero bits; reading the type of an unset GID is an error that says nothing.
@@ -68,12 +127,17 @@ section os show etc/os-release
 section cpus count cpu
 section numa_nodes count node
 section governors governors
+section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits
 section modules show proc/modules
 section peer_memory peers
+section netdevs netdevs
+section irqs irqs
 section infiniband hcas
 section ibv_devinfo limited ibv_devinfo
 section ibdev2netdev limited 'ibdev2netdev -v'
 section show_gids gids
 section lspci pci
+# What follows is asked of the GPU stack.
+hung=

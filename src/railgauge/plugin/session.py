@@ -140,6 +140,7 @@ class Controller:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
         context.store.write_json("cluster.json", cluster_to_json(cluster))
         shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
+        (context.store.folder / "measurements.jsonl").touch()  # there even if nothing is measured
         progress = terminal.Progress(context.config, len(cluster.nodes))
         found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
         self._write_environment(found)

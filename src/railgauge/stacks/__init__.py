@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import cast
 
 from railgauge.errors import BadInput
-from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
+from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section, unread
 
-__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack"]
+__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "unread"]
 
 _VENDORS = {
+    "amd": "railgauge.stacks.amd",
     "metax": "railgauge.stacks.metax",
+    "nvidia": "railgauge.stacks.nvidia",
 }
 
 

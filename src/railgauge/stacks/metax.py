@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from railgauge.stacks.model import GpuFacts, Section, StackFacts, section
-from railgauge.stacks.topology import parse_topology
+from railgauge.stacks import readings as read
+from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.topology import Topology, parse_topology
 
 _BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
 _MEMORY = re.compile(r"\d{1,9}\s*/\s*(\d{1,9})\s*MiB")
+_POWER = re.compile(r"(?:\d{1,3}C\s+)?\d{1,5}W\s*/\s*(\d{1,5})W")
+_PERSISTENCE = re.compile(r"\d{1,4}\s+(On|Off)")
 _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})", re.MULTILINE)
 _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:MiB)?\s*\|")
 _LONGEST_LINE = 300
@@ -36,14 +39,16 @@ class MetaX:
     )
     collective_prefix: str = "MCCL"
     peer_memory: str = "mxcd"
+    peer_modules: tuple[str, ...] = ()
+    diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         table = section(sections, "mx-smi")
         text = "" if table.failure else table.text
         software = parse_versions(text)
         driver = software.pop("driver", None)
-        gpus, processes = parse_gpus(text), parse_processes(text)
         topology = parse_topology(section(sections, "mx-smi-topo").text)
+        gpus, processes = _placed(parse_gpus(text), topology), parse_processes(text)
         missing = {
             "gpus": table.failure or _gpu_problem(text, gpus),
             "gpu_driver": table.failure or ("" if driver else _silent("driver")),
@@ -58,7 +63,8 @@ class MetaX:
             software=software,
             topology=topology.distances,
             processes=processes or (),
-            missing={fact: reason for fact, reason in missing.items() if reason},
+            missing={fact: reason for fact, reason in missing.items() if reason}
+            | unread(gpus, lambda name: f"mx-smi: shows no {name}"),
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -91,8 +97,21 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
     # Newer tables number boards first; the GPU's own number opens the cell before the bus id.
     own = _NUMBERED.fullmatch(first[where - 1])
     memory = next((m for m in map(_MEMORY.fullmatch, second) if m), None)
-    index = int(own[1]) if own else int(board[1])
-    return GpuFacts(index, board[2], first[where].lower(), int(memory[1]) if memory else None)
+    power = next((m for m in map(_POWER.fullmatch, second) if m), None)
+    persistence = _PERSISTENCE.fullmatch(first[where - 1])
+    return GpuFacts(
+        index=int(own[1]) if own else int(board[1]),
+        model=board[2],
+        bus_id=first[where].lower(),
+        memory_mib=int(memory[1]) if memory else None,
+        power_limit_w=float(power[1]) if power else None,
+        persistence_mode=read.switch(persistence[1]) if persistence else None,
+    )
+
+
+def _placed(gpus: tuple[GpuFacts, ...], topology: Topology) -> tuple[GpuFacts, ...]:
+    nodes = topology.numa_nodes
+    return tuple(replace(gpu, numa_node=nodes.get(f"gpu{gpu.index}")) for gpu in gpus)
 
 
 def parse_processes(text: str) -> tuple[str, ...] | None:

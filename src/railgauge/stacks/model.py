@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 _ABSENT_FILE = 66
@@ -55,12 +55,58 @@ def section(sections: Mapping[str, Section], name: str) -> Section:
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """One GPU as its vendor's tool lists it. ``memory_mib`` is the size, not the use."""
+    """One GPU as its vendor's tools list it; ``None`` is what no tool of this node told.
+
+    ``bus_id`` is spelled as the kernel does, ``memory_mib`` is the size and not the use.
+    ``power_limit_w`` is the cap in force, ``clock_mhz`` the compute clock at this moment.
+    ``ecc_uncorrected`` counts errors since the driver was loaded. ``remap_pending`` and
+    ``remap_failed`` speak of memory rows (NVIDIA) or pages (AMD) that wait to be replaced.
+    ``links_up`` of ``links_total`` are NVLink, xGMI or MetaXLink; ``link_rate_gbps`` is the slowest
+    of them, decimal Gb/s one way. ``pcie_gen`` may be below its maximum while the GPU is idle.
+    ``compute_partition`` is ``MIG``, ``SPX``, ``CPX``, …; ``fabric`` the fabric manager's word.
+    """
 
     index: int
     model: str
     bus_id: str | None
     memory_mib: int | None
+    numa_node: int | None = None
+    persistence_mode: bool | None = None
+    power_limit_w: float | None = None
+    clock_mhz: int | None = None
+    clock_max_mhz: int | None = None
+    ecc_enabled: bool | None = None
+    ecc_uncorrected: int | None = None
+    remapped_rows: int | None = None
+    retired_pages: int | None = None
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    links_up: int | None = None
+    links_total: int | None = None
+    link_rate_gbps: float | None = None
+    pcie_gen: int | None = None
+    pcie_width: int | None = None
+    pcie_max_gen: int | None = None
+    pcie_max_width: int | None = None
+    mig_enabled: bool | None = None
+    compute_partition: str | None = None
+    memory_partition: str | None = None
+    fabric: str | None = None
+
+
+def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, str]:
+    """The reason ``why(field)`` of every field that has no value, for ``StackFacts.missing``.
+
+    What no GPU has is named once, ``gpus.*.fabric``, and otherwise GPU by GPU.
+    """
+    found: dict[str, str] = {}
+    for item in fields(GpuFacts):
+        lacking = [gpu.index for gpu in gpus if getattr(gpu, item.name) is None]
+        if lacking and len(lacking) == len(gpus):
+            found[f"gpus.*.{item.name}"] = why(item.name)
+        else:
+            found |= {f"gpus.{index}.{item.name}": why(item.name) for index in lacking}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +115,7 @@ class StackFacts:
 
     ``topology`` maps ``gpu0`` to the distance of every other device: ``{"mlx5_0": "PXB"}``.
     ``processes`` are the processes that hold GPU memory, one readable line each.
+    ``peer_memory`` is evidence beside the kernel's list of peer memory clients and modules.
     ``missing`` maps a field of ``NodeFacts`` to the reason why it could not be read.
     """
 
@@ -77,6 +124,7 @@ class StackFacts:
     software: Mapping[str, str] = field(default_factory=dict)
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     processes: tuple[str, ...] = ()
+    peer_memory: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -91,7 +139,9 @@ class Stack(Protocol):
     def probe_commands(self) -> Mapping[str, str]:
         """Section name (no blanks) to shell text, which runs in a shell of its own.
 
-        The probe limits its time, gives it no input and merges its stderr into its stdout.
+        The probe limits its time, gives it no input and merges its stderr into its stdout. After
+        one of them has run out of time, the others are not asked any more. ``$R`` is the host's
+        root without its last slash.
         """
 
     @property
@@ -100,7 +150,23 @@ class Stack(Protocol):
 
     @property
     def peer_memory(self) -> str:
-        """The name of the driver's directory under ``/sys/kernel/mm/memory_peers``."""
+        """What proves that NICs reach GPU memory: a name of ``NodeFacts.peer_memory``.
+
+        That is a directory under ``/sys/kernel/mm/memory_peers``, one of ``peer_modules``, or a
+        word of the stack's own (``StackFacts.peer_memory``).
+        """
+
+    @property
+    def peer_modules(self) -> tuple[str, ...]:
+        """Kernel modules that load only if they could register with the RDMA stack."""
+
+    @property
+    def diagnostics(self) -> tuple[str, ...]:
+        """Processes that load the GPUs though no list of theirs need show it: their ``comm``.
+
+        A name that is followed by words, ``dcgmi diag``, counts only with these words among its
+        arguments.
+        """
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         """Read the sections of ``probe_commands``; never raises, whatever they hold."""

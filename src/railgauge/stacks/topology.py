@@ -1,4 +1,4 @@
-"""The matrix of distances that ``mx-smi topo -n`` prints, in the layout ``nvidia-smi`` made common.
+"""The matrix of distances of ``nvidia-smi topo -m``, which ``mx-smi topo -n`` prints alike.
 
 A heading of device names, one row a device, and a legend that says which NIC is ``NIC0``.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _DEVICE = re.compile(r"(?:GPU|NIC)\d{1,4}")
 _DISTANCE = re.compile(r"[A-Z][A-Z0-9/]*")
+_AFFINITY = re.compile(r"(CPU|NUMA|Node) Affinity|GPU NUMA ID")
+_LONGEST_LINE = 4000
 _LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
 
 
@@ -18,11 +20,14 @@ _LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
 class Topology:
     """Distances by device name, ``{"gpu0": {"gpu1": "MX", "mlx5_0": "PXB"}}``.
 
+    ``cpus`` and ``numa_nodes`` are the affinities of the GPUs, as far as they are printed.
     ``problem`` says what could not be read; such a matrix is not to be relied on.
     """
 
     distances: Mapping[str, Mapping[str, str]]
     problem: str = ""
+    cpus: Mapping[str, str] = field(default_factory=dict)
+    numa_nodes: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse_topology(text: str) -> Topology:
@@ -32,6 +37,7 @@ def parse_topology(text: str) -> Topology:
     names = {column: column.lower() for column in columns if column.startswith("GPU")}
     names |= {m[1]: m[2] for m in map(_LEGEND.fullmatch, lines) if m}
     rows = _rows(lines, columns)
+    affinity = _affinities(lines, columns)
     return Topology(
         {
             names[row]: {
@@ -42,7 +48,26 @@ def parse_topology(text: str) -> Topology:
             for row, cells in rows.items()
         },
         _problem(columns, names, rows),
+        {gpu: cells["CPU"] for gpu, cells in affinity.items() if "CPU" in cells},
+        {gpu: int(node) for gpu, cells in affinity.items() if (node := _numa_node(cells))},
     )
+
+
+def _affinities(lines: list[str], columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """The cells behind the matrix. A row that leaves one empty can't be told apart: no cells."""
+    heading = next((line for line in lines if _AFFINITY.search(line[:_LONGEST_LINE])), "")
+    kinds = [match[1] or "GPU" for match in _AFFINITY.finditer(heading[:_LONGEST_LINE])]
+    words = [line.split() for line in lines]
+    return {
+        row[0].lower(): dict(zip(kinds, row[len(columns) + 1 :], strict=True))
+        for row in words
+        if row and row[0] in columns and len(row) == 1 + len(columns) + len(kinds)
+    }
+
+
+def _numa_node(cells: Mapping[str, str]) -> str:
+    node = cells.get("NUMA", cells.get("Node", ""))
+    return node if re.fullmatch(r"\d{1,4}", node) else ""
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[str, ...]]:

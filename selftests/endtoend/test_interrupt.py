@@ -1,0 +1,107 @@
+"""Runs that are cut short: nothing goes on running, and nothing looks accepted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from acceptance import HOMELAB, Project, Run, assert_clean, environment
+
+NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
+START_LIMIT_S = 40.0
+END_LIMIT_S = 30.0
+
+
+def processes_of(folder: Path) -> list[str]:
+    """What still runs of the lab that keeps its files below ``folder``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                place = str((entry / "cwd").readlink())
+            except OSError:
+                continue
+            if str(folder) in command or place.startswith(str(folder)):
+                found.append(f"{entry.name} {command}")
+    return found
+
+
+def wait_until(happened: Callable[[], object], time_limit_s: float) -> bool:
+    deadline = time.monotonic() + time_limit_s
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Running:
+    """A run in its middle: some cases are measured, most are not."""
+
+    def __init__(self, project: Project, *options: str) -> None:
+        self.project = project
+        self.temporary = project.folder / "tmp"
+        self.temporary.mkdir()
+        self.output = project.folder / "output.txt"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                project.command(*NIGHTLY, *options),
+                cwd=project.folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=environment() | {"TMPDIR": str(self.temporary)},
+                start_new_session=True,
+            )
+        transcripts = project.folder / "reports" / "latest" / "transcripts"
+        assert wait_until(lambda: len(list(transcripts.glob("*.json"))) >= 2, START_LIMIT_S)
+        assert processes_of(self.temporary), "the lab should be running now"
+
+    def end(self, number: signal.Signals) -> Run:
+        started = time.monotonic()
+        self.process.send_signal(number)
+        try:
+            code = self.process.wait(END_LIMIT_S)
+        finally:
+            self.process.kill()
+        text = self.output.read_text(errors="replace")
+        return Run(self.project, code, text, "", time.monotonic() - started)
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
+    running = Running(project, *options)
+    run = running.end(signal.SIGINT)
+    assert run.code == 2, run.output
+    assert_clean(run)
+    assert run.verdict["verdict"] == "incomplete"
+    assert run.counts["error"] > 0
+    assert run.verdict["counts"]["passed"] > 0
+    assert sum(run.counts.values()) == run.verdict["counts"]["planned"]
+    assert "INCOMPLETE" in run.words
+    assert "ACCEPTED" not in run.words
+    assert "INCOMPLETE" in run.html
+    assert run.manifest
+    assert processes_of(running.temporary) == []
+    assert [path.name for path in running.temporary.glob("railgauge-lab-*")] == []
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_killed(project: Project, options: tuple[str, ...]) -> None:
+    running = Running(project, *options)
+    run = running.end(signal.SIGKILL)
+    assert run.code == -signal.SIGKILL
+    assert wait_until(lambda: not processes_of(running.temporary), 10), processes_of(
+        running.temporary
+    )
+    assert not (run.latest / "verdict.json").exists()
+    assert "ACCEPTED" not in run.output
+    for path in (run.latest / "transcripts").glob("*.json"):
+        assert json.loads(path.read_text(encoding="utf-8"))["runs"]
+    assert all(line["values"] is not None for line in run.measurements)

@@ -1,0 +1,153 @@
+"""Labs with a fault: rejected or incomplete, and every report tells which items and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from acceptance import HOMELAB, HOMELAB_NODES, SMOKE, Project, Run, Runs, Scenario, assert_sound
+
+ALL_PAIRS = (*HOMELAB, *SMOKE, "--rounds", "3")
+RAISED = "tests/network/test_rdma.py::test_write_bandwidth[columbia:prometheus-mlx5_0-8MiB]"
+GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[columbia]"
+
+
+def raise_limit(project: Project) -> None:
+    def change(document: dict[str, Any]) -> None:
+        # Above what the lab gives (3774 MiB/s), below what physics allows (3814).
+        document["measurements"]["host_write_bandwidth"]["limits"][0]["floor"] = 3800.0
+
+    project.edit_platform("connectx4-homelab", change)
+
+
+SCENARIOS = {
+    "raised": Scenario((*HOMELAB, *SMOKE), raise_limit),
+    "raised-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2"), raise_limit),
+    "slow": Scenario((*ALL_PAIRS, "--lab-fault", "slow-node@columbia")),
+    "unreachable": Scenario((*ALL_PAIRS, "--lab-fault", "unreachable@columbia")),
+    "unreachable-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "unreachable@columbia")),
+    "wrong-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "wrong-key@prometheus")),
+    "host-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "host-key-changed@prometheus")),
+    "stops-0": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:0")),
+    "stops-4": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:4")),
+    "stops-server": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@prometheus:3")),
+    "stops-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "node-stops@columbia:5")),
+    "gates": Scenario((*ALL_PAIRS, "--lab-fault", "governor@columbia")),
+    "no-gates": Scenario((*ALL_PAIRS, "--no-gates", "--lab-fault", "governor@columbia")),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_not_accepted_and_told_alike_everywhere(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert_sound(run)
+    assert run.code in (1, 10)
+    assert run.verdict["verdict"] in ("rejected", "incomplete")
+    assert run.verdict["verdict"].upper() in run.words
+    kinds = {"passed": "passed", "failed": "failure", "error": "error", "blocked": "skipped"}
+    statuses = {"passed": "passed", "failed": "failed", "error": "broken", "blocked": "skipped"}
+    for item_id, outcome in run.outcomes.items():
+        assert run.junit[item_id].outcome == kinds[outcome], item_id
+        assert run.allure[item_id]["status"] == statuses[outcome], item_id
+        assert outcome in run.html_rows[item_id].split(), item_id
+    tally = {outcome: len(run.with_outcome(outcome)) for outcome in set(run.outcomes.values())}
+    assert tally == run.counts
+
+
+@pytest.mark.parametrize("name", ["raised", "raised-n2"])
+def test_a_limit_above_the_value_rejects(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert run.code == 1
+    assert run.verdict["verdict"] == "rejected"
+    assert run.with_outcome("failed") == {RAISED}
+    assert run.with_outcome("passed") == set(run.outcomes) - {RAISED}
+    line = next(line for line in run.measurements if line["id"] == RAISED)
+    assert line["outcome"] == "failed"
+    assert line["margin"] < 0
+    for text in (run.junit[RAISED].message, run.html, run.words, str(run.allure[RAISED])):
+        assert line["measured"] in text
+        assert "3800.00 MiB/s" in text
+
+
+def test_slow_node_fails_its_pairs_only(runs: Runs) -> None:
+    run = runs["slow"]
+    assert run.code == 1
+    assert run.verdict["verdict"] == "rejected"
+    assert all("columbia" in item_id for item_id in run.with_outcome("failed"))
+    bandwidths = [i for i in run.outcomes if "bandwidth" in i and "columbia" in i]
+    assert set(bandwidths) <= run.with_outcome("failed")
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "says"),
+    [
+        ("unreachable", "columbia", "Connection refused"),
+        ("unreachable-n2", "columbia", "Connection refused"),
+        ("wrong-key", "prometheus", "cannot log in"),
+        ("host-key", "prometheus", "has changed"),
+    ],
+)
+def test_a_node_that_cannot_be_reached(runs: Runs, name: str, node: str, says: str) -> None:
+    run = runs[name]
+    assert run.code == 10
+    assert run.verdict["verdict"] == "incomplete"
+    assert says in run.environment["nodes"][node]["error"]["what"]
+    for item_id, outcome in run.outcomes.items():
+        if node not in item_id:
+            assert outcome == "passed", item_id
+        elif item_id.startswith("tests/preflight/"):
+            assert outcome == "error", item_id
+            assert says in run.junit[item_id].message
+        else:
+            assert outcome == "blocked", item_id
+            assert_names_its_blocker(run, item_id, node)
+
+
+def assert_names_its_blocker(run: Run, item_id: str, node: str) -> None:
+    for text in (run.junit[item_id].message, str(run.allure[item_id]["statusDetails"])):
+        assert "blocked by tests/preflight/" in text
+        assert node in text.partition("blocked by")[2]
+
+
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name.startswith("stops")])
+def test_a_node_that_stops_in_the_middle(runs: Runs, name: str) -> None:
+    run = runs[name]
+    node = "prometheus" if name == "stops-server" else "columbia"
+    assert run.code == 10
+    assert run.duration_s < 60
+    assert not run.with_outcome("failed")
+    others = {item_id for item_id in run.outcomes if node not in item_id}
+    assert others <= run.with_outcome("passed")
+    lost = run.with_outcome("error") | run.with_outcome("blocked")
+    assert lost
+    assert all(node in item_id for item_id in lost)
+
+
+def test_what_a_node_gave_before_it_stopped_is_kept(runs: Runs) -> None:
+    run = runs["stops-4"]
+    measured = {line["id"] for line in run.measurements if line["values"]}
+    assert any("columbia" in item_id for item_id in measured)
+    lost = {item_id for item_id in run.with_outcome("error") if "columbia" in item_id}
+    assert lost.isdisjoint(measured)
+
+
+def test_a_lower_rung_blocks_the_pairs_of_its_node(runs: Runs) -> None:
+    run = runs["gates"]
+    assert run.with_outcome("failed") == {GOVERNOR}
+    blocked = run.with_outcome("blocked")
+    network = {i for i in run.outcomes if i.startswith("tests/network/")}
+    assert blocked == {item_id for item_id in network if "columbia" in item_id}
+    for item_id in blocked:
+        assert GOVERNOR in run.junit[item_id].message
+    assert network - blocked
+    assert not any("columbia" in case for case in run.transcripts)
+
+
+def test_no_gates_measures_them_all_the_same(runs: Runs) -> None:
+    run = runs["no-gates"]
+    assert run.code == 1
+    assert run.with_outcome("failed") == {GOVERNOR}
+    assert not run.with_outcome("blocked")
+    assert {node for case in run.transcripts for node in HOMELAB_NODES if node in case} == set(
+        HOMELAB_NODES
+    )

@@ -1,0 +1,140 @@
+"""How much was asked for, and how the verdict says what was not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from acceptance import HOMELAB, SMOKE, Project, Runs, Scenario, assert_sound
+
+WRITE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:prometheus-mlx5_0-8MiB]"
+NARROW = ("-k", "locked_memory or write_bandwidth")
+ITEMS = 56
+
+
+def limit(**settings: Any) -> Any:
+    def change(document: dict[str, Any]) -> None:
+        document["measurements"]["host_write_bandwidth"]["limits"][0].update(settings)
+
+    return lambda project: project.edit_platform("connectx4-homelab", change)
+
+
+def alone(project: Project) -> None:
+    project.write(
+        "alone.yaml",
+        "cluster: alone\nplatform: connectx4-homelab\ntransport: lab\nnodes: [viper]\n",
+    )
+
+
+SCENARIOS = {
+    "signoff": Scenario((*HOMELAB, "--level", "signoff", "--lab-nodes", "2")),
+    "record-only": Scenario((*HOMELAB, *SMOKE), limit(record_only=True)),
+    "record-only-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2"), limit(record_only=True)),
+    "marginal": Scenario((*HOMELAB, *SMOKE), limit(marginal=0.5)),
+    "alone": Scenario(("--hostfile", "alone.yaml", *SMOKE), alone),
+    "rounds-1": Scenario((*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4")),
+    "narrow": Scenario((*HOMELAB, *SMOKE, *NARROW)),
+    "narrow-n2": Scenario((*HOMELAB, *SMOKE, *NARROW, "-n", "2")),
+    "nothing-left": Scenario((*HOMELAB, *SMOKE, "-k", "no_such_test")),
+    "first-failure": Scenario((*HOMELAB, *SMOKE, "-x", "--lab-fault", "governor@columbia")),
+    "collect-only": Scenario((*HOMELAB, *SMOKE, "--collect-only", "-q")),
+}
+
+
+@pytest.mark.parametrize("name", ["record-only", "record-only-n2"])
+def test_a_limit_under_calibration_never_accepts(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert_sound(run)
+    assert run.code == 10
+    assert run.verdict["verdict"] == "incomplete"
+    assert run.counts == {"passed": ITEMS - 1, "record_only": 1}
+    assert "1 record only" in run.words
+    line = next(line for line in run.measurements if line["id"] == WRITE)
+    assert line["outcome"] == "record_only"
+    assert line["values"]
+    for text in (run.junit[WRITE].message, str(run.allure[WRITE]["statusDetails"])):
+        assert "record only" in text
+        assert line["measured"] in text
+    assert "record only" in " ".join(run.html_rows[WRITE].split())
+
+
+def test_a_marginal_value_is_accepted_and_counted(runs: Runs) -> None:
+    run = runs["marginal"]
+    assert_sound(run)
+    assert run.code == 0
+    assert run.verdict["verdict"] == "accepted"
+    assert run.counts == {"passed": ITEMS - 1, "marginal": 1}
+    assert "1 marginal" in run.words
+    assert "marginal" in run.html_rows[WRITE]
+    assert run.junit[WRITE].outcome == "passed"
+
+
+def test_one_node_has_a_preflight_only(runs: Runs) -> None:
+    run = runs["alone"]
+    assert_sound(run)
+    assert run.code == 0
+    assert all(item_id.startswith("tests/preflight/") for item_id in run.outcomes)
+    assert not run.transcripts
+    assert run.verdict["coverage"]["pairs"] == {"tested": 0, "declared": 0}
+    for measurement in ("host_write_bandwidth", "host_send_latency"):
+        assert "no pair" in run.verdict["not_applicable"][measurement]
+        assert measurement in run.words
+        assert measurement in run.html
+
+
+def test_one_round_measures_each_node_once(runs: Runs) -> None:
+    run = runs["rounds-1"]
+    assert_sound(run)
+    assert run.code == 0
+    pairs = {case.partition("[")[2].split("-")[0] for case in run.transcripts}
+    assert len(pairs) == 2
+    nodes = [node for pair in pairs for node in pair.split(":")]
+    assert sorted(nodes) == sorted(run.environment["nodes"])
+    assert run.verdict["coverage"]["pairs"] == {"tested": 2, "declared": 6}
+
+
+def test_every_repeat_is_kept_as_a_sample(runs: Runs) -> None:
+    run = runs["signoff"]
+    assert_sound(run)
+    assert run.code == 0, run.output
+    measured = [line for line in run.measurements if line["unit"]]
+    assert len(measured) > 20
+    assert {len(line["values"]) for line in measured} == {3}
+    assert {len(data["runs"]) for data in run.transcripts.values()} == {3}
+    for line in measured:
+        worst = max if line["metric"].startswith("lat_") else min
+        assert float(line["measured"].split()[0]) == pytest.approx(worst(line["values"]), rel=1e-3)
+        assert "worst of 3" in line["measured"]
+
+
+@pytest.mark.parametrize("name", ["narrow", "narrow-n2"])
+def test_what_was_left_out_is_counted_and_told(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert_sound(run)
+    assert run.verdict["counts"]["planned"] == 4
+    assert run.verdict["deselected"] == ITEMS - 4
+    assert f"{ITEMS - 4} items of this level were deselected" in run.words
+    assert f"{ITEMS - 4} items of this level" in run.html
+
+
+def test_nothing_left_is_not_accepted(runs: Runs) -> None:
+    run = runs["nothing-left"]
+    assert run.code == 5
+    assert not (run.latest / "verdict.json").exists()
+    assert not (run.latest / "cluster.json").exists()
+
+
+def test_stopping_at_the_first_failure_leaves_the_rest_untold(runs: Runs) -> None:
+    run = runs["first-failure"]
+    assert run.code == 1
+    assert run.verdict["verdict"] == "rejected"
+    assert run.counts["failed"] == 1
+    assert sum(run.counts.values()) == ITEMS
+    assert run.verdict["counts"]["asserted"] < ITEMS
+
+
+def test_collecting_leaves_nothing_behind(runs: Runs) -> None:
+    run = runs["collect-only"]
+    assert run.code == 0
+    assert WRITE in run.stdout
+    assert not (run.project.folder / "reports").exists()

@@ -1,0 +1,247 @@
+"""AMD: ``amd-smi`` and its elder ``rocm-smi``, ROCm memory of perftest, RCCL.
+
+Either tool may be absent. amd-smi knows health and links, rocm-smi processes and link types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from railgauge.stacks import readings as read
+from railgauge.stacks.amd_smi import Raw, Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
+from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.rocm_smi import RocmLog, parse_json
+
+# Every release knows these options; one that it does not know would cost the whole answer.
+_ROCM_SMI = (
+    "rocm-smi --showproductname --showbus --showmeminfo vram --showdriverversion --showuniqueid"
+    " --showmaxpower --showclocks --showtopo --showpids --json"
+)
+# The two settings without which the kernel can't give a NIC the memory of a GPU by dma-buf.
+_DMA_BUF_SETTINGS = ("CONFIG_DMABUF_MOVE_NOTIFY=y", "CONFIG_PCI_P2PDMA=y")
+
+# Where each field of GpuFacts stands in the output of amd-smi, over its releases.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "model": ("asic/market_name",),
+    "bus_id": ("bus/bdf", "bdf"),
+    "memory_mib": ("vram/size", "vram/vram_size"),
+    "numa_node": ("numa/node",),
+    "power_limit_w": (
+        "limit/ppt0/socket_power_limit", "limit/socket_power", "limit/power_limit",
+    ),
+    "clock_mhz": ("clock/gfx_0/clk", "clock/gfx_0/cur_clk"),
+    "clock_max_mhz": ("clock/gfx_0/max_clk",),
+    "ecc_enabled": ("ras/ecc_block_state/umc",),
+    "ecc_uncorrected": ("ecc/total_uncorrectable_count", "ecc/total_uncorrect_count"),
+    "pcie_gen": ("pcie/speed", "pcie/current_speed"),
+    "pcie_width": ("pcie/width", "pcie/current_lanes"),
+    "pcie_max_gen": ("bus/max_pcie_speed",),
+    "pcie_max_width": ("bus/max_pcie_width", "bus/max_pcie_lanes"),
+    "compute_partition": ("partition/accelerator_partition", "partition/compute_partition"),
+    "memory_partition": ("partition/memory_partition",),
+}  # fmt: skip
+# The same where only rocm-smi is there.
+_ELDER_PLACES = {
+    "memory_mib": "memory",
+    "power_limit_w": "power_limit",
+    "clock_mhz": "clock",
+    "pcie_gen": "pcie",
+    "pcie_width": "pcie",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Amd:
+    """Instinct MI200, MI300 and their kin."""
+
+    name: str = "amd"
+    probe_commands: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "amd-smi-static": "amd-smi static --json",
+            "amd-smi-metric": "amd-smi metric --json",
+            "amd-smi-bad-pages": "amd-smi bad-pages --json",
+            "amd-smi-xgmi": "amd-smi xgmi",
+            "amd-smi-version": "amd-smi version",
+            "rocm-smi": _ROCM_SMI,
+            "amd-dma-buf": 'release=$(cat "$R/proc/sys/kernel/osrelease") &&'
+            ' grep -e ^CONFIG_DMABUF_MOVE_NOTIFY= -e ^CONFIG_PCI_P2PDMA= "$R/boot/config-$release"',
+        }
+    )
+    # RCCL is configured by the variables of NCCL.
+    collective_prefix: str = "NCCL"
+    peer_memory: str = "amdkfd"
+    peer_modules: tuple[str, ...] = ()
+    diagnostics: tuple[str, ...] = ("rvs", "agfhc")
+
+    def parse(self, sections: Mapping[str, Section]) -> StackFacts:
+        elder = _elder(section(sections, "rocm-smi"))
+        raws = _raws(sections)
+        links = section(sections, "amd-smi-xgmi")
+        gpus, problem = _gpus(raws, elder, parse_xgmi("" if links.failure else links.text))
+        problem = problem or _gpu_problem(sections, raws, elder)
+        driver = _driver(raws, elder)
+        software = _software(section(sections, "amd-smi-version"))
+        topology = _topology(gpus, elder)
+        missing = {
+            "gpus": problem,
+            "gpu_driver": "" if driver else elder.problem or "rocm-smi: shows no driver version",
+            "gpu_software": ""
+            if software
+            else section(sections, "amd-smi-version").failure or "amd-smi: shows no version",
+            "gpu_processes": elder.problem,
+            "topology": "" if topology else elder.problem or "rocm-smi: shows no link types",
+        }
+        return StackFacts(
+            gpus=gpus,
+            driver=driver,
+            software=software,
+            topology=topology,
+            processes=elder.processes,
+            peer_memory=_dma_buf(section(sections, "amd-dma-buf")),
+            missing={name: reason for name, reason in missing.items() if reason}
+            | unread(gpus, lambda name: _why(name, sections)),
+        )
+
+    def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
+        return (f"--use_rocm={gpu}",)
+
+
+def _elder(printed: Section) -> RocmLog:
+    if printed.failure:
+        return RocmLog(problem=printed.failure)
+    log = parse_json(printed.text)
+    problem = log.problem and f"rocm-smi: {log.problem}"
+    return RocmLog(log.cards, log.driver, log.processes, log.links, problem)
+
+
+def _raws(sections: Mapping[str, Section]) -> dict[int, Raw]:
+    """What all subcommands of amd-smi say of each GPU that its inventory lists."""
+    parts = [_part(sections, name) for name in ("static", "metric", "bad-pages")]
+    return {
+        gpu: {path: text for part in parts for path, text in part.get(gpu, {}).items()}
+        for gpu in parts[0]
+    }
+
+
+def _part(sections: Mapping[str, Section], name: str) -> dict[int, Raw]:
+    printed = section(sections, f"amd-smi-{name}")
+    return {} if printed.failure else parse_gpus(printed.text)
+
+
+def _gpus(
+    raws: Mapping[int, Raw], elder: RocmLog, links: Mapping[int, Xgmi]
+) -> tuple[tuple[GpuFacts, ...], str]:
+    """The GPUs of amd-smi, or else of rocm-smi, and why they can't be believed."""
+    cards = {read.bus_id(card.get("bus_id")): card for card in elder.cards.values()}
+    if not raws:
+        return tuple(_gpu(i, {}, card, None) for i, card in sorted(elder.cards.items())), ""
+    listed = {gpu: read.bus_id(_first(raw, "bus_id")) for gpu, raw in raws.items()}
+    differ = bool(cards) and set(cards) != set(listed.values())
+    found = tuple(
+        _gpu(gpu, raws[gpu], cards.get(bus_id, {}), links.get(gpu))
+        for gpu, bus_id in sorted(listed.items())
+    )
+    return found, "amd-smi and rocm-smi do not list the same GPUs" if differ else ""
+
+
+def _first(raw: Raw, name: str) -> str | None:
+    return next((raw[place] for place in _PLACES[name] if read.said(raw.get(place))), None)
+
+
+def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> GpuFacts:
+    def told(name: str) -> str | None:
+        return _first(raw, name) or card.get(_ELDER_PLACES.get(name, name))
+
+    retired, pending = (bad_pages(raw, kind) for kind in ("retired", "pending"))
+    unreservable = bad_pages(raw, "un_res")
+    return GpuFacts(
+        index=index,
+        model=told("model") or "",
+        bus_id=read.bus_id(told("bus_id")),
+        memory_mib=_memory_mib(_first(raw, "memory_mib"), card.get("memory")),
+        numa_node=read.whole(told("numa_node")),
+        power_limit_w=read.number(told("power_limit_w")),
+        clock_mhz=read.whole(told("clock_mhz")),
+        clock_max_mhz=read.whole(told("clock_max_mhz")),
+        ecc_enabled=read.switch(told("ecc_enabled")),
+        ecc_uncorrected=read.whole(told("ecc_uncorrected")),
+        retired_pages=retired,
+        remap_pending=None if pending is None else pending > 0,
+        remap_failed=None if unreservable is None else unreservable > 0,
+        links_up=link.up if link else None,
+        links_total=link.total if link else None,
+        link_rate_gbps=link.rate_gbps if link else None,
+        pcie_gen=read.generation(_pcie(told("pcie_gen"), 0)),
+        pcie_width=read.width(_pcie(told("pcie_width"), -1)),
+        pcie_max_gen=read.generation(told("pcie_max_gen")),
+        pcie_max_width=read.width(told("pcie_max_width")),
+        compute_partition=told("compute_partition"),
+        memory_partition=told("memory_partition"),
+    )
+
+
+def _memory_mib(size: str | None, size_bytes: str | None) -> int | None:
+    return read.mib(size) if size else read.mib(f"{size_bytes} B")
+
+
+def _pcie(text: str | None, which: int) -> str | None:
+    """rocm-smi prints both as ``0 (8.0GT/s x16)``."""
+    words = (text or "").strip(")").partition("(")[2].split()
+    return words[which] if words else text
+
+
+def _topology(gpus: tuple[GpuFacts, ...], elder: RocmLog) -> dict[str, dict[str, str]]:
+    """Link types between GPUs, numbered as in ``gpus``; the tools say nothing about NICs."""
+    numbers = {gpu.bus_id: gpu.index for gpu in gpus}
+    cards = {
+        card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in elder.cards.items()
+    }
+    found: dict[str, dict[str, str]] = {}
+    for (one, other), kind in elder.links.items():
+        a, b = f"gpu{cards.get(one, one)}", f"gpu{cards.get(other, other)}"
+        found.setdefault(a, {})[b] = kind
+        found.setdefault(b, {})[a] = kind
+    return found
+
+
+def _driver(raws: Mapping[int, Raw], elder: RocmLog) -> str | None:
+    told = (read.said(raw.get("driver/version")) for raw in raws.values())
+    return elder.driver or next((version for version in told if version), None)
+
+
+def _software(version: Section) -> dict[str, str]:
+    return {} if version.failure else parse_versions(version.text)
+
+
+def _dma_buf(settings: Section) -> tuple[str, ...]:
+    """``dma-buf`` where the kernel was built for it; in use it is only if the log says so."""
+    lines = set() if settings.failure else set(settings.text.split())
+    return ("dma-buf",) if lines.issuperset(_DMA_BUF_SETTINGS) else ()
+
+
+def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], elder: RocmLog) -> str:
+    if raws or elder.cards:
+        return ""
+    static = section(sections, "amd-smi-static")
+    return static.failure or elder.problem or "amd-smi static: lists no GPU"
+
+
+def _why(name: str, sections: Mapping[str, Section]) -> str:
+    if name in {"persistence_mode", "remapped_rows", "mig_enabled", "fabric"}:
+        return "AMD's GPUs have no such value"
+    asked = _asked(name)
+    failure = section(sections, asked).failure
+    return failure or f"{asked}: shows no {name}"
+
+
+def _asked(name: str) -> str:
+    if name.startswith("link"):
+        return "amd-smi-xgmi"
+    if name in {"retired_pages", "remap_pending", "remap_failed"}:
+        return "amd-smi-bad-pages"
+    measured = {"clock_mhz", "clock_max_mhz", "ecc_uncorrected", "pcie_gen", "pcie_width"}
+    return "amd-smi-metric" if name in measured else "amd-smi-static"
+
+
+STACK = Amd()

@@ -1,0 +1,252 @@
+"""NVIDIA: ``nvidia-smi``, CUDA memory of perftest, NCCL, and ``nvidia_peermem``.
+
+CSV and XML are both asked for: a driver that does not know one field of a query refuses all of it,
+and no query gives remapped rows, processes and the fabric's state together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from railgauge.stacks import readings as read
+from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.nvidia_smi import (
+    QUERY,
+    Raw,
+    SmiLog,
+    parse_compute_apps,
+    parse_log,
+    parse_query,
+)
+from railgauge.stacks.nvidia_tables import Links, parse_nvlink
+from railgauge.stacks.topology import Topology, parse_topology
+
+_Parser = Callable[[str], SmiLog]
+_OPEN_MODULE = re.compile(r"NVRM version:.*\bOpen Kernel Module\b")
+_KERNEL = re.compile(r"(\d{1,3})\.(\d{1,3})\b.*", re.DOTALL)
+_DMA_BUF_SINCE = (5, 12)
+_BUS_IN_FRONT = re.compile(r"GPU ([0-9A-Fa-f:.]{12,16}): ")
+
+# Fields of GpuFacts and the raw text that each is read from.
+_SOURCES = {
+    "model": "name",
+    "bus_id": "pci.bus_id",
+    "memory_mib": "memory.total",
+    "persistence_mode": "persistence_mode",
+    "power_limit_w": "power.limit",
+    "clock_mhz": "clocks.sm",
+    "clock_max_mhz": "clocks.max.sm",
+    "ecc_enabled": "ecc.mode.current",
+    "ecc_uncorrected": "ecc.errors.uncorrected.volatile.total",
+    "remapped_rows": "remapped.correctable",
+    "retired_pages": "retired.count",
+    "remap_pending": "remapped.pending",
+    "remap_failed": "remapped.failure",
+    "pcie_gen": "pcie.link.gen.current",
+    "pcie_width": "pcie.link.width.current",
+    "pcie_max_gen": "pcie.link.gen.max",
+    "pcie_max_width": "pcie.link.width.max",
+    "mig_enabled": "mig.mode.current",
+    "fabric": "fabric",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Nvidia:
+    """H100, H200 and whatever else ``nvidia-smi`` lists."""
+
+    name: str = "nvidia"
+    probe_commands: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "nvidia-smi-query": f"nvidia-smi --query-gpu={','.join(QUERY)} --format=csv",
+            "nvidia-smi-q": "nvidia-smi -q -x",
+            "nvidia-smi-apps": "nvidia-smi"
+            " --query-compute-apps=gpu_bus_id,pid,process_name,used_gpu_memory --format=csv",
+            "nvidia-smi-topo": "nvidia-smi topo -m",
+            "nvidia-smi-nvlink": "nvidia-smi nvlink -s",
+            "nvidia-module": 'cat "$R/proc/driver/nvidia/version"',
+        }
+    )
+    collective_prefix: str = "NCCL"
+    peer_memory: str = "nvidia_peermem"
+    peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
+    # The second is what dcgmi's levels start, the third is EUD itself; dcgmi also only monitors.
+    diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
+
+    def parse(self, sections: Mapping[str, Section]) -> StackFacts:
+        query = _asked(section(sections, "nvidia-smi-query"), parse_query)
+        whole = _asked(section(sections, "nvidia-smi-q"), parse_log)
+        topology = section(sections, "nvidia-smi-topo")
+        distances = parse_topology("" if topology.failure else topology.text)
+        links = section(sections, "nvidia-smi-nvlink")
+        raws, problem = _merged(query, whole)
+        gpus = _gpus(raws, distances, parse_nvlink("" if links.failure else links.text))
+        processes = _processes(section(sections, "nvidia-smi-apps"), whole, gpus)
+        driver = read.said(query.driver) or read.said(whole.driver)
+        missing = {
+            "gpus": problem,
+            "gpu_driver": "" if driver else _silent("driver", query, whole),
+            "gpu_software": "" if whole.cuda else _silent("CUDA version", whole, whole),
+            "gpu_processes": "" if processes is not None else _silent("processes", whole, whole),
+            "topology": topology.failure
+            or (distances.problem and f"nvidia-smi topo -m: {distances.problem}"),
+        }
+        return StackFacts(
+            gpus=gpus,
+            driver=driver,
+            software=_software(whole, sections),
+            topology=distances.distances,
+            processes=processes or (),
+            peer_memory=_dma_buf(sections),
+            missing={name: reason for name, reason in missing.items() if reason}
+            | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, whole)),
+        )
+
+    def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
+        return (f"--use_cuda={gpu}",)
+
+
+def _asked(printed: Section, parser: _Parser) -> SmiLog:
+    log = SmiLog(problem=printed.failure) if _is_broken(printed) else parser(printed.text)
+    problem = (
+        log.problem if _is_broken(printed) else log.problem and f"{printed.name}: {log.problem}"
+    )
+    return SmiLog(log.gpus, log.driver, log.cuda, log.processes, problem)
+
+
+def _is_broken(printed: Section) -> bool:
+    """A driver that finds no device says so with an exit code; that is an answer all the same."""
+    none_found = printed.exit_code is not None and printed.text.strip() == "No devices were found"
+    return bool(printed.failure) and not none_found
+
+
+def _merged(query: SmiLog, whole: SmiLog) -> tuple[tuple[Raw, ...], str]:
+    """The GPUs of both outputs, and why they can't be believed; one of the two is enough."""
+    if query.problem and whole.problem:
+        return (query.gpus or whole.gpus), query.problem
+    if query.problem or whole.problem:
+        return (whole.gpus if query.problem else query.gpus), ""
+    rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in whole.gpus}
+    if set(rows) != {read.bus_id(raw.get("pci.bus_id")) for raw in query.gpus}:
+        return query.gpus, "nvidia-smi: its query and its -q do not list the same GPUs"
+    return tuple(
+        {**rows[read.bus_id(raw.get("pci.bus_id"))], **_told(raw)} for raw in query.gpus
+    ), ""
+
+
+def _told(raw: Raw) -> Raw:
+    return {name: text for name, text in raw.items() if read.said(text) is not None}
+
+
+def _gpus(
+    raws: tuple[Raw, ...], topology: Topology, links: Mapping[int, Links]
+) -> tuple[GpuFacts, ...]:
+    gpus = [_gpu(int(raw["index"]), raw, topology, links) for raw in raws]
+    return tuple(sorted(gpus, key=lambda gpu: gpu.index))
+
+
+def _gpu(index: int, raw: Raw, topology: Topology, links: Mapping[int, Links]) -> GpuFacts:
+    link = links.get(index)
+    pending = [read.switch(raw.get(f"{kind}.pending")) for kind in ("remapped", "retired")]
+    known = [flag for flag in pending if flag is not None]
+    return GpuFacts(
+        index=index,
+        model=raw.get("name", ""),
+        bus_id=read.bus_id(raw.get("pci.bus_id")),
+        memory_mib=read.whole(raw.get("memory.total")),
+        numa_node=topology.numa_nodes.get(f"gpu{index}"),
+        persistence_mode=read.switch(raw.get("persistence_mode")),
+        power_limit_w=read.number(raw.get("power.limit")),
+        clock_mhz=read.whole(raw.get("clocks.sm")),
+        clock_max_mhz=read.whole(raw.get("clocks.max.sm")),
+        ecc_enabled=read.switch(raw.get("ecc.mode.current")),
+        ecc_uncorrected=read.whole(raw.get("ecc.errors.uncorrected.volatile.total")),
+        remapped_rows=_sum(raw, "remapped.correctable", "remapped.uncorrectable"),
+        retired_pages=read.whole(raw.get("retired.count")),
+        remap_pending=any(known) if known else None,
+        remap_failed=read.switch(raw.get("remapped.failure")),
+        links_up=link.up if link else None,
+        links_total=link.total if link else None,
+        link_rate_gbps=link.rate_gbps if link else None,
+        pcie_gen=read.whole(raw.get("pcie.link.gen.current")),
+        pcie_width=read.width(raw.get("pcie.link.width.current")),
+        pcie_max_gen=read.whole(raw.get("pcie.link.gen.max")),
+        pcie_max_width=read.width(raw.get("pcie.link.width.max")),
+        mig_enabled=read.switch(raw.get("mig.mode.current")),
+        fabric=read.said(raw.get("fabric")),
+    )
+
+
+def _sum(raw: Raw, *names: str) -> int | None:
+    counts = [read.whole(raw.get(name)) for name in names]
+    return sum(count for count in counts if count is not None) if None not in counts else None
+
+
+def _processes(apps: Section, whole: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
+    """From the query, by GPU number; from ``-q`` where the query was refused."""
+    listed = None if apps.failure else parse_compute_apps(apps.text)
+    if listed is None:
+        return None if whole.problem else whole.processes
+    numbers = {gpu.bus_id: gpu.index for gpu in gpus}
+    return tuple(_by_number(line, numbers) for line in listed)
+
+
+def _by_number(line: str, numbers: Mapping[str | None, int]) -> str:
+    match = _BUS_IN_FRONT.match(line)
+    number = numbers.get(read.bus_id(match[1])) if match else None
+    return f"GPU {number}: {line[match.end() :]}" if match and number is not None else line
+
+
+def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, str]:
+    module = section(sections, "nvidia-module")
+    found = {"cuda": read.said(whole.cuda)}
+    if not module.failure and "NVRM version:" in module.text:
+        found["kernel_module"] = "open" if _has_open_module(module) else "proprietary"
+    return {name: version for name, version in found.items() if version}
+
+
+def _has_open_module(module: Section) -> bool:
+    return any(_OPEN_MODULE.match(line[:300]) for line in module.text.splitlines())
+
+
+def _dma_buf(sections: Mapping[str, Section]) -> tuple[str, ...]:
+    """``dma-buf`` where the driver exports it: the open module on Linux 5.12 or newer.
+
+    That it *can* be used; whether a collective did is said by the collective's own log.
+    """
+    module, kernel = section(sections, "nvidia-module"), section(sections, "kernel")
+    release = None if kernel.failure else _KERNEL.fullmatch(kernel.text.strip()[:100])
+    if module.failure or not release or not _has_open_module(module):
+        return ()
+    return ("dma-buf",) if (int(release[1]), int(release[2])) >= _DMA_BUF_SINCE else ()
+
+
+def _silent(what: str, *logs: SmiLog) -> str:
+    return next((log.problem for log in logs if log.problem), f"nvidia-smi: shows no {what}")
+
+
+def _absent(name: str, sections: Mapping[str, Section]) -> str:
+    """Why a value is lacking that other subcommands than the inventory print."""
+    if name.startswith("link"):
+        links = section(sections, "nvidia-smi-nvlink")
+        return links.failure or "nvidia-smi nvlink -s: shows no such link"
+    if name == "numa_node":
+        topology = section(sections, "nvidia-smi-topo")
+        return topology.failure or "nvidia-smi topo -m: shows no NUMA affinity"
+    return ""
+
+
+def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, whole: SmiLog) -> str:
+    source = _SOURCES.get(name)
+    if source is None:
+        return "nvidia-smi: has no such value"
+    printed = (raw[source] for raw in raws if source in raw)
+    odd = next((text for text in printed if read.said(text) is None), None)
+    if odd is not None:
+        return f"nvidia-smi: {source} reads {odd!r}"
+    return whole.problem or query.problem or f"nvidia-smi: shows no {source}"
+
+
+STACK = Nvidia()

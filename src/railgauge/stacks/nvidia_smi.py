@@ -1,0 +1,258 @@
+"""Readers of ``nvidia-smi``: CSV queries, ``-q`` as text and as XML, and the plain table.
+
+Each yields, GPU by GPU, the raw texts under the names that ``--query-gpu`` gives them.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+
+Raw = Mapping[str, str]
+_LONGEST_LINE = 2000
+_DRIVER, _CUDA = "driver_version", "cuda_version"
+
+QUERY = (
+    "index", "name", "pci.bus_id", "memory.total", "driver_version", "persistence_mode",
+    "power.limit", "clocks.sm", "clocks.max.sm", "ecc.mode.current",
+    "ecc.errors.uncorrected.volatile.total", "pcie.link.gen.current", "pcie.link.gen.max",
+    "pcie.link.width.current", "pcie.link.width.max", "mig.mode.current",
+)  # fmt: skip
+_CSV_NAMES = {"clocks.current.sm": "clocks.sm", "pcie.link.gen.gpucurrent": "pcie.link.gen.current"}
+
+# Under each name of a query (or one of our own for what no query gives) the places in -q -x, over
+# the generations of its schema, and then in -q; the first that is there counts.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "name": ("product_name", "Product Name"),
+    "pci.bus_id": ("pci/pci_bus_id", "PCI/Bus Id"),
+    "memory.total": ("fb_memory_usage/total", "FB Memory Usage/Total"),
+    "persistence_mode": ("persistence_mode", "Persistence Mode"),
+    "power.limit": (
+        "gpu_power_readings/current_power_limit", "power_readings/power_limit",
+        "power_readings/current_power_limit", "GPU Power Readings/Current Power Limit",
+        "Power Readings/Power Limit",
+    ),
+    "clocks.sm": ("clocks/sm_clock", "Clocks/SM"),
+    "clocks.max.sm": ("max_clocks/sm_clock", "Max Clocks/SM"),
+    "ecc.mode.current": ("ecc_mode/current_ecc", "ECC Mode/Current", "Ecc Mode/Current"),
+    "pcie.link.gen.current": (
+        "pci/pci_gpu_link_info/pcie_gen/current_link_gen",
+        "PCI/GPU Link Info/PCIe Generation/Current",
+    ),
+    "pcie.link.gen.max": (
+        "pci/pci_gpu_link_info/pcie_gen/max_link_gen", "PCI/GPU Link Info/PCIe Generation/Max",
+    ),
+    "pcie.link.width.current": (
+        "pci/pci_gpu_link_info/link_widths/current_link_width",
+        "PCI/GPU Link Info/Link Width/Current",
+    ),
+    "pcie.link.width.max": (
+        "pci/pci_gpu_link_info/link_widths/max_link_width", "PCI/GPU Link Info/Link Width/Max",
+    ),
+    "mig.mode.current": ("mig_mode/current_mig", "MIG Mode/Current"),
+    "remapped.pending": ("remapped_rows/remapped_row_pending", "Remapped Rows/Pending"),
+    "remapped.failure": (
+        "remapped_rows/remapped_row_failure", "Remapped Rows/Remapping Failure Occurred",
+    ),
+    "retired.pending": (
+        "retired_pages/pending_retirement", "retired_pages/pending_blacklist",
+        "Retired Pages/Pending Page Blacklist",
+    ),
+    "fabric": ("fabric/state", "Fabric/State"),
+}  # fmt: skip
+# Sums; a part that reads N/A spoils nothing as long as another is a number.
+_SUMS: dict[str, re.Pattern[str]] = {
+    "ecc.errors.uncorrected.volatile.total": re.compile(
+        r"ecc_errors/volatile/(?:[sd]ram_uncorrectable\w*|double_bit/total)"
+        r"|ECC Errors/Volatile/(?:[SD]RAM Uncorrectable.*|Double Bit/Total)"
+    ),
+    "dram.corrected.aggregate": re.compile(
+        r"ecc_errors/aggregate/dram_correctable|ECC Errors/Aggregate/DRAM Correctable"
+    ),
+    "remapped.correctable": re.compile(
+        r"remapped_rows/remapped_row_corr|Remapped Rows/Correctable Error"
+    ),
+    "remapped.uncorrectable": re.compile(
+        r"remapped_rows/remapped_row_unc|Remapped Rows/Uncorrectable Error"
+    ),
+    "retired.count": re.compile(
+        r"retired_pages/\w+/retired_count|Retired Pages/(?:Single|Double) Bit ECC"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SmiLog:
+    """What one run of nvidia-smi said; ``problem`` is why it can't be relied on.
+
+    ``processes`` are ``None`` where the output has no place for them.
+    """
+
+    gpus: tuple[Raw, ...] = ()
+    driver: str | None = None
+    cuda: str | None = None
+    processes: tuple[str, ...] | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Gpu:
+    """One GPU of ``-q``: its values by the path of their labels."""
+
+    bus_id: str
+    values: dict[str, str] = field(default_factory=dict)
+
+
+# --- CSV ---
+
+
+def parse_query(text: str) -> SmiLog:
+    """``--query-gpu=… --format=csv``: rows under their headings, units kept."""
+    rows = _csv(text)
+    gpus = tuple(row for row in rows if row and row.get("index", "").isdigit())
+    problem = "" if gpus and len(gpus) == len(rows) else _not_this(text, "no whole table of GPUs")
+    driver = gpus[0].get(_DRIVER) if gpus else None
+    return SmiLog(gpus, driver, problem="" if _has_no_gpu(text) else problem)
+
+
+def parse_compute_apps(text: str) -> tuple[str, ...] | None:
+    """``--query-compute-apps``: ``GPU 00000000:8F:00.0: python3 (pid 4711, 63000 MiB)``."""
+    rows = _csv(text)
+    if not text.lstrip().startswith("gpu_bus_id, ") or any("pid" not in row for row in rows):
+        return None
+    return tuple(
+        f"GPU {row['gpu_bus_id']}: {row.get('process_name', '?')} "
+        f"(pid {row['pid']}, {_memory(row)})"
+        for row in rows
+    )
+
+
+def _memory(row: Raw) -> str:
+    """The heading says ``used_gpu_memory`` or, in other drivers, ``used_memory``."""
+    return row.get("used_gpu_memory", row.get("used_memory", "?"))
+
+
+def _csv(text: str) -> list[dict[str, str]]:
+    """Rows by heading without its unit; a row that does not fit its heading is empty."""
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines() if ", " in line]
+    rows = list(csv.reader(lines, skipinitialspace=True, quoting=csv.QUOTE_NONE))
+    heading = [_csv_name(cell) for cell in rows[0]] if rows else []
+    fits = [len(row) == len(heading) for row in rows[1:]]
+    return [
+        dict(zip(heading, row, strict=True)) if fit else {}
+        for row, fit in zip(rows[1:], fits, strict=True)
+    ]
+
+
+def _csv_name(heading: str) -> str:
+    name = heading.partition(" [")[0].strip()
+    return _CSV_NAMES.get(name, name)
+
+
+# --- nvidia-smi -q, text or XML ---
+
+
+def parse_log(text: str) -> SmiLog:
+    """``nvidia-smi -q`` or ``-q -x``, whole or cut to some of its sections."""
+    if _has_no_gpu(text):
+        return SmiLog()
+    return _xml_log(text) if "<nvidia_smi_log>" in text else _text_log(text)
+
+
+def _xml_log(text: str) -> SmiLog:
+    start = text.find("<nvidia_smi_log>")
+    try:
+        # Without its DOCTYPE, the only place that could define entities.
+        root = ElementTree.fromstring(text[start:])  # noqa: S314
+    except ElementTree.ParseError as error:
+        return SmiLog(problem=f"the XML is torn: {error}")
+    gpus = [_Gpu(item.get("id", ""), _flat(item)) for item in root.findall("gpu")]
+    top = {child.tag: (child.text or "").strip() for child in root}
+    log = _log(gpus, top.get(_DRIVER), top.get(_CUDA), top.get("attached_gpus"))
+    processes = tuple(_xml_processes(root))
+    return SmiLog(log.gpus, log.driver, log.cuda, processes, log.problem)
+
+
+def _flat(root: ElementTree.Element) -> dict[str, str]:
+    """Values by path. Not recursive: what a node prints may be nested without end."""
+    found: dict[str, str] = {}
+    waiting = [("", child) for child in root]
+    while waiting:
+        path, item = waiting.pop()
+        place = f"{path}{item.tag}"
+        if len(item):
+            waiting += [(f"{place[:_LONGEST_LINE]}/", child) for child in item]
+        else:
+            found[place] = (item.text or "").strip()
+    return found
+
+
+def _xml_processes(root: ElementTree.Element) -> Iterator[str]:
+    for index, gpu in enumerate(root.findall("gpu")):
+        for item in gpu.iterfind("processes/process_info"):
+            # Type G draws pictures and computes nothing.
+            if "C" in (item.findtext("type") or "C"):
+                name, memory = item.findtext("process_name"), item.findtext("used_memory")
+                yield f"GPU {index}: {name} (pid {item.findtext('pid')}, {memory})"
+
+
+def _text_log(text: str) -> SmiLog:
+    top: dict[str, str] = {}
+    gpus: list[_Gpu] = []
+    labels: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        label, colon, value = (part.strip() for part in line[:_LONGEST_LINE].partition(" : "))
+        indent = len(line) - len(line.lstrip())
+        if start := re.fullmatch(r"GPU ([0-9A-Fa-f]{4,8}:\S{1,20})", line.rstrip()[:_LONGEST_LINE]):
+            gpus.append(_Gpu(start[1]))
+            labels = []
+        elif label and not gpus:
+            top[label] = value
+        elif label:
+            labels = [item for item in labels if item[0] < indent][-8:]
+            labels.append((indent, label))
+            if colon:
+                gpus[-1].values["/".join(name for _, name in labels)] = value
+    return _log(gpus, top.get("Driver Version"), top.get("CUDA Version"), top.get("Attached GPUs"))
+
+
+def _log(gpus: list[_Gpu], driver: str | None, cuda: str | None, attached: str | None) -> SmiLog:
+    raws = tuple({"index": str(index)} | _raw(gpu) for index, gpu in enumerate(gpus))
+    if attached is None:
+        problem = "does not say how many GPUs are attached"
+    else:
+        problem = f"says {attached} GPUs are attached and lists {len(gpus)}"
+        problem = "" if attached == str(len(gpus)) else problem
+    return SmiLog(raws, driver, cuda, problem=problem)
+
+
+def _raw(gpu: _Gpu) -> dict[str, str]:
+    found = {
+        name: next(gpu.values[place] for place in places if place in gpu.values)
+        for name, places in _PLACES.items()
+        if any(place in gpu.values for place in places)
+    }
+    found.setdefault("pci.bus_id", gpu.bus_id)
+    return found | _sums(gpu)
+
+
+def _sums(gpu: _Gpu) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, pattern in _SUMS.items():
+        parts = [value for place, value in gpu.values.items() if pattern.fullmatch(place)]
+        counts = [int(part) for part in parts if re.fullmatch(r"\d{1,18}", part)]
+        if parts:
+            found[name] = str(sum(counts)) if counts else parts[0]
+    return found
+
+
+def _has_no_gpu(text: str) -> bool:
+    return text.strip() == "No devices were found"
+
+
+def _not_this(text: str, otherwise: str) -> str:
+    first = text.strip().partition("\n")[0][:80]
+    return f"{otherwise}: {first!r}" if first else otherwise

@@ -1,0 +1,68 @@
+"""What vendors' tools print for a value, read: numbers with units, switches, bus ids.
+
+``None`` is everything that is no value: ``N/A``, ``[Not Supported]``, ``Unknown Error``, prose.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BUS_ID = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])")
+_NUMBER = re.compile(r"\(?(-?\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z/%°]{0,8})\)?")
+_ON = {"enabled", "on", "yes", "true"}
+_OFF = {"disabled", "off", "no", "false"}
+_NO_VALUE = re.compile(r"\[?(?:n/?a|none|not supported|unknown error|.* deprecated|)\]?", re.I)
+_LONGEST = 200
+_GENERATIONS_GTS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+
+
+def said(text: str | None) -> str | None:
+    """The text itself, unless it stands for nothing."""
+    text = (text or "")[:_LONGEST].strip()
+    return None if _NO_VALUE.fullmatch(text) else text
+
+
+def number(text: str | None) -> float | None:
+    """``700.0`` of ``700.00 W``, ``300.0`` of ``(300Mhz)``."""
+    match = _NUMBER.fullmatch((text or "")[:_LONGEST].strip())
+    return float(match[1]) if match else None
+
+
+def whole(text: str | None) -> int | None:
+    """``143771`` of ``143771 MiB``; nothing for a broken number."""
+    value = number(text)
+    return int(value) if value is not None and value.is_integer() else None
+
+
+def switch(text: str | None) -> bool | None:
+    """``Enabled``, ``On`` and ``Yes`` against ``Disabled``, ``Off`` and ``No``."""
+    word = (text or "")[:_LONGEST].strip().lower()
+    return True if word in _ON else False if word in _OFF else None
+
+
+def width(text: str | None) -> int | None:
+    """``16`` of ``16x``, ``x16`` and ``16``."""
+    return whole((text or "").strip().strip("x"))
+
+
+def generation(text: str | None) -> int | None:
+    """PCIe generation of a transfer rate: ``5`` of ``32 GT/s``."""
+    return _GENERATIONS_GTS.get(number(text) or 0.0)
+
+
+def bus_id(text: str | None) -> str | None:
+    """A PCI address as the kernel spells it: ``0000:8f:00.0`` of ``00000000:8F:00.0``."""
+    match = _BUS_ID.fullmatch((text or "").strip())
+    if not match:
+        return None
+    return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}".lower()
+
+
+def mib(text: str | None) -> int | None:
+    """A size in MiB. AMD's tools write ``MB`` and mean 2^20; ``B`` and ``GB`` are converted."""
+    value = number(text)
+    unit = _NUMBER.fullmatch((text or "").strip())
+    if value is None or unit is None:
+        return None
+    factor = {"B": 2.0**-20, "KB": 2.0**-10, "KiB": 2.0**-10, "GB": 1024.0, "GiB": 1024.0}
+    return int(value * factor.get(unit[2], 1.0))
