@@ -27,6 +27,31 @@ def test_gpu_bus_id(node, gpu, facts, expect, platform):
     expect(facts(node)[f"gpus.{gpu}.bus_id"], declared=platform.gpus.bus_ids[gpu])
 
 
+@pytest.mark.expects("gpu_persistence_mode")
+def test_gpu_persistence_mode(node, gpu, facts, expect):
+    """The driver keeps the GPU initialised between jobs."""
+    expect(facts(node)[f"gpus.{gpu}.persistence_mode"])
+
+
+@pytest.mark.expects("gpu_ecc_errors")
+def test_gpu_ecc_errors(node, gpu, facts, expect):
+    """No uncorrected memory error since the driver was loaded."""
+    expect(facts(node)[f"gpus.{gpu}.ecc_uncorrected"])
+
+
+@pytest.mark.expects("gpu_row_remap")
+def test_gpu_row_remap(node, gpu, facts, expect):
+    """No memory row waits to be replaced."""
+    expect(facts(node)[f"gpus.{gpu}.remap_pending"])
+
+
+@pytest.mark.expects("gpu_links")
+def test_gpu_links(node, gpu, facts, expect):
+    """Every link of the GPU to the others is up."""
+    here = facts(node)
+    expect(here[f"gpus.{gpu}.links_up"], declared=here[f"gpus.{gpu}.links_total"])
+
+
 @pytest.mark.expects("gpu_processes")
 def test_no_foreign_gpu_process(node, facts, expect):
     """Nobody else uses the GPUs while they are measured."""

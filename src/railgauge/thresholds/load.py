@@ -123,6 +123,7 @@ class _Reader:
             pcie_width=nic["pcie"]["width"],
             fabric=nic.get("fabric", True),
             pci_address=nic.get("pci_address"),
+            numa_node=nic.get("numa_node"),
         )
 
     def _gpus(self, gpus: Mapping[str, Any] | None) -> Gpus | None:

@@ -28,6 +28,7 @@ class Nic:
     pcie_width: int
     fabric: bool = True
     pci_address: str | None = None
+    numa_node: int | None = None
 
     @property
     def pcie_link(self) -> tuple[float, int]:
