@@ -207,6 +207,7 @@ def test_neuron_prints_one_side_in_binary_units():
     assert (last.size_bytes, last.value, last.unit, last.unit_means, last.placement) == (
         524288, 2.80, "GB/s", "GiB/s", None,
     )  # fmt: skip
+    assert {s.unit_means for s in parsed.samples if s.metric == "algbw"} == {"GiB/s"}
     assert parsed.summary["avg_busbw"] == 0.2346
     assert parsed.errors == ()
 

@@ -59,6 +59,14 @@ def test_options_of_the_tool():
     assert "--bind-to numa -mca pml ^ucx /opt" in text
 
 
+def test_launcher_arguments_by_launcher():
+    by_launcher = {"openmpi": ["-mca", "pml", "^ucx"], "slurm": ["--mpi=pmix"]}
+    slurm = Given(cluster=replace(CLUSTER, launcher="slurm"))
+    assert "^ucx" in command(launcher_args=by_launcher).argv
+    assert "--mpi=pmix" in command(slurm, launcher_args=by_launcher).argv
+    assert "^ucx" not in command(slurm, launcher_args=by_launcher).argv
+
+
 @pytest.mark.parametrize(
     ("directory", "program"),
     [

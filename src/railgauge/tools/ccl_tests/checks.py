@@ -31,12 +31,9 @@ def factor(collective: str, ranks: int) -> float | None:
     return 1.0 if collective in _SHIFTS else None
 
 
-def is_binary(rows: Iterable[Row]) -> bool:
-    """Whether the bandwidths are GiB/s, whatever they are called."""
-    sides = [(row.size_bytes, side) for row in rows for side in row.sides]
-    return all(_follows(size, side, _GIB_PER_GB) for size, side in sides) and not all(
-        _follows(size, side) for size, side in sides
-    )
+def follows_binary(rows: Iterable[Row]) -> bool:
+    """Whether every ``algbw`` may be GiB/s, whatever it is called."""
+    return all(_follows(row.size_bytes, side, _GIB_PER_GB) for row in rows for side in row.sides)
 
 
 def check_rates(rows: Iterable[Row], *, binary: bool) -> Iterator[Problem]:

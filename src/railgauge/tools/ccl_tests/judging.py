@@ -9,8 +9,8 @@ from railgauge.tools.ccl_tests.checks import (
     check_average,
     check_factor,
     check_rates,
+    follows_binary,
     is_alone,
-    is_binary,
 )
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.rows import Row
@@ -29,7 +29,7 @@ def check_tables(
     problems = list(_check_shape(reading, facts))
     binary = False
     for table in reading.tables:
-        binary = table.heading.has_binary_units and is_binary(table.rows)
+        binary = table.heading.has_binary_units and follows_binary(table.rows)
         several = len(reading.tables) > 1
         known = not several and not reading.is_elided
         problems += check_rows(table.rows, facts, binary=binary, is_run_known=known)

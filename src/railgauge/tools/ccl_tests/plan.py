@@ -37,7 +37,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
     No server listens, so ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
-    ``launcher_args``, ``factor`` of the sweep (2) and ``debug``, which makes the library log its
+    ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``, which makes the library log its
     transports. Raises ``BadInput`` for anything else and for sizes that are no sweep.
     """
     _check(setting)
@@ -152,9 +152,12 @@ def _debug(setting: Setting) -> dict[str, str]:
 
 
 def _launcher_args(setting: Setting) -> tuple[str, ...]:
+    """A list for whatever launcher, or a list by launcher: ``{"openmpi": ["-mca", …]}``."""
     given = setting.measurement.options.get("launcher_args", ())
+    if isinstance(given, dict):
+        given = given.get(setting.cluster.launcher, ())
     if not isinstance(given, list | tuple) or not all(isinstance(word, str) for word in given):
-        _refuse(setting, f"launcher_args is {given!r}", "a list of words")
+        _refuse(setting, f"launcher_args is {given!r}", "a list of words, or one by launcher")
         return ()
     return tuple(given)
 
