@@ -38,7 +38,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     No server listens, so ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
     ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
-    which makes the library log its transports. Raises ``BadInput`` for anything else and for sizes that are no sweep.
+    which makes the library log its transports.
+
+    Raises ``BadInput`` for anything else and for sizes that are no sweep.
     """
     _check(setting)
     hosts = tuple(_host(setting, name) for name in setting.case.nodes)
