@@ -20,7 +20,19 @@ def raise_limit(project: Project) -> None:
     project.edit_platform("connectx4-homelab", change)
 
 
+def miss_one_and_spoil_one(project: Project) -> None:
+    """One metric misses its limit, another one of the same item is what physics rules out."""
+
+    def change(document: dict[str, Any]) -> None:
+        average, _, longest = document["measurements"]["host_send_latency"]["limits"]
+        average["ceiling"] = 1.0
+        longest["floor"] = 20.0
+
+    project.edit_platform("connectx4-homelab", change)
+
+
 SCENARIOS = {
+    "two-metrics": Scenario((*HOMELAB, *SMOKE), miss_one_and_spoil_one),
     "raised": Scenario((*HOMELAB, *SMOKE), raise_limit),
     "raised-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2"), raise_limit),
     "slow": Scenario((*ALL_PAIRS, "--lab-fault", "slow-node@columbia")),
@@ -67,6 +79,15 @@ def test_a_limit_above_the_value_rejects(runs: Runs, name: str) -> None:
     for text in (run.junit[RAISED].message, run.html, run.words, str(run.allure[RAISED])):
         assert line["measured"] in text
         assert "3800.00 MiB/s" in text
+
+
+def test_an_absurd_metric_hides_no_missed_limit(runs: Runs) -> None:
+    run = runs["two-metrics"]
+    assert run.code == 1
+    assert run.counts["failed"] == 1
+    assert all("test_send_latency" in item_id for item_id in run.with_outcome("failed"))
+    judged = {line["metric"]: line["outcome"] for line in run.measurements if line["unit"] == "us"}
+    assert judged == {"lat_avg": "failed", "lat_typical": "passed"}
 
 
 def test_slow_node_fails_its_pairs_only(runs: Runs) -> None:
@@ -121,6 +142,13 @@ def test_a_node_that_stops_in_the_middle(runs: Runs, name: str) -> None:
     lost = run.with_outcome("error") | run.with_outcome("blocked")
     assert lost
     assert all(node in item_id for item_id in lost)
+
+
+def test_a_lost_connection_is_opened_anew(runs: Runs) -> None:
+    """A node may come back; one that does not is refused by the network, not by the suite."""
+    run = runs["stops-server"]
+    messages = [run.junit[i].message for i in run.with_outcome("error")]
+    assert sum("no connection to" in message for message in messages) == len(messages) - 1 > 0
 
 
 def test_what_a_node_gave_before_it_stopped_is_kept(runs: Runs) -> None:

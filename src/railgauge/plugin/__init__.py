@@ -46,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if not context.is_worker:
+        session.end_on_sigterm()
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")
         if config.pluginmanager.hasplugin("html"):
             config.pluginmanager.register(html.Columns(context.evidence), "railgauge-html")

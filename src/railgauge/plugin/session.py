@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import signal
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,12 +33,28 @@ def direct_reports(context: Context) -> None:
     if folder is None:
         return
     # Allure's results are written where the tests run; xdist hands no option on to its workers.
-    option.allure_report_dir = option.allure_report_dir or str(folder / "allure-results")
-    if context.is_worker:
-        return
-    option.xmlpath = option.xmlpath or str(folder / "junit.xml")
-    if not getattr(option, "htmlpath", None):
-        option.htmlpath, option.self_contained_html = str(folder / "report.html"), True
+    _unless_named(option, "allure_report_dir", folder / "allure-results")
+    if not context.is_worker:
+        _unless_named(option, "xmlpath", folder / "junit.xml")
+        if _unless_named(option, "htmlpath", folder / "report.html"):
+            option.self_contained_html = True
+
+
+def _unless_named(option: Any, name: str, path: Path) -> bool:
+    """Set a reporter's path if the user did not; a reporter that was switched off has no option."""
+    if getattr(option, name, None):
+        return False
+    setattr(option, name, str(path))
+    return True
+
+
+def end_on_sigterm() -> None:
+    """Let a scheduler's abort (SIGTERM) end the run as Ctrl-C does, verdict and clean nodes."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt("SIGTERM")
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def quieten(config: pytest.Config) -> None:

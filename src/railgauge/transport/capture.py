@@ -13,7 +13,7 @@ from typing import Protocol
 
 from railgauge.transport.shell import MARKER
 
-OUTPUT_LIMIT_BYTES = 64 << 20
+OUTPUT_LIMIT_BYTES = 8 << 20
 Sink = Callable[[bytes], None]
 
 

@@ -1,0 +1,113 @@
+"""The argv of every launcher: what the launcher's own documentation says, nothing to be split."""
+
+import pytest
+
+from railgauge.errors import BadInput
+from railgauge.launchers import NAMES, Host, Launch, launcher
+
+HOSTS = (Host("mx01", "10.0.0.1", 8), Host("mx02", "10.0.0.2", 8))
+PROGRAM = ("/opt/tests/all_reduce_perf", "-b", "1024", "-g", "1")
+ENVIRONMENT = {"MCCL_IB_HCA": "mlx5_0,mlx5_1", "MCCL_CROSS_NIC": "1"}
+
+
+def argv(name, **changes):
+    given = {"hosts": HOSTS, "program": PROGRAM, **changes}
+    return launcher(name).argv(Launch(**given))
+
+
+def test_openmpi():
+    options = ("-mca", "pml", "^ucx", "-mca", "btl", "^openib")
+    assert argv("openmpi", environment=ENVIRONMENT, options=options, allow_run_as_root=True) == (
+        "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
+        "--map-by", "slot", "--bind-to", "numa", *options,
+        "-x", "MCCL_CROSS_NIC=1", "-x", "MCCL_IB_HCA=mlx5_0,mlx5_1", *PROGRAM,
+    )  # fmt: skip
+
+
+def test_mpich():
+    assert argv("mpich", environment=ENVIRONMENT, options=("-iface", "eth1")) == (
+        "mpiexec", "-hosts", "10.0.0.1:8,10.0.0.2:8", "-ppn", "8", "-bind-to", "numa",
+        "-iface", "eth1", "-n", "16",
+        "-env", "MCCL_CROSS_NIC", "1", "-env", "MCCL_IB_HCA", "mlx5_0,mlx5_1", *PROGRAM,
+    )  # fmt: skip
+
+
+def test_slurm_passes_a_comma_by_env():
+    assert argv("slurm", environment=ENVIRONMENT, options=("--mpi=pmix", "--gres=gpu:8")) == (
+        "srun", "--nodes=2", "--nodelist=mx01,mx02", "--ntasks=16", "--ntasks-per-node=8",
+        "--distribution=block", "--cpu-bind=ldoms", "--kill-on-bad-exit=1",
+        "--export=ALL,MCCL_CROSS_NIC=1", "--mpi=pmix", "--gres=gpu:8",
+        "env", "MCCL_IB_HCA=mlx5_0,mlx5_1", *PROGRAM,
+    )  # fmt: skip
+
+
+def test_slurm_without_awkward_values_runs_the_program_itself():
+    made = argv("slurm", environment={"A": "1", "B": "x=y"})
+    assert "--export=ALL,A=1,B=x=y" in made
+    assert "env" not in made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_program_comes_last_and_unchanged(name):
+    assert argv(name)[-len(PROGRAM) :] == PROGRAM
+
+
+@pytest.mark.parametrize(
+    ("name", "unbound"),
+    [("openmpi", ("--bind-to", "none")), ("mpich", ("-bind-to", "none")),
+     ("slurm", ("--cpu-bind=none",))],
+)  # fmt: skip
+def test_no_binding(name, unbound):
+    text = " ".join(argv(name, bind="none"))
+    assert " ".join(unbound) in text
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "replaced"),
+    [
+        ("openmpi", ("--bind-to", "core", "--map-by", "ppr:4:numa"), ("numa", "slot")),
+        ("mpich", ("-bind-to", "core"), ("numa",)),
+        ("slurm", ("--cpu-bind=cores", "--distribution=cyclic"), ("--cpu-bind=ldoms",)),
+    ],
+)
+def test_options_replace_binding_and_mapping(name, options, replaced):
+    made = argv(name, options=options)
+    assert not set(replaced) & set(made)
+    assert " ".join(options) in " ".join(made)
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_hosts_may_have_different_numbers_of_ranks(name):
+    made = argv(name, hosts=(HOSTS[0], Host("mx02", "10.0.0.2", 4)))
+    assert "10.0.0.1:8,10.0.0.2:4" in made
+    assert "12" in made
+    assert "-ppn" not in made
+
+
+def test_slurm_refuses_different_numbers_of_ranks():
+    with pytest.raises(BadInput, match="same number"):
+        argv("slurm", hosts=(HOSTS[0], Host("mx02", "10.0.0.2", 4)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hosts": ()},
+        {"program": ()},
+        {"bind": "core"},
+        {"hosts": (Host("a", "a,b", 8),)},
+        {"hosts": (Host("a", "fe80::1", 8),)},
+        {"hosts": (Host("a", "-x", 8),)},
+        {"hosts": (Host("a", "a", 0),)},
+        {"environment": {"A B": "1"}},
+        {"environment": {"A": "1\n2"}},
+    ],
+)
+def test_what_no_launcher_can_do_is_refused(changes):
+    with pytest.raises(BadInput):
+        argv("openmpi", **changes)
+
+
+def test_unknown_launcher_names_the_known_ones():
+    with pytest.raises(BadInput, match="openmpi, mpich, slurm"):
+        launcher("pdsh")

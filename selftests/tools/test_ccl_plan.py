@@ -1,0 +1,177 @@
+"""From a case to the launcher's command: one process per GPU, every size of the case in it."""
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+from railgauge.errors import BadInput
+from railgauge.model import Case, Cluster, Node, Pairing, SshSettings
+from railgauge.thresholds.model import Gpus, Measurement
+from railgauge.tools.ccl_tests import commands
+
+ROOT = SshSettings(user="root")
+NODES = tuple(Node(f"mx0{n}", f"192.168.0.{n}", f"10.0.0.{n}", ROOT) for n in (1, 2))
+CLUSTER = Cluster("c", "p", "ssh", NODES, "h.yaml", tools={"ccl_tests": "/opt/perf/mccl_perf"})
+SWEEP = tuple(1024 * 2**n for n in range(21))
+
+
+def platform(vendor):
+    return SimpleNamespace(gpus=Gpus(vendor, "X", 8, 65536))
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a tool reads of a setting."""
+
+    case: Case = field(default=Case("two", ("mx01", "mx02"), None, SWEEP))
+    measurement: Measurement = field(
+        default=Measurement("two", 4, "ccl-tests", "all_reduce_perf", "gpu", (), {}, (), 300, 60)
+    )
+    cluster: Cluster = CLUSTER
+    stack: object = field(default_factory=lambda: SimpleNamespace(collective_prefix="MCCL"))
+    platform: object = field(default_factory=lambda: platform("metax"))
+    environment: dict = field(default_factory=dict)
+
+
+def command(given=None, **options):
+    given = given or Given()
+    measurement = replace(given.measurement, options=options)
+    (made,) = commands(replace(given, measurement=measurement), 4711)
+    return made
+
+
+def test_two_nodes_of_eight():
+    made = command(Given(environment={"MCCL_CROSS_NIC": "1"}), dtype="float", iterations=10)
+    assert made.argv == (
+        "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
+        "--map-by", "slot", "--bind-to", "numa", "-x", "MCCL_CROSS_NIC=1",
+        "/opt/perf/mccl_perf/all_reduce_perf",
+        "-b", "1024", "-e", "1073741824", "-f", "2", "-g", "1", "-d", "float", "-n", "10",
+    )  # fmt: skip
+    assert (made.node, made.time_limit_s, made.listens_on) == ("mx01", 300, None)
+
+
+def test_options_of_the_tool():
+    made = command(warmup=5, cycles=20, graph=True, check=0, launcher_args=["-mca", "pml", "^ucx"])
+    text = " ".join(made.argv)
+    assert "-w 5 -N 20 -G 1 -c 0" in text
+    assert "--bind-to numa -mca pml ^ucx /opt" in text
+
+
+def test_launcher_arguments_by_launcher():
+    by_launcher = {"openmpi": ["-mca", "pml", "^ucx"], "slurm": ["--mpi=pmix"]}
+    slurm = Given(cluster=replace(CLUSTER, launcher="slurm"))
+    assert "^ucx" in command(launcher_args=by_launcher).argv
+    assert "--mpi=pmix" in command(slurm, launcher_args=by_launcher).argv
+    assert "^ucx" not in command(slurm, launcher_args=by_launcher).argv
+
+
+@pytest.mark.parametrize(
+    ("directory", "program"),
+    [
+        ("", "all_reduce_perf"),
+        ("/opt/perf", "/opt/perf/all_reduce_perf"),
+        ("/opt/perf/sendrecv_perf", "/opt/perf/all_reduce_perf"),
+    ],
+)
+def test_program_from_folder_or_neighbour(directory, program):
+    given = Given(cluster=replace(CLUSTER, tools={"ccl_tests": directory} if directory else {}))
+    assert program in command(given).argv
+
+
+def test_one_size_is_a_sweep_of_one():
+    given = Given(case=replace(Given().case, sizes=(8589934592,)))
+    assert "-b 8589934592 -e 8589934592 -f 2" in " ".join(command(given).argv)
+
+
+def test_another_factor():
+    given = Given(case=replace(Given().case, sizes=(8, 32, 128)))
+    assert "-b 8 -e 128 -f 4" in " ".join(command(given, factor=4).argv)
+
+
+@pytest.mark.parametrize("sizes", [(), (0, 1), (8, 24), (8, 32), (8, 16, 64)])
+def test_sizes_that_no_sweep_prints_are_refused(sizes):
+    with pytest.raises(BadInput, match="two: "):
+        command(Given(case=replace(Given().case, sizes=sizes)))
+
+
+def test_debug_makes_the_library_name_its_transports():
+    assert "MCCL_DEBUG=INFO" in command(debug=True).argv
+    assert "MCCL_DEBUG_SUBSYS=INIT,NET" in command(debug=True).argv
+    assert "MCCL_DEBUG=INFO" not in command(debug=False).argv
+
+
+def test_rccl_reads_the_variables_of_nccl():
+    given = Given(stack=SimpleNamespace(collective_prefix="RCCL"))
+    assert "NCCL_DEBUG=INFO" in command(given, debug=True).argv
+
+
+@pytest.mark.parametrize(
+    ("vendor", "variable"),
+    [
+        ("nvidia", "CUDA_VISIBLE_DEVICES=0"),
+        ("amd", "HIP_VISIBLE_DEVICES=0"),
+        ("metax", "MACA_VISIBLE_DEVICES=0"),
+    ],
+)
+def test_one_gpu_a_node(vendor, variable):
+    given = Given(platform=platform(vendor))
+    made = command(given, gpus_per_node=1)
+    assert {"2", "10.0.0.1:1,10.0.0.2:1", variable} <= set(made.argv)
+    assert variable not in command(given).argv
+
+
+def test_the_case_chooses_the_gpu():
+    given = Given(case=replace(Given().case, pairing=Pairing("mlx5_1", 4, "near")))
+    assert "MACA_VISIBLE_DEVICES=4" in command(given, gpus_per_node=1).argv
+
+
+def test_the_hostfiles_environment_wins():
+    given = Given(environment={"MACA_VISIBLE_DEVICES": "7"})
+    assert "MACA_VISIBLE_DEVICES=7" in command(given, gpus_per_node=1).argv
+
+
+def test_the_launcher_of_the_cluster():
+    slurm = command(Given(cluster=replace(CLUSTER, launcher="slurm")))
+    assert slurm.argv[:3] == ("srun", "--nodes=2", "--nodelist=mx01,mx02")
+    assert command(Given(cluster=replace(CLUSTER, launcher="mpich"))).argv[0] == "mpiexec"
+
+
+def test_another_user_needs_no_leave_to_be_root():
+    nodes = tuple(replace(node, ssh=SshSettings(user="bench")) for node in NODES)
+    made = command(Given(cluster=replace(CLUSTER, nodes=nodes)))
+    assert "--allow-run-as-root" not in made.argv
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"speed": 1}, "unknown option speed; ccl-tests takes check, cycles, debug"),
+        ({"gpus_per_node": 9}, "9 GPUs a node, of 8"),
+        ({"gpus_per_node": 0}, "gpus_per_node is 0"),
+        ({"factor": 1}, "factor is 1"),
+        ({"iterations": "many"}, "iterations is 'many'"),
+        ({"launcher_args": "-mca x"}, "a list of words"),
+    ],
+)
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises(BadInput, match=words):
+        command(**options)
+
+
+def test_what_is_no_collective_is_refused():
+    measurement = replace(Given().measurement, command="ib_write_bw")
+    with pytest.raises(BadInput, match="no collective test"):
+        commands(replace(Given(), measurement=measurement), 1)
+
+
+def test_a_single_rank_is_refused():
+    given = Given(case=Case("one", ("mx01",), None, (8,)))
+    with pytest.raises(BadInput, match="2 ranks or more"):
+        command(given, gpus_per_node=1)
+
+
+def test_a_platform_without_gpus_is_refused():
+    with pytest.raises(BadInput, match="declares no GPUs"):
+        command(Given(platform=SimpleNamespace(gpus=None)))

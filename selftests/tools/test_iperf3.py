@@ -1,0 +1,197 @@
+"""iperf3: its JSON, everything that is none, and the two commands."""
+
+import copy
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tool_setting import kinds, setting, values
+
+from railgauge.errors import BadInput
+from railgauge.model import Pairing
+from railgauge.tools.iperf3 import commands, parse
+
+RATE = 94_123_456_789.5
+
+
+def total(rate=RATE, seconds=10.0, **more):
+    return {"start": 0, "end": seconds, "seconds": seconds, "bytes": rate * seconds / 8,
+            "bits_per_second": rate, **more}  # fmt: skip
+
+
+SOUND = {
+    "start": {
+        "version": "iperf 3.16",
+        "test_start": {
+            "protocol": "TCP", "num_streams": 2, "blksize": 131072, "duration": 10, "reverse": 0,
+        },
+    },
+    "intervals": [
+        {"sum": total(9e10, 1.0, omitted=True)},
+        {"sum": total(9.3e10, 1.0, omitted=False)},
+        {"sum": total(9.5e10, 1.0, omitted=False)},
+    ],
+    "end": {
+        "streams": [{"sender": {}}, {"sender": {}}],
+        "sum_sent": total(retransmits=17),
+        "sum_received": total(94e9),
+        "cpu_utilization_percent": {"host_total": 31.5, "remote_total": 40.25},
+        "sender_tcp_congestion": "cubic",
+    },
+}  # fmt: skip
+
+
+def changed(*path, to=None):
+    """The sound document as text, with the value at ``path`` replaced, or removed for ``None``."""
+    document = copy.deepcopy(SOUND)
+    inner = document
+    for name in path[:-1]:
+        inner = inner[name]
+    inner.pop(path[-1])
+    if to is not None:
+        inner[path[-1]] = to
+    return json.dumps(document)
+
+
+def test_sound_run():
+    parsed = parse(json.dumps(SOUND, indent="\t"))
+    assert parsed.problems == ()
+    assert parsed.tool_version == "3.16"
+    assert [(s.metric, s.value, s.unit, s.iteration) for s in parsed.samples] == [
+        ("bw_sent", RATE / 1e9, "Gb/s", 0),
+        ("bw_received", 94.0, "Gb/s", 0),
+        ("retransmits", 17, "count", 0),
+        ("bw_interval", 93.0, "Gb/s", 0),
+        ("bw_interval", 95.0, "Gb/s", 1),
+    ]
+    assert {s.size_bytes for s in parsed.samples} == {131072}
+    assert parsed.summary == {
+        "protocol": "TCP",
+        "streams": 2,
+        "reverse": False,
+        "seconds": 10.0,
+        "congestion": "cubic",
+        "cpu_host_percent": 31.5,
+        "cpu_remote_percent": 40.25,
+    }
+
+
+def test_both_ways_at_once():
+    end = {**SOUND["end"], "sum_sent_bidir_reverse": total(5e10, retransmits=0)}
+    found = values(parse(json.dumps({**SOUND, "intervals": [], "end": end})))
+    assert found["bw_sent_reverse", None] == 50.0
+    assert found["retransmits_reverse", None] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "no-output"),
+        ("words", "no-table"),
+        ("{}", "no-table"),
+        ('{"end": {}, "start": {}}', "truncated"),
+        (changed("end"), "truncated"),
+        (changed("end", "sum_sent", "bits_per_second"), "metric-missing"),
+        (changed("end", "sum_sent", "bits_per_second", to=0), "zero-value"),
+        (changed("end", "sum_sent", "bits_per_second", to=-1), "not-a-number"),
+        (changed("end", "sum_sent", "bits_per_second", to=float("nan")), "not-a-number"),
+        (changed("end", "sum_sent", "bits_per_second", to="fast"), "metric-missing"),
+        (changed("end", "sum_sent", "bytes", to=1000), "inconsistent"),
+        (changed("end", "sum_sent", to=total(seconds=4.0)), "truncated"),
+        (changed("end", "streams", to=[{}]), "inconsistent"),
+        (json.dumps(SOUND) + json.dumps(SOUND), "several-tables"),
+        (json.dumps({**SOUND, "error": "control socket has closed unexpectedly"}), "peer-gone"),
+        ('{"error": "unable to connect to server: Connection refused"}', "connection-refused"),
+        ('{"error": "the server is busy running a test. try again later"}', "server-busy"),
+        ('{"end": {}, "error": "something else"}', "tool-failed"),
+        ("iperf3: error - unable to start listener: Address already in use", "port-in-use"),
+        ("bash: iperf3: command not found", "tool-missing"),
+        ("[ ID] Interval\n[  5] 0.00-10.00 sec 10 GBytes 9.4 Gbits/sec sender\n", "unparsable"),
+        ("Server listening on 5201\n[ ID] Interval\n", "no-table"),
+        ("{ nonsense }", "unparsable"),
+    ],
+)  # fmt: skip
+def test_broken_output_is_an_error(text, kind):
+    assert kind in kinds(parse(text))
+
+
+def test_json_that_is_cut_anywhere_gives_no_value():
+    text = json.dumps(SOUND)
+    for end in range(len(text)):
+        parsed = parse(text[:end])
+        assert (parsed.samples, bool(parsed.errors)) == ((), True)
+    assert kinds(parse(text[:-40])) == ["truncated"]
+    assert kinds(parse(text[: text.index("}") + 1])) == ["truncated"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["end", "start", "sum_sent", "bits_per_second", "intervals", "sum"]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_is_read_without_fail(content):
+    parse(json.dumps({"end": content, "start": content, "intervals": content}))
+
+
+@pytest.mark.parametrize("piece", ["x", "{", "[", '{"a":', "iperf3: error - ", "iperf3", " ", "\n"])
+def test_a_megabyte_of_anything_is_read_in_time(piece):
+    started = time.process_time()
+    parse(piece * (1_000_000 // len(piece)))
+    assert time.process_time() - started < 4.0
+
+
+PAIR = ("n1", "n2")
+
+
+def test_server_first_then_client():
+    server, client = commands(setting(nodes=PAIR, environment={"A": "b"}), 5202)
+    assert (server.node, server.listens_on) == ("n2", 5202)
+    assert server.argv == ("iperf3", "-s", "-1", "-p", "5202")
+    assert (client.node, client.listens_on) == ("n1", None)
+    assert client.argv == ("iperf3", "-c", "10.0.0.2", "-p", "5202", "-J", "-t", "10", "-P", "1")
+    assert server.environment == client.environment == {"A": "b"}
+
+
+def test_options():
+    options = {"duration_s": 30, "streams": 8, "reverse": True, "omit_s": 2, "bind_device": True}
+    given = setting(nodes=PAIR, options=options, sizes=(2**17,), pairing=Pairing("eth1"))
+    server, client = commands(given, 5202)
+    assert server.argv[-2:] == ("--bind-dev", "eth1")
+    flags = ["--bind-dev", "eth1", "-t", "30", "-P", "8", "-O", "2", "-l", "131072", "-R"]
+    assert list(client.argv[6:]) == flags
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nodes": ("n1",)},
+        {"options": {"streams": 129}},
+        {"options": {"streams": 0}},
+        {"options": {"duration": 3}},
+        {"options": {"bind_device": True}},
+        {"sizes": (1, 2)},
+    ],
+)
+def test_what_cannot_be_run(wrong):
+    with pytest.raises(BadInput):
+        commands(setting(**{"nodes": PAIR, **wrong}), 5202)
+
+
+@pytest.mark.parametrize("port", [0, 65536])
+def test_ports(port):
+    with pytest.raises(BadInput):
+        commands(setting(nodes=PAIR), port)

@@ -1,0 +1,36 @@
+"""Ways to start one process per GPU on several nodes: one module each, found by name.
+
+A launcher turns a ``Launch`` into the argv of one command, which runs on the first node.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from railgauge.errors import BadInput
+from railgauge.launchers.model import BINDINGS, Host, Launch
+
+__all__ = ["BINDINGS", "NAMES", "Host", "Launch", "Launcher", "launcher"]
+
+_MODULES = {
+    "openmpi": "railgauge.launchers.openmpi",
+    "mpich": "railgauge.launchers.mpich",
+    "slurm": "railgauge.launchers.slurm",
+}
+
+NAMES = tuple(_MODULES)
+
+
+class Launcher(Protocol):
+    """The contract of a launcher module."""
+
+    def argv(self, launch: Launch) -> tuple[str, ...]:
+        """The command that starts all ranks. Raises ``BadInput`` for what it cannot start."""
+
+
+def launcher(name: str) -> Launcher:
+    """The launcher module ``name``. Raises ``BadInput`` for an unknown one."""
+    if name not in _MODULES:
+        raise BadInput(f"unknown launcher {name!r}", remedy=f"known: {', '.join(NAMES)}")
+    return cast(Launcher, import_module(_MODULES[name]))

@@ -1,0 +1,33 @@
+"""Open MPI's ``mpirun``, versions 4 and 5."""
+
+from __future__ import annotations
+
+from railgauge.launchers.model import Launch
+
+
+def argv(launch: Launch) -> tuple[str, ...]:
+    """``mpirun -np N --host a:8,b:8 … program``; the environment by ``-x NAME=VALUE``."""
+    hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
+    return (
+        "mpirun",
+        *(("--allow-run-as-root",) if launch.allow_run_as_root else ()),
+        *("-np", str(launch.ranks), "--host", hosts),
+        *_placement(launch),
+        *launch.options,
+        *_environment(launch),
+        *launch.program,
+    )
+
+
+def _placement(launch: Launch) -> tuple[str, ...]:
+    # Without a mapping of its own Open MPI may spread ranks over the nodes in turn; tests take
+    # GPU number "rank within the node", so a node must get all of its ranks one after the other.
+    mapping = ("--map-by", "slot") if not launch.has_option("--map-by", "-map-by") else ()
+    if launch.has_option("--bind-to", "-bind-to"):
+        return mapping
+    return (*mapping, "--bind-to", launch.bind)
+
+
+def _environment(launch: Launch) -> tuple[str, ...]:
+    pairs = sorted(launch.environment.items())
+    return tuple(part for name, value in pairs for part in ("-x", f"{name}={value}"))

@@ -1,0 +1,10 @@
+"""nccl-tests, rccl-tests and MetaX's mccl tests: one collective over the GPUs of some nodes.
+
+``commands`` makes the launcher's command; ``parse`` reads what rank 0 printed, as text or as the
+JSON file of ``-J``. Formats: nccl-tests 2.0 to 2.20, their AMD and MetaX forks, and nccom-test.
+"""
+
+from railgauge.tools.ccl_tests.parse import parse
+from railgauge.tools.ccl_tests.plan import COMMANDS, commands
+
+__all__ = ["COMMANDS", "commands", "parse"]

@@ -1,0 +1,173 @@
+"""From a case of the platform file to the launcher's command."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from railgauge.errors import BadInput
+from railgauge.launchers import Host, Launch, launcher
+from railgauge.model import Command
+from railgauge.tools import Setting
+from railgauge.tools.ccl_tests.facts import COLLECTIVES
+
+COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
+
+_FLAGS = {
+    "dtype": "-d",
+    "iterations": "-n",
+    "warmup": "-w",
+    "cycles": "-N",
+    "graph": "-G",
+    "check": "-c",
+}
+_OWN = ("gpus_per_node", "launcher_args", "factor", "debug")
+_OPTIONS = frozenset({*_FLAGS, *_OWN})
+_FACTOR = 2
+_VISIBLE = {
+    "nvidia": "CUDA_VISIBLE_DEVICES",
+    "amd": "HIP_VISIBLE_DEVICES",
+    "metax": "MACA_VISIBLE_DEVICES",
+}
+# RCCL kept the variables of the library it came from.
+_VARIABLE_PREFIX = {"RCCL": "NCCL"}
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001
+    """One command on the first node: the launcher, with one process per GPU on every node.
+
+    No server listens, so ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
+    ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
+    ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
+    which makes the library log its transports.
+
+    Raises ``BadInput`` for anything else and for sizes that are no sweep.
+    """
+    _check(setting)
+    hosts = tuple(_host(setting, name) for name in setting.case.nodes)
+    launch = Launch(
+        hosts=hosts,
+        program=(_program(setting), *_arguments(setting)),
+        environment=_environment(setting),
+        options=_launcher_args(setting),
+        allow_run_as_root=_may_be_root(setting),
+    )
+    return (
+        Command(
+            node=setting.case.nodes[0],
+            argv=launcher(setting.cluster.launcher).argv(launch),
+            time_limit_s=setting.measurement.time_limit_s,
+        ),
+    )
+
+
+def _check(setting: Setting) -> None:
+    measurement = setting.measurement
+    if measurement.command not in COMMANDS:
+        _refuse(setting, f"{measurement.command!r} is no collective test", ", ".join(COMMANDS))
+    if unknown := sorted(set(measurement.options) - _OPTIONS):
+        known = f"ccl-tests takes {', '.join(sorted(_OPTIONS))}"
+        _refuse(setting, f"unknown option {', '.join(unknown)}", known)
+    for name in ("gpus_per_node", "factor", "iterations", "warmup", "cycles", "graph", "check"):
+        lowest = 2 if name == "factor" else 1 if name in {"gpus_per_node", "iterations"} else 0
+        _number(setting, name, lowest)
+    if _ranks_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
+        _refuse(setting, "a collective needs 2 ranks or more", "more nodes or more GPUs a node")
+
+
+def _number(setting: Setting, name: str, lowest: int) -> None:
+    value = setting.measurement.options.get(name, lowest)
+    if not isinstance(value, int) or value < lowest:
+        _refuse(setting, f"{name} is {value!r}", f"a whole number from {lowest}")
+
+
+def _host(setting: Setting, name: str) -> Host:
+    node = setting.cluster.node(name)
+    return Host(node.name, node.data_address, _ranks_per_node(setting))
+
+
+def _ranks_per_node(setting: Setting) -> int:
+    gpus = setting.platform.gpus
+    if gpus is None or setting.stack is None:
+        _refuse(setting, "the platform declares no GPUs", "leave collectives out")
+        return 0
+    count = setting.measurement.options.get("gpus_per_node", gpus.count)
+    if not isinstance(count, int) or count > gpus.count:
+        _refuse(setting, f"{count!r} GPUs a node, of {gpus.count} declared", "fewer")
+        return 0
+    return count
+
+
+def _program(setting: Setting) -> str:
+    """``cluster.tools["ccl_tests"]`` is a folder or the path of any of its programs."""
+    directory = setting.cluster.tools.get("ccl_tests", "")
+    if not directory:
+        return setting.measurement.command
+    folder = PurePosixPath(directory)
+    folder = folder.parent if folder.name in COMMANDS else folder
+    return str(folder / setting.measurement.command)
+
+
+def _arguments(setting: Setting) -> tuple[str, ...]:
+    options = setting.measurement.options
+    flags = [*_size_flags(setting), "-g", "1"]
+    for name, flag in _FLAGS.items():
+        if name in options:
+            value = options[name]
+            flags += [flag, str(int(value)) if isinstance(value, bool) else str(value)]
+    return tuple(flags)
+
+
+def _size_flags(setting: Setting) -> tuple[str, ...]:
+    sizes = sorted(set(setting.case.sizes))
+    factor = setting.measurement.options.get("factor", _FACTOR)
+    if not sizes or sizes[0] < 1:
+        _refuse(setting, f"no message size to measure in {sizes}", "sizes of 1 byte or more")
+    step = factor if isinstance(factor, int) else _FACTOR
+    swept = [sizes[0] * step**n for n in range(len(sizes))]
+    if sizes != swept:
+        missing = next(size for size in swept if size not in sizes)
+        remedy = f"sizes each {step} times the one before, or another factor"
+        _refuse(setting, f"sizes are no sweep: {missing} is not among them", remedy)
+    return ("-b", str(sizes[0]), "-e", str(sizes[-1]), "-f", str(step))
+
+
+def _environment(setting: Setting) -> dict[str, str]:
+    return {**_visible(setting), **setting.environment, **_debug(setting)}
+
+
+def _visible(setting: Setting) -> dict[str, str]:
+    """With one rank a node: the GPU of the case, or the first; otherwise all of them."""
+    gpus, pairing = setting.platform.gpus, setting.case.pairing
+    if gpus is None or _ranks_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
+        return {}
+    gpu = pairing.gpu if pairing is not None and pairing.gpu is not None else 0
+    return {_VISIBLE[gpus.vendor]: str(gpu)}
+
+
+def _debug(setting: Setting) -> dict[str, str]:
+    """What makes the library name its transports; without it nothing proves the path."""
+    if not setting.measurement.options.get("debug") or setting.stack is None:
+        return {}
+    prefix = setting.stack.collective_prefix
+    prefix = _VARIABLE_PREFIX.get(prefix, prefix)
+    return {f"{prefix}_DEBUG": "INFO", f"{prefix}_DEBUG_SUBSYS": "INIT,NET"}
+
+
+def _launcher_args(setting: Setting) -> tuple[str, ...]:
+    """A list for whatever launcher, or a list by launcher: ``{"openmpi": ["-mca", …]}``."""
+    given = setting.measurement.options.get("launcher_args", ())
+    if isinstance(given, dict):
+        given = given.get(setting.cluster.launcher, ())
+    if not isinstance(given, list | tuple) or not all(isinstance(word, str) for word in given):
+        _refuse(setting, f"launcher_args is {given!r}", "a list of words, or one by launcher")
+        return ()
+    return tuple(given)
+
+
+def _may_be_root(setting: Setting) -> bool:
+    """Whom to log in as was decided by the hostfile; a launcher need not ask again."""
+    return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
+
+
+def _refuse(setting: Setting, what: str, remedy: str) -> None:
+    raise BadInput(what, where=setting.measurement.name, remedy=remedy)

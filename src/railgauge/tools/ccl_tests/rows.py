@@ -1,0 +1,36 @@
+"""One measured size: what a row of the table, or an entry of the JSON file, says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from railgauge.tools.ccl_tests.figures import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One half of a row. ``wrong`` is ``None`` where results were not checked.
+
+    ``max_error`` is what tools before 2022 printed in place of ``wrong``; ``is_flagged`` says that
+    they marked it with an asterisk, which means too large.
+    """
+
+    placement: str | None
+    time: Figure | None
+    algbw: Figure | None
+    busbw: Figure | None
+    is_cpu_time: bool = False
+    wrong: float | None = None
+    max_error: float | None = None
+    is_flagged: bool = False
+    different_bits: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``size_bytes`` as printed; all-gather and its kin round it down to their ranks."""
+
+    size_bytes: int
+    dtype: str
+    redop: str
+    sides: tuple[Side, ...]

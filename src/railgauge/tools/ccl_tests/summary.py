@@ -1,0 +1,66 @@
+"""What was run and where, under the names that tests and reports use."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from railgauge.tools.ccl_tests.facts import Facts
+from railgauge.tools.ccl_tests.rows import Row
+from railgauge.tools.ccl_tests.transports import Log
+
+_NUMBERS = (
+    "minimum_bytes",
+    "maximum_bytes",
+    "warmup",
+    "iterations",
+    "gpus_per_process",
+)
+
+
+def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
+    """Everything but the samples; what was not printed is absent.
+
+    ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
+    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``graph``, ``validation``,
+    ``minimum_bytes``, ``maximum_bytes``, ``warmup``, ``iterations``, ``gpus_per_process``,
+    ``nranks``, ``hosts``, ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``library``,
+    ``library_version``, and from the library's log ``transports``, ``channel_paths`` (lines by
+    path), ``network`` and ``channels``.
+    """
+    summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
+    summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
+    for name in ("graph", "validation"):
+        if name in facts.numbers:
+            summary[name] = facts.numbers[name] > 0
+    return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
+
+
+def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
+    found: dict[str, object] = {
+        "avg_busbw": facts.average.value if facts.average else None,
+        "out_of_bounds": facts.out_of_bounds,
+        "dtypes": tuple(dict.fromkeys(row.dtype for row in rows)) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _where(facts: Facts) -> dict[str, object]:
+    if not facts.ranks:
+        return {} if facts.nranks is None else {"nranks": facts.nranks}
+    by_host = Counter(host for _, host in sorted(facts.ranks.items()))
+    found: dict[str, object] = {"nranks": facts.nranks, "hosts": tuple(by_host)}
+    if facts.lists_all_ranks:
+        found |= {"nnodes": len(by_host), "gpus": dict(by_host)}
+    return found
+
+
+def _logged(facts: Facts, log: Log) -> dict[str, object]:
+    found: dict[str, object] = {
+        "library": facts.library,
+        "library_version": facts.library_version,
+        "transports": log.transports or None,
+        "channel_paths": dict(log.paths) or None,
+        "network": log.network,
+        "channels": log.channels,
+    }
+    return {name: value for name, value in found.items() if value is not None}

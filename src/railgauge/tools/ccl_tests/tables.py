@@ -1,0 +1,170 @@
+"""Lines to tables: headings, rows, closing lines, and what is broken about their shape."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from railgauge.model import Problem
+from railgauge.tools.ccl_tests.headings import (
+    Heading,
+    is_heading,
+    is_placements,
+    is_units,
+    read_heading,
+    usual_heading,
+)
+from railgauge.tools.ccl_tests.lines import Line
+from railgauge.tools.ccl_tests.row_reading import read_row
+from railgauge.tools.ccl_tests.rows import Row
+
+# No row of these tools comes near this; anything longer is noise and not worth splitting.
+_LONGEST_ROW = 2000
+_QUOTED_LENGTH = 160
+_INTEGER = re.compile(r"[0-9]{1,20}")
+_NUMERIC = re.compile(r"[-0-9.e+N/Anif*]{1,40}")
+_ELISION = re.compile(r"[#<\s(]{0,8}(?:\.\.\.|…)|[#\s]{0,4}<[^>]{0,80}(?:truncated|omitted|snip)")
+_CLOSING = ("Out of bounds values", "Avg bus bandwidth", "Errors with asterisks")
+_GLUED_ROOT = re.compile(r"-1|[0-9]")
+_GLUED_COUNT = re.compile(r"0|[1-9][0-9]{0,6}")
+
+
+@dataclass(slots=True)
+class Table:
+    """A heading and the rows below it; ``has_heading`` unless it was cut away."""
+
+    heading: Heading
+    has_heading: bool = True
+    rows: list[Row] = field(default_factory=list)
+    is_closed: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """``is_elided`` where somebody put dots in the place of lines."""
+
+    tables: list[Table] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    is_elided: bool = False
+    _placements: str = ""
+    _pending: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for table in self.tables for row in table.rows]
+
+    def complain(self, kind: str, message: str, severity: str = "error") -> None:
+        self.problems.append(Problem(kind, severity, message))
+
+    def take(self, line: Line) -> None:
+        """The next line of the output."""
+        if len(line.text) > _LONGEST_ROW:
+            return
+        content = line.content
+        if is_heading(content):
+            self._open(content, line)
+        elif is_placements(content):
+            self._placements = content
+        elif self.tables and is_units(content) and not self.tables[-1].rows:
+            self._take_units(content, line)
+        elif line.log:
+            self._keep_start(content, line.log)
+        else:
+            self._take_other(content, line)
+
+    def _open(self, content: str, line: Line) -> None:
+        heading = read_heading(content.split(), self._placements)
+        self._placements, self._pending = "", []
+        if heading is None:
+            kind = "unparsable" if line.is_whole else "truncated"
+            self.complain(kind, f"a heading that these tools do not print: {_quote(content)}")
+            return
+        if heading.unknown:
+            names = ", ".join(heading.unknown)
+            self.complain("unknown-column", f"columns that no known version prints: {names}")
+        self.tables.append(Table(heading))
+
+    def _take_units(self, content: str, line: Line) -> None:
+        heading = self.tables[-1].heading.with_units(content)
+        if heading is not None:
+            self.tables[-1].heading = heading
+        elif line.is_whole:
+            self.complain("unparsable", f"units that do not fit the columns: {_quote(content)}")
+
+    def _keep_start(self, content: str, log: str) -> None:
+        """The library printed into a row: what stood before its log is the row's start."""
+        tokens = content.split()
+        if not tokens or not self.tables or not (self._pending or _INTEGER.fullmatch(tokens[0])):
+            return
+        tokens = [*self._pending, *tokens]
+        pattern = _GLUED_ROOT if self._lacks_one(tokens, 0) else _GLUED_COUNT
+        glued = pattern.match(log)
+        if glued and (self._lacks_one(tokens, 0) or self._lacks_one(tokens, 1)):
+            tokens.append(glued[0])
+        if len(tokens) > len(self.tables[-1].heading.columns):
+            self.complain("truncated", f"a row torn by the log: {_quote(content)}")
+            tokens = []
+        self._pending = tokens
+
+    def _lacks_one(self, tokens: list[str], side: int) -> bool:
+        """Whether exactly one token is missing before that side of the row begins."""
+        columns = self.tables[-1].heading.columns
+        start = next((i for i, column in enumerate(columns) if column.side == side), 0)
+        return len(tokens) == start - 1
+
+    def _take_other(self, content: str, line: Line) -> None:
+        if not content:
+            return
+        table = self.tables[-1] if self.tables else None
+        if table and not self._pending and content.startswith(_CLOSING):
+            table.is_closed = True
+        elif _ELISION.match(line.text):
+            self.is_elided = True
+        elif self._pending or _is_numeric(content):
+            self._take_row(content.split(), line)
+
+    def _take_row(self, tokens: list[str], line: Line) -> None:
+        pending, self._pending = self._pending, []
+        table = self.tables[-1] if self.tables else None
+        if table is None or (table.is_closed and table.rows):
+            self._take_headless(tokens, line)
+            return
+        if not table.has_heading and _restarts(tokens, table):
+            self._take_headless(tokens, line)
+            return
+        row = read_row([*pending, *tokens], table.heading, is_whole=line.is_whole)
+        if row is not None:
+            table.rows.append(row)
+        else:
+            self._complain_of_row([*pending, *tokens], table.heading, line)
+
+    def _take_headless(self, tokens: list[str], line: Line) -> None:
+        """A row without a heading is one only if it has a shape that official versions print."""
+        heading = usual_heading(len(tokens))
+        row = read_row(tokens, heading, is_whole=line.is_whole) if heading else None
+        if heading and row:
+            self.tables.append(Table(heading, has_heading=False, rows=[row]))
+
+    def _complain_of_row(self, tokens: list[str], heading: Heading, line: Line) -> None:
+        text = _quote(" ".join(tokens))
+        if len(tokens) < len(heading.columns) or not line.is_whole:
+            self.complain("truncated", f"row cut off or torn: {text}")
+        else:
+            self.complain("unparsable", f"a row that does not fit its heading: {text}")
+
+
+def _restarts(tokens: list[str], table: Table) -> bool:
+    """Whether a sweep without heading begins again, as where several runs were joined."""
+    last = table.rows[-1]
+    is_row = len(tokens) == len(table.heading.columns) and _INTEGER.fullmatch(tokens[0]) is not None
+    return is_row and tokens[2] == last.dtype and int(tokens[0]) < last.size_bytes
+
+
+def _is_numeric(content: str) -> bool:
+    """A row, or what is left of one: it begins with a number and goes on with another."""
+    words = content[:80].split(None, 2)
+    return "0" <= content[0] <= "9" and all(_NUMERIC.fullmatch(word) for word in words[:2])
+
+
+def _quote(text: str) -> str:
+    return repr(" ".join(text[:_QUOTED_LENGTH].split()))

@@ -1,0 +1,74 @@
+"""JSON that a tool printed among other text: the document, or the problem that it is."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+from railgauge.model import Problem
+from railgauge.tools.findings import problem
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON object, and the text before and behind it."""
+
+    content: dict[str, object]
+    before: str
+    behind: str
+
+
+def read_document(text: str) -> Document | Problem:
+    """The first JSON object of ``text``, or ``no-output``, ``no-table``, ``truncated``, …
+
+    Half a document is no document: a value is given only if all of it was printed.
+    """
+    start = text.find("{")
+    if start < 0:
+        return _nothing(text)
+    try:
+        content, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        return _broken(text, error)
+    return Document(content, text[:start], text[end:])
+
+
+def _nothing(text: str) -> Problem:
+    if not text.strip():
+        return problem("no-output", "nothing was printed")
+    return problem("no-table", "no JSON in this text")
+
+
+def _broken(text: str, error: Exception) -> Problem:
+    position = error.pos if isinstance(error, json.JSONDecodeError) else 0
+    is_cut = position >= len(text.rstrip()) or "Unterminated" in str(error)
+    if is_cut or not text.rstrip().endswith("}"):
+        return problem("truncated", f"the JSON ends before it is complete ({str(error)[:100]})")
+    return problem("unparsable", f"invalid JSON ({str(error)[:100]})")
+
+
+def part(content: object, *names: str) -> dict[str, object]:
+    """The object under ``names``; empty where there is none."""
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
+
+
+def items(content: object) -> list[dict[str, object]]:
+    """The objects of a JSON list."""
+    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+
+
+def number(value: object) -> float | None:
+    """A JSON number, finite or not; ``None`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,9 @@
+"""iperf3: TCP between two nodes, over however many streams.
+
+Formats: the JSON (``-J``) of iperf 3.1 to 3.19.
+"""
+
+from railgauge.tools.iperf3.parse import parse
+from railgauge.tools.iperf3.plan import commands
+
+__all__ = ["commands", "parse"]

@@ -1,0 +1,150 @@
+"""What ``iperf3 -J`` prints, to samples and typed problems."""
+
+from __future__ import annotations
+
+import re
+
+from railgauge.model import Parsed
+from railgauge.tools.documents import Document, integer, items, number, part, read_document
+from railgauge.tools.findings import Findings, missing_program, plain
+
+_GIGA = 1e9
+_BITS_PER_BYTE = 8
+_AGREEMENT = 0.01
+_SHORTEST_PART = 0.9
+_ENDINGS = {"": "", "_bidir_reverse": "_reverse"}
+_SIDES = ("sent", "received")
+_VERSION = re.compile(r"iperf ([0-9][\w.+-]{0,20})")
+_KINDS = {
+    "connection-refused": ("connection refused", "no route to host", "timed out", "unreachable"),
+    "port-in-use": ("address already in use",),
+    "server-busy": ("server is busy",),
+    "unknown-host": ("name or service not known", "name resolution", "unknown host"),
+    "peer-gone": ("has terminated", "closed", "reset by peer", "broken pipe", "control socket"),
+}
+
+
+def parse(text: str) -> Parsed:
+    """Read the client's JSON. Never raises and takes time linear in the text.
+
+    Samples: ``bw_sent`` and ``bw_received`` over the whole run, ``bw_interval`` for each interval
+    that was not omitted, all in decimal ``Gb/s`` (the tool's ``bits_per_second`` / 10^9), and
+    ``retransmits`` (``count``, where the sender's kernel tells). Of a test both ways at once the
+    other direction has ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
+    length of a write (``blksize``). A bandwidth must follow from bytes and seconds to 1 %.
+
+    ``summary``: ``protocol``, ``streams``, ``seconds``, ``reverse``, ``congestion``,
+    ``cpu_host_percent``, ``cpu_remote_percent``.
+    """
+    text = plain(text)
+    findings = Findings()
+    if missing := missing_program(text, ("iperf3",)):
+        findings.problems.append(missing)
+    document = read_document(text)
+    if not isinstance(document, Document):
+        _collect_plain_text(text, document.kind, document.message, findings)
+        return findings.parsed("iperf3")
+    if document.behind.lstrip().startswith("{"):
+        findings.complain("several-tables", "several JSON documents: which one is meant?")
+    return _parse_document(document.content, findings)
+
+
+def _collect_plain_text(text: str, kind: str, message: str, findings: Findings) -> None:
+    """Text without JSON: an error, a server's greeting, or the table meant for people."""
+    error = re.search(r"iperf3: error - ([^\n]{1,200})", text)
+    if error:
+        findings.complain(_kind(error[1]), error[1])
+    elif kind == "no-table" and "[ ID]" in text and "Server listening on" not in text:
+        findings.complain("unparsable", "a table for people; the JSON of -J is needed")
+    elif not findings.has_errors:
+        findings.complain(kind, message)
+
+
+def _kind(error: str) -> str:
+    words = error.lower()
+    found = (kind for kind, signs in _KINDS.items() if any(sign in words for sign in signs))
+    return next(found, "tool-failed")
+
+
+def _parse_document(content: dict[str, object], findings: Findings) -> Parsed:
+    if error := content.get("error"):
+        findings.complain(_kind(str(error)), str(error)[:400])
+    end = part(content, "end")
+    if not end and not findings.has_errors:
+        known = "start" in content or "intervals" in content
+        kind = "truncated" if known else "no-table"
+        findings.complain(kind, "no results of iperf3 in the JSON")
+    findings.size_bytes = integer(part(content, "start", "test_start").get("blksize"))
+    if end:
+        _collect_end(end, findings)
+        _collect_intervals(content, findings)
+        _check_completeness(content, findings)
+    return findings.parsed("iperf3", _version(content), _summary(content))
+
+
+def _collect_end(end: dict[str, object], findings: Findings) -> None:
+    for name, ending in _ENDINGS.items():
+        for side in _SIDES:
+            total = part(end, f"sum_{side}{name}")
+            if total:
+                _collect_total(f"bw_{side}{ending}", total, findings)
+        retransmits = integer(part(end, f"sum_sent{name}").get("retransmits"))
+        if retransmits is not None:
+            findings.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
+    if not findings.samples and not findings.has_errors:
+        findings.complain("metric-missing", "neither sum_sent nor sum_received at the end")
+
+
+def _collect_total(metric: str, total: dict[str, object], findings: Findings) -> None:
+    rate = number(total.get("bits_per_second"))
+    size, seconds = number(total.get("bytes")), number(total.get("seconds"))
+    if rate is None:
+        findings.complain("metric-missing", f"{metric}: no bits_per_second")
+        return
+    findings.add(metric, "Gb/s", rate / _GIGA)
+    if size and seconds and abs(size * _BITS_PER_BYTE / seconds - rate) > _AGREEMENT * rate:
+        message = (
+            f"{metric}: {size:.0f} bytes in {seconds:.3f} s are not {rate:.0f} bits per second"
+        )
+        findings.complain("inconsistent", message)
+
+
+def _collect_intervals(content: dict[str, object], findings: Findings) -> None:
+    for interval in items(content.get("intervals")):
+        total = part(interval, "sum")
+        rate = number(total.get("bits_per_second"))
+        if rate is not None and total.get("omitted") is not True:
+            findings.add("bw_interval", "Gb/s", rate / _GIGA, may_be_zero=True)
+
+
+def _check_completeness(content: dict[str, object], findings: Findings) -> None:
+    asked = part(content, "start", "test_start")
+    end = part(content, "end")
+    duration_s = number(asked.get("duration"))
+    seconds = number(part(end, "sum_sent").get("seconds"))
+    if duration_s and seconds is not None and seconds < _SHORTEST_PART * duration_s:
+        message = f"the test ended after {seconds:.1f} of {duration_s:.0f} s"
+        findings.complain("truncated", message)
+    streams, found = integer(asked.get("num_streams")), len(items(end.get("streams")))
+    if streams is not None and "streams" in end and found < streams:
+        findings.complain("inconsistent", f"{found} of {streams} streams are reported")
+
+
+def _version(content: dict[str, object]) -> str | None:
+    match = _VERSION.match(str(part(content, "start").get("version"))[:80])
+    return match[1] if match else None
+
+
+def _summary(content: dict[str, object]) -> dict[str, object]:
+    asked, end = part(content, "start", "test_start"), part(content, "end")
+    load = part(end, "cpu_utilization_percent")
+    found = {
+        "protocol": asked.get("protocol"),
+        "streams": asked.get("num_streams"),
+        "reverse": bool(asked.get("reverse")) if "reverse" in asked else None,
+        "seconds": number(part(end, "sum_sent").get("seconds")),
+        "congestion": end.get("sender_tcp_congestion"),
+        "cpu_host_percent": number(load.get("host_total")),
+        "cpu_remote_percent": number(load.get("remote_total")),
+    }
+    return {name: value for name, value in found.items() if value is not None}

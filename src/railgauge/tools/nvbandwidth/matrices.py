@@ -1,0 +1,118 @@
+"""One matrix of a test case, from text or JSON, to samples."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from railgauge.tools.findings import Findings
+
+Cell = float | None
+"""A value; ``None`` where ``N/A`` is printed."""
+
+_UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
+_PART = re.compile(r"(Read1|Read2|Write1|Write2|Total) bandwidth")
+_TOTAL = "Total"
+_SIDES = re.compile(r"\b(CPU|GPU)\((?:row|column)\)")
+_BOTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """``name`` is the test case's, ``description`` the line above the matrix.
+
+    ``total`` is the printed sum, ``rounding`` half of the last printed digit of a cell at most.
+    """
+
+    name: str
+    description: str
+    rows: tuple[tuple[Cell, ...], ...]
+    total: float | None
+    rounding: float
+
+    @property
+    def metric(self) -> str:
+        """The test case's name; parts of a bidirectional one other than the total say which."""
+        part = _PART.search(self.description)
+        ending = "" if part is None or part[1] == _TOTAL else f"_{part[1].lower()}"
+        return f"{self.name}{ending}"
+
+    @property
+    def unit(self) -> str | None:
+        match = _UNIT.search(self.description)
+        return match[1] if match else None
+
+    @property
+    def is_between_gpus(self) -> bool:
+        """Whether rows and columns are both GPUs, so that the diagonal means nothing."""
+        sides = _SIDES.findall(self.description)
+        return sides == ["GPU", "GPU"] and self.name.startswith("device_to_device")
+
+    def placement(self, row: int, column: int) -> str:
+        if self.is_between_gpus:
+            return f"gpu{row}>gpu{column}"
+        return f"gpu{column}" if len(self.rows) == 1 else f"cpu{row}>gpu{column}"
+
+
+def split_parts(matrix: Matrix) -> tuple[Matrix, ...]:
+    """A JSON matrix of a bidirectional case, which holds three one above the other, in three.
+
+    Only the last one, the total, has the printed description and sum.
+    """
+    height = len(matrix.rows[0]) if matrix.rows else 0
+    if not matrix.is_between_gpus or len(matrix.rows) != 3 * height or height == 0:
+        return (matrix,)
+    verb = "Write" if "_write_" in matrix.name else "Read"
+    parts = []
+    for index, part in enumerate((f"{verb}1", f"{verb}2", _TOTAL)):
+        rows = matrix.rows[index * height : (index + 1) * height]
+        description = matrix.description.replace(_TOTAL, part)
+        total = matrix.total if part == _TOTAL else None
+        parts.append(Matrix(matrix.name, description, rows, total, matrix.rounding))
+    return tuple(parts)
+
+
+def collect(matrix: Matrix, findings: Findings) -> None:
+    """Samples of one matrix, its sum and how many cells were measured; nothing of a broken one."""
+    if matrix.unit is None:
+        findings.complain("unit-unknown", f"{matrix.name}: {matrix.description[:120]!r}")
+        return
+    if not _has_shape(matrix, findings):
+        return
+    measured = _collect_cells(matrix, matrix.unit, findings)
+    findings.add(f"{matrix.metric}_cells", "count", len(measured), "all", may_be_zero=True)
+    if matrix.total is None:
+        return
+    allowed = len(measured) * matrix.rounding + 1e-5 * sum(measured) + 0.01
+    if abs(sum(measured) - matrix.total) > allowed:
+        message = f"{matrix.metric}: cells add up to {sum(measured):.2f}, printed {matrix.total}"
+        findings.complain("inconsistent", message)
+    findings.add(f"{matrix.metric}_sum", matrix.unit, matrix.total, "all")
+
+
+def _has_shape(matrix: Matrix, findings: Findings) -> bool:
+    widths = {len(row) for row in matrix.rows}
+    if not matrix.rows or len(widths) != 1 or 0 in widths:
+        findings.complain("truncated", f"{matrix.name}: the matrix has no whole row")
+        return False
+    if matrix.is_between_gpus and widths != {len(matrix.rows)}:
+        message = f"{matrix.name}: {len(matrix.rows)} rows for {widths.pop()} GPUs"
+        findings.complain("truncated", message)
+        return False
+    return True
+
+
+def _collect_cells(matrix: Matrix, unit: str, findings: Findings) -> list[float]:
+    measured = []
+    for row, cells in enumerate(matrix.rows):
+        for column, cell in enumerate(cells):
+            is_diagonal = matrix.is_between_gpus and row == column
+            if is_diagonal and not cell:
+                continue
+            placement = matrix.placement(row, column)
+            if cell is None:
+                findings.warn("missing-cell", f"{matrix.metric} of {placement} is N/A")
+                continue
+            findings.add(matrix.metric, unit, cell, placement)
+            measured.append(cell)
+    return measured

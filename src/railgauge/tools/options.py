@@ -1,0 +1,95 @@
+"""A measurement's options, checked, and where its program lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import NoReturn
+
+from railgauge.errors import BadInput
+from railgauge.tools import Setting
+from railgauge.units import format_size
+
+_PORTS = range(1, 65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one measurement. Each reader raises ``BadInput`` for a value of another kind.
+
+    ``where`` is the measurement's name, for complaints.
+    """
+
+    where: str
+    values: Mapping[str, object]
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.values.get(name, default)
+        if not isinstance(value, str):
+            self.refuse(f"{name} is {value!r}", "give text")
+        return value
+
+    def count(self, name: str, default: int | None, least: int = 1) -> int | None:
+        value = self.values.get(name, default)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            self.refuse(f"{name} is {value!r}", f"give a whole number of {least} or more")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.values.get(name, default)
+        if not isinstance(value, bool):
+            self.refuse(f"{name} is {value!r}", "give true or false")
+        return value
+
+    def words(self, name: str) -> tuple[str, ...]:
+        value = self.values.get(name, ())
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+            self.refuse(f"{name} is {value!r}", "give a list of texts")
+        return tuple(value)
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        raise BadInput(what, where=self.where, remedy=remedy)
+
+
+def read_options(setting: Setting, known: frozenset[str]) -> Options:
+    """The measurement's options. Raises ``BadInput`` that names the unknown ones and the known."""
+    measurement = setting.measurement
+    options = Options(measurement.name, measurement.options)
+    if unknown := sorted(set(measurement.options) - known):
+        options.refuse(
+            f"unknown option {', '.join(unknown)}",
+            f"{measurement.tool} takes {', '.join(sorted(known))}",
+        )
+    return options
+
+
+def program(setting: Setting, name: str, *keys: str) -> str:
+    """The program ``name``, where the hostfile's ``tools`` says under one of ``keys``.
+
+    The hostfile gives a folder, or the full path of the program itself.
+    """
+    given = next((setting.cluster.tools[key] for key in keys if key in setting.cluster.tools), "")
+    if not given:
+        return name
+    path = PurePosixPath(given)
+    return str(path if path.name == name else path / name)
+
+
+def one_size(setting: Setting) -> int | None:
+    """The case's message size in bytes. Raises ``BadInput`` for several: a run measures one."""
+    sizes = sorted(set(setting.case.sizes))
+    if len(sizes) > 1:
+        raise BadInput(
+            f"one run measures one size, not {', '.join(map(format_size, sizes))}",
+            where=setting.measurement.name,
+            remedy="give a measurement for each size",
+        )
+    return sizes[0] if sizes else None
+
+
+def check_port(port: int, where: str) -> None:
+    if port not in _PORTS:
+        raise BadInput(f"{port} is not a TCP port", where=where, remedy="1 to 65535")

@@ -1,0 +1,10 @@
+"""TransferBench: every link between the GPUs of a node, all at once (a2a) or pair by pair (p2p).
+
+Formats: TransferBench 1.5x and 1.6x, plain and bordered, and the test blocks of its configuration
+files.
+"""
+
+from railgauge.tools.transferbench.parse import parse
+from railgauge.tools.transferbench.plan import commands
+
+__all__ = ["commands", "parse"]

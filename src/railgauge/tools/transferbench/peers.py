@@ -1,0 +1,125 @@
+"""The peer-to-peer matrices: one pair at a time, one way and both ways."""
+
+from __future__ import annotations
+
+from railgauge.tools.findings import Findings
+from railgauge.tools.transferbench.reading import Reading
+from railgauge.tools.transferbench.tables import Matrix, Row
+
+_UNIT = "GB/s"
+_ARROWS = {"->": "_forward", "<-": "_backward", "<->": "_bidirectional"}
+_ROUNDING = 0.005
+_KINDS = ("cpu>cpu", "cpu>gpu", "gpu>cpu", "gpu>gpu")
+
+
+def collect_peers(matrix: Matrix, reading: Reading, findings: Findings) -> None:
+    """Links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
+
+    ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
+    CPUs, ``local_bw`` within one device. The bidirectional matrix gives the same names with
+    ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both). ``slowest_link``
+    (``gpu0`` and ``all``) is over the links between GPUs, ``slowest_link_bidirectional`` over
+    their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
+    ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: judge links.
+    """
+    arrows = tuple(_ARROWS) if matrix.is_bidirectional else ("->",)
+    rows = {(row.label, row.arrow): row for row in matrix.rows}
+    lacking = sorted(
+        {label for label in matrix.devices for arrow in arrows if (label, arrow) not in rows}
+    )
+    if lacking:
+        findings.complain("truncated", f"the matrix has no full row for {', '.join(lacking)}")
+    for row in matrix.rows:
+        _collect_row(matrix, row, findings)
+    _collect_slowest(matrix, is_complete=not lacking, findings=findings)
+    _collect_means(matrix, reading, findings)
+    if matrix.is_bidirectional:
+        _check_sums(matrix, rows, findings)
+
+
+def _collect_row(matrix: Matrix, row: Row, findings: Findings) -> None:
+    ending = _ARROWS.get(row.arrow, "") if matrix.is_bidirectional else ""
+    for target, value in zip(matrix.columns, row.cells, strict=True):
+        if value is not None:
+            metric = f"{_metric(row.label, target)}{ending}"
+            findings.add(metric, _UNIT, value, f"{row.label}>{target}")
+        elif target != row.label:
+            _complain_of_gap(row.label, target, findings)
+
+
+def _complain_of_gap(source: str, target: str, findings: Findings) -> None:
+    message = f"no figure from {source} to {target}"
+    if source.startswith("gpu") and target.startswith("gpu"):
+        findings.complain("missing-link", message)
+    else:
+        # A NUMA node without cores cannot execute transfers.
+        findings.warn("missing-link", message)
+
+
+def _metric(source: str, target: str) -> str:
+    if source == target:
+        return "local_bw"
+    kinds = {source[:3], target[:3]}
+    if kinds == {"gpu"}:
+        return "link_bw"
+    return "cpu_link_bw" if kinds == {"cpu"} else "host_link_bw"
+
+
+def _gpu_links(matrix: Matrix, row: Row) -> list[float]:
+    return [
+        value
+        for target, value in zip(matrix.columns, row.cells, strict=True)
+        if value is not None and _metric(row.label, target) == "link_bw"
+    ]
+
+
+def _collect_slowest(matrix: Matrix, *, is_complete: bool, findings: Findings) -> None:
+    arrow, ending = ("<->", "_bidirectional") if matrix.is_bidirectional else ("->", "")
+    slowest = {
+        row.label: min(links)
+        for row in matrix.rows
+        if row.arrow == arrow and (links := _gpu_links(matrix, row))
+    }
+    for label, value in slowest.items():
+        findings.add(f"slowest_link{ending}", _UNIT, value, label)
+    if slowest and is_complete:
+        findings.add(f"slowest_link{ending}", _UNIT, min(slowest.values()), "all")
+
+
+def _collect_means(matrix: Matrix, reading: Reading, findings: Findings) -> None:
+    ending = "_bidirectional" if matrix.is_bidirectional else ""
+    means = reading.means.get(matrix.is_bidirectional)
+    if means is None:
+        findings.complain("truncated", "the output ends before the averages of a matrix")
+        return
+    for kind, mean in zip(_KINDS, means, strict=True):
+        if mean is not None:
+            findings.add(f"average_bw{ending}", _UNIT, mean, kind)
+            _check_mean(matrix, kind, mean, findings)
+
+
+def _check_mean(matrix: Matrix, kind: str, value: float, findings: Findings) -> None:
+    source, target = kind.split(">")
+    cells = [
+        cell
+        for row in matrix.rows
+        if row.arrow != "<->" and row.label.startswith(source)
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        if cell is not None and column.startswith(target) and column != row.label
+    ]
+    if cells and abs(sum(cells) / len(cells) - value) > 2 * _ROUNDING + 1e-9:
+        message = (
+            f"average {kind} is printed as {value}, the links give {sum(cells) / len(cells):.2f}"
+        )
+        findings.complain("inconsistent", message)
+
+
+def _check_sums(matrix: Matrix, rows: dict[tuple[str, str], Row], findings: Findings) -> None:
+    for label in matrix.devices:
+        three = [rows.get((label, arrow)) for arrow in _ARROWS]
+        forward, backward, both = (row.cells if row else () for row in three)
+        for there, back, total in zip(forward, backward, both, strict=False):
+            if there is None or back is None or total is None:
+                continue
+            if abs(there + back - total) > 3 * _ROUNDING + 1e-9:
+                findings.complain("inconsistent", f"{label}: {there} + {back} is not {total}")

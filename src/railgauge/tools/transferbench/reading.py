@@ -1,0 +1,160 @@
+"""The whole output, line by line: matrices, averages, transfers and what was said beside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from railgauge.tools.transferbench.tables import (
+    BORDERS,
+    Matrix,
+    is_heading,
+    read_heading,
+    read_row,
+)
+
+# No line of TransferBench comes near this; anything longer is noise and not worth splitting.
+_LONGEST_LINE = 2000
+
+_VERSION = re.compile(r"^TransferBench v([0-9][\w.]{0,20})", re.MULTILINE)
+_SIZE = re.compile(
+    r"\[(\d{1,18}) bytes per Transfer\]|Copying (\d{1,18}) bytes between"
+    r"|Bytes Per Direction[ ,](\d{1,18})(?=\s)"
+)
+# The brackets tell it from the same words of rocm_bandwidth_test.
+_DIRECTION = re.compile(r"^(Uni|Bi)directional copy peak bandwidth GB/s \[", re.MULTILINE)
+_CLOSING = re.compile(
+    r"\s{0,9}(Average|Aggregate)\s{1,9}bandwidth \((GPU|CPU) Timed\)[: ]\s{0,20}"
+    r"([0-9]{1,12}\.[0-9]{3}) ([KMGT]?B/s)(?=\s|$)"
+)
+_MEANS = re.compile(
+    r"Averages \(During\s{1,3}(Uni|Bi)Dir\):((?:\s{1,12}(?:\d{1,9}\.\d\d|N/A)){4})\s*$"
+)
+_TEST = re.compile(r"Test (\d{1,6}):\s*$")
+_TRANSFER = re.compile(
+    r"\s{0,9}(?:(Executor): (GPU|CPU|DMA|NIC) (\d{1,4})|Transfer (\d{1,6})|(Aggregate) \(CPU\))"
+    r"\s{0,9}\|\s{0,12}([0-9]{1,12}\.[0-9]{3}) ([KMGT]?B/s) \|\s{0,12}[0-9.]{1,15} ms \|"
+    r"\s{0,18}(\d{1,18}) bytes \|"
+)
+METRICS = {
+    ("Average", "GPU"): "average_bw",
+    ("Aggregate", "GPU"): "aggregate_bw",
+    ("Aggregate", "CPU"): "cpu_aggregate_bw",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A line of a test block: executor, transfer, or the test's total by the CPU's clock."""
+
+    metric: str
+    placement: str
+    value: float
+    unit: str
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Reading:
+    """All that was read. ``closings`` are (metric, value, unit), ``means`` the four of p2p.
+
+    ``directions`` counts the announcements of p2p matrices.
+    """
+
+    version: str | None = None
+    size_bytes: int | None = None
+    is_announced: bool = False
+    directions: int = 0
+    matrices: list[Matrix] = field(default_factory=list)
+    closings: list[tuple[str, float, str]] = field(default_factory=list)
+    means: dict[bool, tuple[float | None, ...]] = field(default_factory=dict)
+    transfers: list[Transfer] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    broken_headings: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _State:
+    """Where in the output a line is."""
+
+    matrix: Matrix | None = None
+    is_bidirectional: bool = False
+    test: int = 0
+
+
+def read(text: str) -> Reading:
+    """Everything in ``text``, which has plain line ends, in linear time."""
+    version = _VERSION.search(text)
+    size = _SIZE.search(text)
+    reading = Reading(
+        version[1] if version else None, int(size[size.lastindex or 1]) if size else None
+    )
+    reading.is_announced = "All-To-All benchmark" in text or bool(_DIRECTION.search(text))
+    state = _State()
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if len(line) <= _LONGEST_LINE:
+            _read_line(line, number < len(lines), state, reading)
+    return reading
+
+
+def _read_line(line: str, is_whole: bool, state: _State, reading: Reading) -> None:
+    if line.lstrip().startswith(("[ERROR]", "[WARN]")):
+        (reading.errors if "[ERROR]" in line else reading.warnings).append(line.strip())
+        return
+    cells = line.translate(BORDERS)
+    if is_heading(cells):
+        _open(cells, is_whole, state, reading)
+    elif _closes(line, state, reading):
+        state.matrix = None
+    elif state.matrix is not None:
+        read_row(cells, is_whole, state.matrix)
+    elif "|" in line:
+        _read_transfer(line, state, reading)
+
+
+def _open(cells: str, is_whole: bool, state: _State, reading: Reading) -> None:
+    state.matrix = read_heading(cells, is_whole)
+    if state.matrix is None:
+        reading.broken_headings.append(cells)
+        return
+    state.matrix.is_bidirectional = state.is_bidirectional
+    reading.matrices.append(state.matrix)
+
+
+def _closes(line: str, state: _State, reading: Reading) -> bool:
+    """Whether the line ends a matrix; what it says is taken."""
+    if direction := _DIRECTION.match(line):
+        state.is_bidirectional = direction[1] == "Bi"
+        reading.directions += 1
+    elif test := _TEST.match(line):
+        state.test = int(test[1])
+    elif closing := _CLOSING.match(line.replace(",", " ")):
+        metric = METRICS.get((closing[1], closing[2]))
+        if metric:
+            reading.closings.append((metric, float(closing[3]), closing[4]))
+    elif means := _MEANS.match(line):
+        reading.means[means[1] == "Bi"] = _means(means[2])
+    else:
+        return False
+    return True
+
+
+def _means(text: str) -> tuple[float | None, ...]:
+    return tuple(None if mean == "N/A" else float(mean) for mean in text.split())
+
+
+def _read_transfer(line: str, state: _State, reading: Reading) -> None:
+    match = _TRANSFER.match(line)
+    if match is None:
+        return
+    test = f"test{state.test}"
+    if match[1]:
+        metric, placement = "executor_bw", f"{test}/{match[2].lower()}{int(match[3])}"
+    elif match[4]:
+        metric, placement = "transfer_bw", f"{test}/transfer{int(match[4])}"
+    else:
+        metric, placement = "test_cpu_bw", test
+    value, unit, size = float(match[6]), match[7], int(match[8])
+    reading.transfers.append(Transfer(metric, placement, value, unit, size))

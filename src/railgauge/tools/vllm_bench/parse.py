@@ -1,0 +1,180 @@
+"""Everything that the serving benchmark prints or saves, to samples and typed problems."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+from railgauge.model import Parsed
+from railgauge.tools.documents import Document, integer, number, read_document
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.vllm_bench.checks import check
+from railgauge.tools.vllm_bench.labels import MAY_BE_ZERO, of_key, of_label
+
+_LONGEST_LINE = 300
+_BANNER = re.compile(r"[ \t]{0,20}={4,60} ?Serving Benchmark Result ?={4,60}[ \t]{0,20}")
+_CLOSING = re.compile(r"[ \t]{0,20}={30,120}[ \t]{0,20}")
+_LINE = re.compile(r"[ \t]{0,20}([A-Za-z][^:\n]{0,80}):[ \t]{1,80}(\S[^\n]{0,80}?)[ \t]{0,80}")
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,12})?|-?(?:nan|inf)")
+_ASKED = re.compile(r"\bnum_prompts=(\d{1,9})\b")
+_PROGRESS = re.compile(r"\| \d{1,9}/(\d{1,9}) \[\d\d:")
+_SERVER = ("Application startup complete", "Started server process", "Uvicorn running on")
+_FAILURE = re.compile(
+    r"^(?:\w{1,40}(?:Error|Exception|Interrupt)\b|ValueError:|vllm(?:: | serve: | bench: )error:"
+    r"|usage: vllm)[^\n]{0,200}",
+    re.MULTILINE,
+)
+
+
+@dataclass(slots=True)
+class Block:
+    """The table of one run: label and printed value, in printed order."""
+
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    is_closed: bool = False
+
+
+def parse(text: str) -> Parsed:
+    """Read the result table, or the JSON of ``--save-result``.
+
+    Never raises and takes time linear in the text. Samples: ``completed``, ``failed``,
+    ``input_tokens``, ``generated_tokens``, ``peak_concurrency`` (``count``), ``duration`` (``s``),
+    ``request_throughput`` (requests, ``1/s``), ``output_throughput``, ``input_throughput``,
+    ``total_throughput``, ``peak_output_throughput``, ``user_throughput`` (tokens, ``1/s``), and for
+    each of ``ttft``, ``tpot``, ``itl``, ``e2el`` the printed ``_mean``, ``_median``, ``_std``,
+    ``_p99``, ``_p999`` (the 99.9th percentile), … in ``ms``. All are of the whole run.
+
+    Errors: requests that failed or are missing (``failed-requests``), placeholders in place of
+    numbers (``not-a-number``), rates that do not follow from counts and duration to 1 %
+    (``inconsistent``), a table without its end (``truncated``), several runs
+    (``several-tables``). ``summary`` holds the lines that are no metric, and ``asked``.
+    """
+    text = plain(text)
+    findings = Findings()
+    if text.lstrip().startswith("{"):
+        return _parse_json(text, findings)
+    blocks = _read_blocks(text)
+    if not blocks:
+        _collect_nothing(text, findings)
+        return findings.parsed("vllm-bench")
+    if len(blocks) > 1:
+        findings.complain("several-tables", "the output of several runs: which one is meant?")
+    summary = _collect_block(blocks[0], _asked(text), findings)
+    return findings.parsed("vllm-bench", None, summary)
+
+
+def _asked(text: str) -> int | None:
+    """How many requests were asked for: the arguments say it, or the progress bar's total."""
+    if arguments := _ASKED.search(text):
+        return int(arguments[1])
+    totals = _PROGRESS.findall(text.partition("Serving Benchmark Result")[0])
+    return int(totals[-1]) if totals else None
+
+
+def _read_blocks(text: str) -> list[Block]:
+    blocks: list[Block] = []
+    lines = text.split("\n")
+    for number_, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_LINE:
+            continue
+        if _BANNER.fullmatch(line):
+            blocks.append(Block())
+        elif blocks and not blocks[-1].is_closed:
+            _read_line(line, number_ < len(lines), blocks[-1])
+    return blocks
+
+
+def _read_line(line: str, is_whole: bool, block: Block) -> None:
+    if _CLOSING.fullmatch(line):
+        block.is_closed = True
+    elif is_whole and (match := _LINE.fullmatch(line)):
+        block.lines.append((match[1].strip(), match[2]))
+
+
+def _collect_block(block: Block, asked: int | None, findings: Findings) -> dict[str, object]:
+    summary: dict[str, object] = {} if asked is None else {"asked": asked}
+    values: dict[str, float] = {}
+    for label, printed in block.lines:
+        meaning = of_label(label)
+        if meaning is None:
+            summary.setdefault(_name(label), printed)
+            continue
+        metric, unit = meaning
+        if not _NUMBER.fullmatch(printed):
+            findings.complain("not-a-number", f"{label} is {printed!r}")
+        elif metric not in values:
+            _take(values, metric, unit, float(printed), findings)
+        elif values[metric] != float(printed):
+            findings.warn("repeated-label", f"{label} is printed twice: the first one counts")
+    if not block.is_closed:
+        findings.complain("truncated", "the table has no end")
+    _check(values, asked, findings)
+    return summary
+
+
+def _name(label: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+
+
+def _take(
+    values: dict[str, float], metric: str, unit: str, value: float, findings: Findings
+) -> None:
+    is_deviation = metric.endswith(("_std", "_min"))
+    findings.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
+    if math.isfinite(value):
+        values[metric] = value
+
+
+def _check(values: dict[str, float], asked: int | None, findings: Findings) -> None:
+    if values or not findings.has_errors:
+        check(values, asked, findings)
+
+
+def _parse_json(text: str, findings: Findings) -> Parsed:
+    document = read_document(text)
+    if not isinstance(document, Document):
+        findings.problems.append(document)
+        return findings.parsed("vllm-bench")
+    if document.behind.lstrip().startswith("{"):
+        findings.complain("several-tables", "the results of several runs: which one is meant?")
+    content = document.content
+    if not {"completed", "duration"} <= content.keys():
+        findings.complain("no-table", "JSON, but not of the serving benchmark")
+        return findings.parsed("vllm-bench")
+    return _collect_json(content, findings)
+
+
+def _collect_json(content: dict[str, object], findings: Findings) -> Parsed:
+    values: dict[str, float] = {}
+    for key, printed in content.items():
+        meaning = of_key(key)
+        if meaning is None or printed is None or isinstance(printed, (list, dict)):
+            continue
+        value = number(printed)
+        if value is None:
+            findings.complain("not-a-number", f"{key} is {str(printed)[:40]!r}")
+        elif meaning[0] not in values:
+            _take(values, *meaning, value, findings)
+    asked = integer(content.get("num_prompts"))
+    check(values, asked, findings)
+    return findings.parsed("vllm-bench", None, _json_summary(content, asked))
+
+
+def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:
+    names = ("backend", "model_id", "request_rate", "max_concurrency", "date", "burstiness")
+    summary = {name: content[name] for name in names if content.get(name) is not None}
+    return summary if asked is None else {**summary, "asked": asked}
+
+
+def _collect_nothing(text: str, findings: Findings) -> None:
+    if missing := missing_program(text, ("vllm", "python3", "python")):
+        findings.problems.append(missing)
+    elif not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    elif not any(sign in text for sign in _SERVER) and (failure := _FAILURE.search(text)):
+        findings.complain("tool-failed", failure[0])
+    elif "Starting main benchmark run" in text or "Starting initial single prompt" in text:
+        findings.complain("truncated", "the output ends before the result")
+    else:
+        findings.complain("no-table", "no result of the serving benchmark in this text")
