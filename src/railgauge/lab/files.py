@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from railgauge.lab import net_files
+
 Files = dict[str, str]
 
 _COUNTERS = (  # noqa: SIM905 - read as words
@@ -18,7 +20,13 @@ _INFINIBAND = "sys/class/infiniband"
 _CPU = "sys/devices/system/cpu"
 _PCI = "sys/devices/pci0000:00"
 
-PRIVATE = ("port_rcv_data", "port_rcv_packets", "port_xmit_data", "port_xmit_packets")
+PRIVATE = (
+    "port_rcv_data",
+    "port_rcv_packets",
+    "port_xmit_data",
+    "port_xmit_packets",
+    *net_files.PRIVATE,
+)
 """Ends of the paths that tests write to."""
 
 
@@ -30,6 +38,7 @@ def of(node: dict[str, Any]) -> Files:
         **_system(node["host"]),
         **_peer_memory(node["peer_memory"]),
         **_pci_functions(node),
+        **net_files.of(node),
         **{
             path: text
             for name, device in node["devices"].items()
@@ -46,6 +55,7 @@ def links(node: dict[str, Any]) -> Files:
     }
     for name, device in node["devices"].items():
         found[f"{_INFINIBAND}/{name}/device"] = f"../../../devices/pci0000:00/{device['pci']}"
+    found.update(net_files.links(node))
     first = f"{_CPU}/cpufreq/policy0"
     for cpu in range(node["host"]["cpus"]):
         found[f"{_CPU}/cpu{cpu}/cpufreq"] = f"../cpufreq/{first.rpartition('/')[2]}"
@@ -121,6 +131,8 @@ def _pci_functions(node: dict[str, Any]) -> Files:
         if "link" in function:
             found.update(_link(folder, function["link"]))
             found[f"{folder}/uevent"] = _uevent(function)
+        elif "driver" in function:
+            found[f"{folder}/uevent"] = f"DRIVER={function['driver']}\n{_uevent(function)}"
     for device in node["devices"].values():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
     return found

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from railgauge.lab import files
+from railgauge.lab import files, net_files
 
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
@@ -47,6 +47,10 @@ class NodeFolders:
         (home / "node.json").write_text(json.dumps(described), encoding="utf-8")
         self._link_executables(home / "bin", node["tools"])
         self._write_root(root, described)
+        for path, text in net_files.ethtool(described).items():
+            counter = home / "ethtool" / path
+            counter.parent.mkdir(parents=True, exist_ok=True)
+            counter.write_text(text, encoding="utf-8")
         return home
 
     def _link_executables(self, folder: Path, tools: dict[str, str]) -> None:

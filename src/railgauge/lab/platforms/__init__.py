@@ -11,6 +11,17 @@ from railgauge.errors import BadInput
 
 _HERE = Path(__file__).parent
 _FIGURES = _HERE.parent / "figures"
+_KEPT = ("netdevs", "collectives", "interrupts", "links")
+_UNTOUCHED: dict[str, Any] = {"idle_nics": [], "slow_links": {}, "plugin_loads": True}
+_DEFAULTS: dict[str, Any] = {
+    "devices": {},
+    "netdevs": {},
+    "collectives": {},
+    "interrupts": [],
+    "links": {},
+    "perftest": {},
+    "cpupower": [],
+}
 _ENCODING = {8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130}
 # 26 bytes of header and framing around the usual 256 bytes of payload of a PCIe packet.
 _PCIE_PAYLOAD_SHARE = 256 / (256 + 26)
@@ -29,14 +40,40 @@ def load(platform: str) -> dict[str, Any]:
             f"the lab has no platform {platform!r}", remedy=f"it has: {', '.join(names())}"
         )
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return data
+    return _expanded(data)
+
+
+def _expanded(data: dict[str, Any]) -> dict[str, Any]:
+    """With what the file says once for all devices, GPUs and bridges said for each of them."""
+    common = data.get("common", {})
+    devices = data.get("devices", {})
+    gpus = [common.get("gpu", {}) | gpu for gpu in data["gpus"]]
+    bridges = [{**common["bridge"], **bridge} for bridge in data.get("bridges", ())]
+    return (
+        _DEFAULTS
+        | data
+        | {
+            "devices": {name: common.get("device", {}) | one for name, one in devices.items()},
+            "gpus": [gpu if "links" in gpu else gpu | {"links": _links(gpu, data)} for gpu in gpus],
+            "pci": data["pci"] + bridges,
+        }
+    )
+
+
+def _links(gpu: dict[str, Any], data: dict[str, Any]) -> dict[str, str]:
+    """PIX to the NIC of its own switch, NODE within its NUMA node, SYS across."""
+    numa = {name: nic["numa"] for name, nic in (data["devices"] | data.get("netdevs", {})).items()}
+    return {
+        name: "PIX" if name in gpu["beside"] else "NODE" if where == gpu["numa"] else "SYS"
+        for name, where in numa.items()
+    }
 
 
 def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str, Any]:
     """A healthy node, as plain data that its simulated executables and its file tree come from."""
     node: dict[str, Any] = {
         key: copy.deepcopy(data[key])
-        for key in ("tools", "perftest", "host", "peer_memory", "gpus", "smi", "pci_tree")
+        for key in (*_KEPT, "tools", "perftest", "host", "peer_memory", "gpus", "smi", "pci_tree")
     }
     devices = {
         device: _device(values, device, data["identities"], index)
@@ -49,8 +86,10 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "figures": str(_FIGURES / data["figures"]),
         "cpupower": data["cpupower"],
         "devices": devices,
+        "collectives": data["collectives"] | copy.deepcopy(_UNTOUCHED),
         "pci": _pci(data, node["gpus"], devices),
         "broken_tools": {},
+        "diagnostics": {},
         "ssh": {"listens": True, "stops_after": None, "other_host_key": False, "refuses": False},
     }
 
@@ -106,7 +145,7 @@ def _pci(
     data: dict[str, Any], gpus: list[dict[str, Any]], devices: dict[str, Any]
 ) -> list[dict[str, Any]]:
     found = copy.deepcopy(data["pci"])
-    found += [{"address": gpu["bus"], **gpu["pci"]} for gpu in gpus]
+    found += [{"address": gpu["bus"], **_numa(gpu), **gpu["pci"]} for gpu in gpus]
     found += [
         {
             "address": nic["pci"],
@@ -117,7 +156,16 @@ def _pci(
         }
         for nic in devices.values()
     ]
+    found += [
+        {"address": nic["pci"], "numa": nic["numa"], "driver": nic["driver"], **nic["pci_ids"]}
+        for nic in data["netdevs"].values()
+        if nic["pci"]
+    ]
     return sorted(found, key=lambda function: str(function["address"]))
+
+
+def _numa(gpu: dict[str, Any]) -> dict[str, Any]:
+    return {"numa": gpu["numa"]} if "numa" in gpu else {}
 
 
 def _link(pcie: dict[str, Any]) -> list[object]:

@@ -93,8 +93,22 @@ def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[f
     table = figures[kind][tool][place]
     if "rows" in table:
         return 1.0, 0.0, table["rows"]
-    factor, plus_us, rows = _table(figures, kind, table["like"], table.get("place", place))
+    source = _other(figures, table["file"]) if "file" in table else figures
+    factor, plus_us, rows = _table(source, kind, table["like"], table.get("place", place))
     return factor * table.get("factor", 1.0), plus_us + table.get("plus_us", 0.0), rows
+
+
+def _other(figures: dict[str, Any], name: str) -> dict[str, Any]:
+    """The figures of another platform, which lie beside these."""
+    own = next(path for path, loaded in _loaded.items() if loaded is figures)
+    return load(f"{own.rpartition('/')[0]}/{name}")
+
+
+def plateau(node: Node, size: int) -> float:
+    """The bandwidth of a healthy NIC at ``size`` with host memory, in the unit of the figures."""
+    figures = load(node["figures"])
+    factor, _, rows = _table(figures, "bandwidth", "ib_write_bw", "host")
+    return factor * _between([row[:3] for row in rows], size, hold_rate=False)[1]
 
 
 def _bytes_per_s(row: list[Any], unit: float) -> list[float]:

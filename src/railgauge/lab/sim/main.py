@@ -29,11 +29,12 @@ def main(tool: str, node_file: str, arguments: list[str]) -> int:
         node = json.load(file)
     broken = node["broken_tools"].get(tool)
     if broken:
-        return _BROKEN[broken]()
-    return _module(node["tools"][tool]).run(tool, arguments, node)  # type: ignore[no-any-return]
+        return BROKEN[broken]()
+    return module(node["tools"][tool]).run(tool, arguments, node)  # type: ignore[no-any-return]
 
 
-def _module(name: str) -> Any:
+def module(name: str) -> Any:
+    """The module of this package that plays a tool."""
     package = __package__ or ""
     __import__(f"{package}.{name}")
     return sys.modules[f"{package}.{name}"]
@@ -60,4 +61,4 @@ def _floods() -> int:
         os.write(1, block)
 
 
-_BROKEN = {"silent": _silent, "hangs": _hangs, "garbage": _garbage, "floods": _floods}
+BROKEN = {"silent": _silent, "hangs": _hangs, "garbage": _garbage, "floods": _floods}

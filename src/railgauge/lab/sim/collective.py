@@ -1,0 +1,259 @@
+"""``all_reduce_perf`` and its kin: nccl-tests, rccl-tests and MetaX's mccl tests.
+
+``play`` runs a job of one or many ranks; launchers call it, and so does the tool started alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import collective_json, collective_layout, collective_log, collective_times, fabric, figures
+from .collective_options import TYPES, Refused, read_options
+from .counters import count_ethernet, count_traffic, turn
+from .interference import slowdowns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+    Job = dict[str, Any]
+    Row = dict[str, Any]
+    Slots = list[tuple[Node, int]]
+
+_ALIGNED_BYTES = 16
+_PER_RANK = {"all_gather", "reduce_scatter", "alltoall"}
+_UNCHECKED_IN_PLACE = {"alltoall", "sendrecv"}
+_TEST_FAILURE = 3
+_VISIBLE = (
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "MACA_VISIBLE_DEVICES",
+)
+_RESERVED_MIB = 1024
+_MIB = 1 << 20
+
+
+def run(tool: str, arguments: list[str], node: Node) -> int:
+    """One process without a launcher. Exit code as the tool has it."""
+    return play(tool, arguments, [(node, 0)], dict(os.environ))
+
+
+def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, str]) -> int:
+    """``slots`` is a node and its number there for every process, in the order of the ranks.
+
+    Prints what rank 0 prints, and what the ranks that fail do. Exit code as the tool has it.
+    """
+    library = slots[0][0]["collectives"]
+    try:
+        options = read_options(tool, arguments, library["dialect"])
+        job = _job(options, arguments, slots, environment)
+        screen = _start(job)
+    except Refused as refusal:
+        sys.stdout.write(str(refusal.args[0]))
+        return int(refusal.args[1])
+    rows = _measure(job)
+    screen += [collective_layout.row(job, row) for row in rows]
+    averages = [side[2] for row in rows for side in row["sides"]]
+    average = sum(averages) / len(averages)
+    screen += collective_layout.closing(job, average)
+    sys.stdout.write("\n".join(screen) + "\n")
+    if job["json_path"]:
+        collective_json.write(job["json_path"], job, rows, average)
+    _count(job, rows)
+    return 0
+
+
+def _job(
+    options: dict[str, Any], arguments: list[str], slots: Slots, environment: dict[str, str]
+) -> Job:
+    places, pids, addresses = _places(options, slots, environment)
+    nodes = list({node["name"]: node for node, _ in slots}.values())
+    devices: dict[str, list[int]] = {node["name"]: [] for node in nodes}
+    for host, device, _ in places:
+        devices[host].append(device)
+    job: Job = {
+        "run": options,
+        "arguments": [options["tool"], *arguments],
+        "library": nodes[0]["collectives"],
+        "environment": environment,
+        "nodes": nodes,
+        "ranks": len(places),
+        "places": places,
+        "pids": pids,
+        "addresses": addresses,
+        "devices": devices,
+        "path": fabric.path(nodes, environment, devices),
+    }
+    job["variants"] = _variants(job)
+    collective_times.prepare(job)
+    key = f"{':'.join(devices)} {options['tool']} {options['type']} {len(places)}"
+    job["turn"] = turn(nodes[0], key)
+    job["key"] = f"{key} turn {job['turn']}"
+    return job
+
+
+def _places(
+    options: dict[str, Any], slots: Slots, environment: dict[str, str]
+) -> tuple[list[tuple[str, int, Any]], list[int], list[str]]:
+    """Host, device number and GPU of every rank; process numbers; addresses."""
+    each = options["threads"] * options["gpus"]
+    places, pids, addresses = [], [], []
+    for process, (node, local) in enumerate(slots):
+        gpus = _visible(node, environment)
+        pid = 2000 + (os.getpid() * 31 + process) % 60000
+        wanted = (local + 1) * each
+        if wanted > len(gpus):
+            raise Refused(_too_few(options, node, wanted, len(gpus), pid), _TEST_FAILURE)
+        for device in range(local * each, wanted):
+            places.append((str(node["name"]), device, gpus[device]))
+            pids.append(pid)
+            addresses.append(str(node["address"]))
+    return places, pids, addresses
+
+
+def _visible(node: Node, environment: dict[str, str]) -> list[Any]:
+    chosen = next((environment[name] for name in _VISIBLE if environment.get(name)), "")
+    gpus: list[Any] = node["gpus"]
+    if not chosen:
+        return gpus
+    return [gpus[int(word)] for word in chosen.split(",") if int(word) < len(gpus)]
+
+
+def _too_few(options: dict[str, Any], node: Node, wanted: int, found: int, pid: int) -> str:
+    head = "# Using devices\n" if options["dialect"] != "mccl" else ""
+    return (
+        f"{head}Invalid number of GPUs: {wanted} requested but only {found} were found.\n"
+        f"Please check the number of processes and GPUs per process.\n"
+        f" .. {node['name']} pid {pid}: Test failure common.cu:1454\n"
+    )
+
+
+def _variants(job: Job) -> list[str]:
+    """From the worst to the mildest of what is not as it should be."""
+    path, tuning = job["path"], job["library"]["tuning"]
+    found = []
+    if path["network"] == "Socket":
+        found.append("socket")
+    elif path["network"] and not path["gdr"]:
+        found.append("no-gdr")
+    if path["network"] and any(job["environment"].get(k) != v for k, v in tuning.items()):
+        found.append("untuned")
+    if job["run"]["graph"]:
+        found.append("graph")
+    return found[:1]
+
+
+def _start(job: Job) -> list[str]:
+    options = job["run"]
+    job["json_path"] = collective_json.open_new(options["json"]) if options["json"] else ""
+    announced = [f"# Writing JSON output to {job['json_path']}"] if job["json_path"] else []
+    return [
+        *announced,
+        *collective_layout.opening(job),
+        *collective_layout.devices(job),
+        *_reduced(job),
+        *collective_log.version(job),
+        *collective_layout.banner(job),
+        *collective_log.lines(job),
+        *collective_layout.heading(job),
+    ]
+
+
+def _reduced(job: Job) -> list[str]:
+    """The tests cut the sweep to what fits into the smallest GPU, three buffers at a time."""
+    mib = min(gpu["memory_mib"] for _, _, gpu in job["places"])
+    most = (mib - _RESERVED_MIB) * _MIB // 3
+    options = job["run"]
+    if options["max"] <= most:
+        return []
+    options["sizes"] = [size for size in options["sizes"] if size <= most]
+    return ["#", f"# Reducing maxBytes to {most} due to memory limitation"]
+
+
+def _measure(job: Job) -> list[Row]:
+    options = job["run"]
+    return [
+        _row(job, size, cycle, index)
+        for cycle in range(options["cycles"])
+        for index, size in enumerate(options["sizes"])
+    ]
+
+
+def _row(job: Job, asked: int, cycle: int, index: int) -> Row:
+    options, ranks = job["run"], job["ranks"]
+    count = _elements(options, asked, ranks)
+    size = count * TYPES[options["type"]] * (ranks if options["op"] in _PER_RANK else 1)
+    first = 2 * options["iters"] * (cycle * len(options["sizes"]) + index)
+    quiet = collective_times.times(job, size, cycle)
+    sides = []
+    for side, exact_us in enumerate(quiet):
+        key = f"{job['key']} {cycle} {side}"
+        calm = figures.noise(job["nodes"][0]["seed"], key, size)
+        before = _before(options, first, side) + 5 * (job["turn"] - 1)
+        time_us = exact_us / calm * slowdowns(job, before, options["iters"])
+        algbw = size / time_us / 1e3
+        busbw = algbw * collective_times.bus_factor(options["op"], ranks) if ranks > 1 else 0.0
+        sides.append((time_us, algbw, busbw, _wrong(options, side)))
+    redop = options["redop"] if options["op"] not in ("all_gather", "alltoall") else "none"
+    return {"size": size, "count": count, "redop": redop, "root": -1, "sides": sides}
+
+
+def _before(options: dict[str, Any], first: int, side: int) -> int:
+    """How many iterations went before; with one a side, the sides alternate as in document 001."""
+    return first + side * int(options["iters"])
+
+
+def _elements(options: dict[str, Any], asked: int, ranks: int) -> int:
+    """The column ``count``: of each rank's part where a rank has a part, in whole 16 bytes."""
+    width = TYPES[options["type"]]
+    if options["op"] not in _PER_RANK:
+        return asked // width
+    step = max(1, _ALIGNED_BYTES // width)
+    return asked // width // ranks // step * step
+
+
+def _wrong(options: dict[str, Any], side: int) -> str:
+    unchecked = side == 1 and options["op"] in _UNCHECKED_IN_PLACE
+    return "N/A" if unchecked or not options["check"] else "0"
+
+
+def _count(job: Job, rows: list[Row]) -> None:
+    """What passed the NICs: timed, warm-up and checked iterations of both sides."""
+    path, options = job["path"], job["run"]
+    if not path["network"]:
+        return
+    extra = 1 + (1 if options["check"] else 0)
+    passes = 2 * (options["iters"] * options["aggregated"] + extra)
+    moved = passes * sum(row["size"] for row in rows)
+    moved += options["warmup"] * (rows[0]["size"] + rows[-1]["size"]) if rows else 0
+    payload = int(moved * _network_factor(job))
+    for node in job["nodes"]:
+        _count_node(node, path, payload)
+
+
+def _network_factor(job: Job) -> float:
+    """Bytes over a node's NICs for a byte of message, in each direction."""
+    op, ranks, count = job["run"]["op"], job["ranks"], len(job["nodes"])
+    if op == "alltoall":
+        local = ranks / count
+        return float(local * (ranks - local) / ranks)
+    return collective_times.bus_factor(op, ranks)
+
+
+def _count_node(node: Node, path: dict[str, Any], payload: int) -> None:
+    nics = path["nics"].get(node["name"], [])
+    if path["network"] == "Socket":
+        netdev = node["collectives"]["bootstrap"]
+        for direction in ("tx", "rx"):
+            count_ethernet(node, netdev, direction, payload)
+        return
+    for nic in nics:
+        if nic in node["devices"]:
+            count_traffic(node, nic, "xmit", payload // len(nics))
+            count_traffic(node, nic, "rcv", payload // len(nics))
+        else:
+            count_ethernet(node, nic, "tx", payload // len(nics), devmem=path["gdr"])
+            count_ethernet(node, nic, "rx", payload // len(nics), devmem=path["gdr"])

@@ -1,0 +1,114 @@
+"""How long a collective takes: the documents' tables, and what is derived from them.
+
+A table's rows are ``[size, out of place, in place, basis]`` in microseconds, of all_reduce. Rows of
+one size are the iterations that the document shows, in turn. Between sizes the times run straight
+on log-log axes. Another number of ranks keeps the bus bandwidth; another collective has the stated
+factor of all_reduce's bus bandwidth.
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import figures, interference
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Job = dict[str, Any]
+    Table = dict[str, Any]
+
+_FACTORS = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "alltoall": lambda n: (n - 1) / n,
+}
+_ONE_NIC_EACH = {"alltoall", "sendrecv"}
+
+
+def bus_factor(op: str, ranks: int) -> float:
+    """Bus bandwidth over algorithm bandwidth, by the definition of nccl-tests."""
+    return float(_FACTORS[op](ranks)) if op in _FACTORS else 1.0
+
+
+def times(job: Job, size: int, cycle: int) -> tuple[float, float]:
+    """Out of place and in place, in microseconds, without noise."""
+    if job["ranks"] < 2 or size == 0:  # noqa: PLR2004 - a rank alone moves nothing
+        return job["smallest_us"], job["smallest_us"]
+    table, share = job["table"], job["share"]
+    floor = _row(table, table["rows"][0][0], 0)
+    exact = _row(table, size, cycle)
+    scale = _scale(job)
+    slowed = [scale * (low + max(0.0, t - low) / share) for low, t in zip(floor, exact)]  # noqa: B905
+    return slowed[0], slowed[1]
+
+
+def prepare(job: Job) -> None:
+    """Choose the job's table and share once, for all sizes."""
+    loaded = figures.load(job["nodes"][0]["figures"])["collectives"]
+    per_node = math.ceil(job["ranks"] / len(job["nodes"]))
+    table, factor = _table(loaded, job, per_node)
+    job["table"] = table
+    job["share"] = factor * job["path"]["share"] * _fewer(loaded, job, table, per_node)
+    job["share"] *= interference.link_share(job)
+    place = "network" if len(job["nodes"]) > 1 else "node"
+    factor = loaded["factors"][place].get(job["run"]["op"], [1.0])[0]
+    if place == "network" and job["run"]["op"] in _ONE_NIC_EACH:
+        # The fewer GPUs a node has, the less the other NICs stand idle.
+        factor = min(1.0, factor * table["per_node"] / per_node)
+    job["op_factor"] = factor
+    job["smallest_us"] = _row(table, table["rows"][0][0], 0)[0] / 2
+
+
+def _scale(job: Job) -> float:
+    """The time of this collective over that of the table's all_reduce, at equal bus bandwidth."""
+    own = bus_factor(job["run"]["op"], job["ranks"])
+    return own / bus_factor("all_reduce", job["table"]["ranks"]) / float(job["op_factor"])
+
+
+def _table(loaded: dict[str, Any], job: Job, per_node: int) -> tuple[Table, float]:
+    """The table that fits best, and a factor where only the healthy one is there."""
+    count, factor = len(job["nodes"]), 1.0
+    variants = job["variants"]
+    for variant in [*variants, ""]:
+        fitting = [
+            table
+            for table in loaded["tables"]
+            if table["nodes"][0] <= count <= table["nodes"][1] and table["variant"] == variant
+        ]
+        if fitting:
+            return min(fitting, key=lambda table: abs(table["per_node"] - per_node)), factor
+        factor *= loaded["variants"][variant]["factor"]
+    raise KeyError(f"no table for {count} nodes")
+
+
+def _fewer(loaded: dict[str, Any], job: Job, table: Table, per_node: int) -> float:
+    """What is left of the bandwidth where the table had more GPUs in a node."""
+    if per_node >= table["per_node"]:
+        return 1.0
+    rule = loaded["fewer_gpus"]["network" if len(job["nodes"]) > 1 else "node"]
+    if rule == "links":
+        # In a full mesh each GPU has a link to every other one, and uses those to its partners.
+        share = float((per_node - 1) / (table["per_node"] - 1))
+        wanted = loaded["fewer_gpus"].get("channels", ["", "", 1.0])
+        tuned = job["environment"].get(wanted[0]) == wanted[1]
+        return share * (1.0 if tuned else float(wanted[2]))
+    return per_node / float(table["per_node"]) if rule == "proportional" else 1.0
+
+
+def _row(table: Table, size: int, cycle: int) -> list[float]:
+    rows = table["rows"]
+    if size <= rows[0][0]:
+        return rows[0][1:3]  # type: ignore[no-any-return]
+    same = [row for row in rows if row[0] == size]
+    if same:
+        return same[cycle % len(same)][1:3]  # type: ignore[no-any-return]
+    above = next((i for i, row in enumerate(rows) if row[0] > size), 0)
+    low, high = (rows[above - 1], rows[above]) if above else (rows[-1], rows[-1])
+    if low is high:
+        # Beyond the table the bandwidth of its last row stays.
+        return [value * size / low[0] for value in low[1:3]]
+    at = math.log(size / low[0]) / math.log(high[0] / low[0])
+    return [a * (b / a) ** at for a, b in zip(low[1:3], high[1:3])]  # noqa: B905

@@ -1,0 +1,249 @@
+"""``vllm serve`` as a server that listens, and ``vllm bench serve`` that measures it.
+
+The figures are illustrative: no document gives any of a healthy system.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from urllib.parse import urlparse
+
+from . import fabric, figures, hosts, interference, wire
+from .counters import turn
+from .options import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+    Options = dict[str, str]
+
+_FLAGS = {"ignore-eos", "save-result", "trust-remote-code", "enforce-eager", "disable-tqdm"}
+_SPREAD = {1: 0.82, 5: 0.86, 10: 0.89, 25: 0.94, 50: 0.99, 75: 1.05, 90: 1.14, 95: 1.22, 99: 1.41}
+_TITLES = {
+    "ttft": ("Time to First Token", "TTFT"),
+    "tpot": ("Time per Output Token (excl. 1st token)", "TPOT"),
+    "itl": ("Inter-token Latency", "ITL"),
+    "e2el": ("End-to-end Latency", "E2EL"),
+}
+_LARGE = 1 << 30
+_BATCH = 64
+
+
+def run(_tool: str, arguments: list[str], node: Node) -> int:
+    """Exit code 0, 1 where the server or the hardware is missing, 2 for a bad command line."""
+    if arguments[:1] in (["--version"], ["-v"]):
+        print("0.9.2")
+        return 0
+    try:
+        if arguments[:2] == ["bench", "serve"]:
+            return _bench(_options(arguments[2:]), node)
+        if arguments[:1] == ["serve"]:
+            return _serve(_options(arguments[1:]), node)
+    except UsageError as error:
+        sys.stderr.write(f"vllm: error: {error}\n")
+        return 2
+    sys.stderr.write(
+        "usage: vllm [-h] [-v] {chat,complete,serve,bench,collect-env,run-batch} ...\n"
+    )
+    return 2
+
+
+def _options(arguments: list[str]) -> Options:
+    """``--name value`` and ``--name=value``; the one plain word is the model."""
+    found: Options = {}
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-"):
+            found["model"] = word
+        elif equals or name in _FLAGS:
+            found[name] = value
+        elif rest:
+            found[name] = rest.pop(0)
+        else:
+            raise UsageError(f"argument {word}: expected one argument")
+    return found
+
+
+def _serve(options: Options, node: Node) -> int:
+    ranks = 1
+    for name in ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"):
+        ranks *= int(options.get(name, 1))
+    local = len(node["gpus"])
+    nodes = _nodes(node, -(-ranks // max(local, 1)))
+    if nodes is None:
+        sys.stderr.write(
+            f"ValueError: Total number of attention heads: the world size ({ranks}) is larger than"
+            f" the number of available GPUs ({local}) in this node.\n"
+        )
+        return 1
+    able = _able(nodes)
+    listener = wire.listen(node["address"], int(options.get("port", 8000)))
+    print(f"INFO:     Uvicorn running on http://{node['address']}:{options.get('port', 8000)}")
+    sys.stdout.flush()
+    while True:
+        connection, _ = listener.accept()
+        link = wire.Wire(connection)
+        try:
+            link.receive()
+            link.send({**able, "model": options.get("model", ""), "nodes": len(nodes)})
+        except wire.Hangup:
+            connection.close()
+
+
+def _nodes(node: Node, count: int) -> list[Node] | None:
+    """Its own node and those that follow it in the cluster; ``None`` if there are not so many."""
+    names = hosts.names(node)
+    if count > len(names):
+        return None
+    start = names.index(node["name"])
+    try:
+        return [hosts.named(node, names[(start + i) % len(names)]) for i in range(count)]
+    except hosts.Unreachable:
+        return None
+
+
+def _able(nodes: list[Node]) -> dict[str, float]:
+    """What the slowest node, the network and whoever else computes leave of it."""
+    serving = figures.load(nodes[0]["figures"])["serving"]
+    everyone = {node["name"]: list(range(len(node["gpus"]))) for node in nodes}
+    path = fabric.path(nodes, dict(os.environ), everyone)
+    share = path["share"]
+    if len(nodes) > 1:
+        share *= serving["two_nodes"] * len(nodes) / 2
+        if path["network"] == "Socket":
+            share *= serving["socket"]
+        elif not path["gdr"]:
+            share *= serving["no_gdr"]
+    if any(node["diagnostics"] for node in nodes):
+        share /= interference.mean_slowdown()
+    latency = max(1.0, serving["two_nodes"] / share if len(nodes) > 1 else 1.0 / share)
+    return {"share": share, "latency": latency}
+
+
+def _bench(options: Options, node: Node) -> int:
+    url = urlparse(options.get("base-url", ""))
+    host = url.hostname or options.get("host", "127.0.0.1")
+    port = url.port or int(options.get("port", 8000))
+    try:
+        link = wire.connect(host, port, node["address"])
+        link.send({"hello": 1})
+        able = link.receive()
+    except (OSError, wire.Hangup):
+        sys.stderr.write(
+            "ValueError: Initial test run failed - Please make sure benchmark arguments are"
+            f" correctly specified. Error: Cannot connect to host {host}:{port}\n"
+        )
+        return 1
+    asked = options.get("model", "")
+    if asked and able["model"] and asked != able["model"]:
+        sys.stderr.write(
+            "ValueError: Initial test run failed - Please make sure benchmark arguments are"
+            f" correctly specified. Error: The model `{asked}` does not exist. (404)\n"
+        )
+        return 1
+    result = _result(options, node, able)
+    print("\n".join(_table(options, result)))
+    if "save-result" in options:
+        _save(options, result)
+    return 0
+
+
+def _result(options: Options, node: Node, able: dict[str, Any]) -> dict[str, Any]:
+    serving = figures.load(node["figures"])["serving"]
+    prompts = int(options.get("num-prompts", 1000))
+    inputs, outputs = (
+        int(options.get(f"random-{w}-len", d)) for w, d in (("input", 1024), ("output", 128))
+    )
+    key = f"{node['name']} vllm {prompts} {inputs} {outputs}"
+    calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
+    batch = min(int(options.get("max-concurrency", prompts)), prompts)
+    filled = min(1.0, batch / _BATCH)
+    speed = serving["output_tokens_per_s"] * able["share"] * calm * filled
+    rate = float(options.get("request-rate", "inf"))
+    duration = max(prompts * outputs / speed, prompts / rate)
+    latency = able["latency"] / calm
+    ttft, tpot = serving["ttft_ms"] * latency, serving["tpot_ms"] * latency
+    return {
+        "prompts": prompts, "inputs": prompts * inputs, "outputs": prompts * outputs,
+        "duration": duration, "batch": batch, "rate": rate,
+        "ttft": ttft, "tpot": tpot, "itl": tpot, "e2el": ttft + tpot * (outputs - 1),
+    }  # fmt: skip
+
+
+def _percentiles(options: Options) -> list[int]:
+    return [int(float(word)) for word in options.get("metric-percentiles", "99").split(",")]
+
+
+def _wanted(options: Options) -> list[str]:
+    return options.get("percentile-metrics", "ttft,tpot,itl").split(",")
+
+
+def _at(mean: float, percentile: int) -> float:
+    known = min(_SPREAD, key=lambda one: abs(one - percentile))
+    return mean * _SPREAD[known]
+
+
+def _table(options: Options, result: dict[str, Any]) -> list[str]:
+    seconds = result["duration"]
+    lines = [f"{' Serving Benchmark Result ':=^50}"]
+    lines.append(_line("Successful requests:", result["prompts"]))
+    lines.append(_line("Failed requests:", 0))
+    if "max-concurrency" in options:
+        lines.append(_line("Maximum request concurrency:", result["batch"]))
+    if result["rate"] != float("inf"):
+        lines.append(_line("Request rate configured (RPS):", result["rate"]))
+    lines += [
+        _line("Benchmark duration (s):", seconds),
+        _line("Total input tokens:", result["inputs"]),
+        _line("Total generated tokens:", result["outputs"]),
+        _line("Request throughput (req/s):", result["prompts"] / seconds),
+        _line("Output token throughput (tok/s):", result["outputs"] / seconds),
+        _line("Peak output token throughput (tok/s):", 1.25 * result["outputs"] / seconds),
+        _line("Peak concurrent requests:", float(result["batch"])),
+        _line("Total Token throughput (tok/s):", (result["inputs"] + result["outputs"]) / seconds),
+    ]
+    for metric in _wanted(options):
+        title, short = _TITLES[metric]
+        lines.append(f"{title:-^50}")
+        lines.append(_line(f"Mean {short} (ms):", result[metric]))
+        lines.append(_line(f"Median {short} (ms):", _at(result[metric], 50)))
+        lines += [
+            _line(f"P{p} {short} (ms):", _at(result[metric], p)) for p in _percentiles(options)
+        ]
+    return [*lines, "=" * 50]
+
+
+def _line(label: str, value: float) -> str:
+    shown = f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{label:<40} {shown:<10}"
+
+
+def _save(options: Options, result: dict[str, Any]) -> None:
+    seconds = result["duration"]
+    document: dict[str, Any] = {
+        "date": time.strftime("%Y%m%d-%H%M%S"), "endpoint_type": "openai", "backend": "vllm",
+        "model_id": options.get("model", ""), "num_prompts": result["prompts"],
+        "request_rate": options.get("request-rate", "inf"), "burstiness": 1.0,
+        "max_concurrency": result["batch"], "duration": seconds, "completed": result["prompts"],
+        "failed": 0, "total_input_tokens": result["inputs"],
+        "total_output_tokens": result["outputs"],
+        "request_throughput": result["prompts"] / seconds,
+        "output_throughput": result["outputs"] / seconds,
+        "total_token_throughput": (result["inputs"] + result["outputs"]) / seconds,
+    }  # fmt: skip
+    for metric in _wanted(options):
+        document[f"mean_{metric}_ms"] = result[metric]
+        document[f"median_{metric}_ms"] = _at(result[metric], 50)
+        for p in _percentiles(options):
+            document[f"p{p}_{metric}_ms"] = _at(result[metric], p)
+    folder = options.get("result-dir", ".")
+    name = options.get("result-filename", "vllm-result.json")
+    with open(f"{folder}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
+        json.dump(document, file)
