@@ -11,10 +11,10 @@ from pathlib import Path
 LAYERS = (
     {"errors", "model"},
     {"units"},
-    {"schema", "leases", "stacks"},
+    {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "transport", "tools"},
-    {"plan", "evidence", "judge", "store"},
+    {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record"},
     {"survey", "verdict", "gates"},
     {"report"},
@@ -26,7 +26,7 @@ FACES = {"plugin", "cli"}
 
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "evidence", "judge", "record", "verdict",
-    "facts", "stacks", "tools",
+    "facts", "stacks", "tools", "launchers", "traffic",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -29,6 +29,10 @@ _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "inconsistent": Unparsable,
     "sweep-gap": Unparsable,
     "zero-value": Unparsable,
+    "several-tables": Unparsable,
+    "size-skipped": MetricMissing,
+    "metric-missing": MetricMissing,
+    "missing-link": MetricMissing,
 }
 _CUT_OFF: dict[str, type[NoEvidence]] = {
     "command-timed-out": CommandTimedOut,
@@ -40,6 +44,8 @@ _REMEDIES = {
     "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
 }
 _NOT_FOUND = 127
+# A server that goes on until it is stopped: how it ended says nothing.
+SERVICE = "service"
 
 
 def refuse_failure(transcripts: Sequence[Transcript], parsed: Sequence[Parsed]) -> None:

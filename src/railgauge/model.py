@@ -123,6 +123,7 @@ class Command:
     """One program to run on one node.
 
     ``listens_on`` is the TCP port that a server opens when it is ready; ``None`` for a client.
+    ``endless`` is a server that does not end with its client and is stopped after it.
     """
 
     node: str
@@ -130,6 +131,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float = 60.0
     listens_on: int | None = None
+    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from railgauge.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
+from railgauge.evidence import SERVICE
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command, Node, Transcript
 from railgauge.store import CaseResult, Store
@@ -127,14 +128,16 @@ class Runner:
         *servers, reporter = commands
         with self._started(servers) as running:
             for command, server in zip(servers, running, strict=True):
+                if command.listens_on is None:
+                    continue
                 try:
-                    server.wait_ready(_READY_LIMIT_S)
+                    server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
             report = self._sessions[reporter.node].run(reporter)
             ended = [
-                server.wait(_SERVER_GRACE_S) if _ended_well((report,)) else server.stop()
-                for server in running
+                _end(server, command, _ended_well((report,)))
+                for command, server in zip(servers, running, strict=True)
             ]
         return (report, *map(_as_server, ended, servers))
 
@@ -156,9 +159,25 @@ class Runner:
             self._sessions.drop(node)
 
 
+def _ready_limit_s(command: Command) -> float:
+    """A service loads what it serves first: it may take as long as the command itself may."""
+    return command.time_limit_s if command.endless else _READY_LIMIT_S
+
+
+def _end(server: Running, command: Command, client_ended_well: bool) -> Transcript:
+    if client_ended_well and not command.endless:
+        return server.wait(_SERVER_GRACE_S)
+    return server.stop()
+
+
 def _as_server(transcript: Transcript, command: Command) -> Transcript:
-    return replace(transcript, role="server", argv=command.argv)
+    role = SERVICE if command.endless else "server"
+    return replace(transcript, role=role, argv=command.argv)
 
 
 def _ended_well(run: Sequence[Transcript]) -> bool:
-    return all(transcript.exit_code == 0 and not transcript.error for transcript in run)
+    return all(
+        transcript.exit_code == 0 and not transcript.error
+        for transcript in run
+        if transcript.role != SERVICE
+    )

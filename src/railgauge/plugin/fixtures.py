@@ -10,7 +10,7 @@ import pytest
 
 from railgauge import plan
 from railgauge.errors import FactMissing, LimitMissed, NoEvidence
-from railgauge.evidence import refuse_failure, samples_of
+from railgauge.evidence import SERVICE, refuse_failure, samples_of
 from railgauge.facts import NodeFacts, require
 from railgauge.judge import judge, judge_fact, judge_transport
 from railgauge.model import Case, Judgement, Outcome, Pairing, Parsed, Sample, Transcript
@@ -138,7 +138,9 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
 def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
     parse = tool(measurement.tool).parse
-    said = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    # A service was stopped by us; only if it is all there is did it end by itself, too early.
+    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
     outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.

@@ -65,3 +65,8 @@ def tool(name: str) -> Tool:
     if name not in _MODULES:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
     return cast(Tool, import_module(_MODULES[name]))
+
+
+def sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of payload_bytes
+    """``payload_bytes`` of a tool whose payload stays inside a node."""
+    return 0.0

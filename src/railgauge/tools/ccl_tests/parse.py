@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from railgauge.model import Parsed, Problem
+from railgauge.model import Parsed, Problem, Sample
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.json_output import is_json, read_json
 from railgauge.tools.ccl_tests.judging import check_rows, check_tables, check_whole
@@ -65,10 +65,17 @@ def _parsed(
     return Parsed(
         tool="ccl-tests",
         tool_version=facts.tool_version,
-        samples=tuple(collection.samples),
+        samples=(*collection.samples, *_average(facts)),
         summary=summarise(rows, facts, log),
         problems=_one_a_kind([*problems, *collection.problems]),
     )
+
+
+def _average(facts: Facts) -> tuple[Sample, ...]:
+    """The footer's average as a metric of the run, so that it can have a limit."""
+    if facts.average is None:
+        return ()
+    return (Sample("avg_busbw", "GB/s", facts.average.value),)
 
 
 def _one_a_kind(problems: list[Problem]) -> tuple[Problem, ...]:

@@ -148,3 +148,12 @@ def _summary(content: dict[str, object]) -> dict[str, object]:
         "cpu_remote_percent": number(load.get("remote_total")),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """What the receiver counted, in bytes, over the seconds of the run."""
+    seconds = parsed.summary.get("seconds")
+    received = [sample.value for sample in parsed.samples if sample.metric == "bw_received"]
+    if not isinstance(seconds, int | float) or not received:
+        return 0.0
+    return received[0] * _GIGA / _BITS_PER_BYTE * seconds

@@ -4,7 +4,8 @@ Formats: TransferBench 1.5x and 1.6x, plain and bordered, and the test blocks of
 files.
 """
 
+from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.transferbench.parse import parse
 from railgauge.tools.transferbench.plan import commands
 
-__all__ = ["commands", "parse"]
+__all__ = ["commands", "parse", "payload_bytes"]

@@ -4,7 +4,8 @@ Formats: ``vllm bench serve`` and the older benchmark_serving.py, those of sglan
 TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 """
 
+from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.vllm_bench.parse import parse
 from railgauge.tools.vllm_bench.plan import commands
 
-__all__ = ["commands", "parse"]
+__all__ = ["commands", "parse", "payload_bytes"]

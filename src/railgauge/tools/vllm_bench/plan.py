@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from railgauge.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, check_port, program, read_options
@@ -9,7 +11,7 @@ from railgauge.tools.options import Options, check_port, program, read_options
 _OPTIONS = frozenset(
     {
         "model", "num_prompts", "request_rate", "input_len", "output_len", "base_url", "serve",
-        "max_concurrency", "seed", "percentiles", "ignore_eos",
+        "worker", "max_concurrency", "seed", "percentiles", "ignore_eos",
     }
 )  # fmt: skip
 _COUNTS = {
@@ -25,9 +27,10 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     """The benchmark on the case's first node, after its server where the option ``serve`` is set.
 
     Options: ``model`` (needed), ``base_url`` of a server that runs already, or ``serve``: the argv
-    of one to start on the first node, with ``{port}`` and ``{address}`` in place of what it listens
-    on. Then ``num_prompts``, ``request_rate`` (text; ``inf``), ``input_len`` and ``output_len``
-    (tokens of the random data), ``max_concurrency``, ``seed``, ``percentiles`` (``50,99``) and
+    of one to start on the first node, with ``{port}`` and ``{address}`` in place of what it
+    listens on, and ``worker``: that of its part on each further node (``{nodes}``, ``{rank}``).
+    Then ``num_prompts``, ``request_rate`` (text; ``inf``), ``input_len`` and ``output_len`` (tokens
+    of the random data), ``max_concurrency``, ``seed``, ``percentiles`` (``50,99``) and
     ``ignore_eos`` (default true: every answer has ``output_len`` tokens). Raises ``BadInput``.
     """
     options = read_options(setting, _OPTIONS)
@@ -43,6 +46,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     check_port(port, options.where)
     address = setting.cluster.node(setting.case.nodes[0]).data_address
     return (
+        *_workers(setting, options, port),
         _server(setting, options, serve, port),
         _benchmark(setting, options, f"http://{_bracketed(address)}:{port}"),
     )
@@ -55,10 +59,34 @@ def _bracketed(address: str) -> str:
 def _server(setting: Setting, options: Options, serve: tuple[str, ...], port: int) -> Command:
     if not any("{port}" in word for word in serve):
         options.refuse("serve does not say {port}", "add --port {port}")
-    node = setting.case.nodes[0]
-    address = setting.cluster.node(node).data_address
-    argv = tuple(word.replace("{port}", str(port)).replace("{address}", address) for word in serve)
-    return _command(setting, argv, port)
+    return _service(setting, serve, 0, port)
+
+
+def _workers(setting: Setting, options: Options, port: int) -> tuple[Command, ...]:
+    """The part of the server on each further node, which listens to nobody."""
+    worker = options.words("worker")
+    if len(setting.case.nodes) > 1 and not worker:
+        options.refuse("several nodes, and no worker", "say how a further node joins the server")
+    ranks = range(1, len(setting.case.nodes))
+    services = (_service(setting, worker, rank, port) for rank in ranks)
+    return tuple(replace(service, listens_on=None) for service in services)
+
+
+def _service(setting: Setting, words: tuple[str, ...], rank: int, port: int) -> Command:
+    """``{port}``, ``{address}`` of the first node, ``{nodes}`` and ``{rank}`` are filled in."""
+    nodes = setting.case.nodes
+    values = {
+        "{port}": str(port),
+        "{address}": setting.cluster.node(nodes[0]).data_address,
+        "{nodes}": str(len(nodes)),
+        "{rank}": str(rank),
+    }
+    argv = []
+    for word in words:
+        for name, value in values.items():
+            word = word.replace(name, value)  # noqa: PLW2901
+        argv.append(word)
+    return replace(_command(setting, tuple(argv), port), node=nodes[rank], endless=True)
 
 
 def _benchmark(setting: Setting, options: Options, base_url: str) -> Command:
