@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.errors import BadInput, FactMissing
-from railgauge.facts import GidFacts, GpuFacts, NicFacts, NodeFacts, from_json, require, to_json
+from railgauge.facts import (
+    GidFacts,
+    GpuFacts,
+    IrqFacts,
+    NetdevFacts,
+    NicFacts,
+    NodeFacts,
+    from_json,
+    require,
+    to_json,
+)
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 MAPPINGS = st.dictionaries(st.text(), st.text(), max_size=3)
@@ -17,7 +27,19 @@ FACTS = st.builds(
     NodeFacts,
     node=st.text(),
     governors=st.lists(st.text()).map(tuple),
-    gpus=st.lists(st.builds(GpuFacts)).map(tuple),
+    gpus=st.lists(
+        st.builds(
+            GpuFacts,
+            power_limit_w=st.none() | NUMBERS,
+            ecc_enabled=st.none() | st.booleans(),
+            ecc_uncorrected=st.none() | st.integers(),
+            fabric=st.none() | st.text(),
+        ),
+        max_size=3,
+    ).map(tuple),
+    netdevs=st.lists(st.builds(NetdevFacts, rate_gbps=st.none() | NUMBERS), max_size=2).map(tuple),
+    irqs=st.lists(st.builds(IrqFacts), max_size=2).map(tuple),
+    numa_cpus=MAPPINGS,
     nics=st.lists(
         st.builds(
             NicFacts,
@@ -63,7 +85,11 @@ NODE = NodeFacts(
     gpus=(GpuFacts(0, "MetaX C500", "0000:08:00.0", None),),
     nics=(NicFacts("mlx5_0", lid=7, gids=(GidFacts(3, "fe80::1", None, "v2"),)),),
     topology={"gpu0": {"mlx5_0": "PXB"}},
+    netdevs=(NetdevFacts("eth1", numa_node=0, mtu_bytes=8244),),
+    irqs=(IrqFacts("eth1", 16, "1-16"),),
+    numa_cpus={"0": "0-51,104-155"},
     missing={
+        "gpus.*.fabric": "nvidia-smi-q: no answer within its time limit (exit 124)",
         "modules": "/proc/modules: no such file",
         "acs_enabled": "lspci: command not found (exit 127)",
         "nics.mlx5_0.sm_lid": "ibv_devinfo: no answer within its time limit (exit 124)",
@@ -80,6 +106,9 @@ NODE = NodeFacts(
         ("nics.mlx5_0.lid", 7),
         ("nics.mlx5_0.gids.3.roce_version", "v2"),
         ("topology.gpu0.mlx5_0", "PXB"),
+        ("netdevs.eth1.mtu_bytes", 8244),
+        ("irqs.eth1.cpus", "1-16"),
+        ("numa_cpus.0", "0-51,104-155"),
     ],
 )
 def test_known_facts(path, value):
@@ -92,6 +121,8 @@ def test_known_facts(path, value):
         ("modules", "modules is not known: /proc/modules: no such file; check that the driver"),
         ("acs_enabled", "lspci: command not found (exit 127); install it"),
         ("nics.mlx5_0.sm_lid", "time limit (exit 124); run it on the node by hand"),
+        ("gpus.0.fabric", "gpus.0.fabric is not known: nvidia-smi-q: no answer"),
+        ("netdevs.eth1.rate_gbps", "is not known"),
         ("gpus.0.memory_mib", "the node did not report it; read what the probe printed"),
         ("nics.mlx5_9.lid", "nics.mlx5_9.lid is not known"),
         ("topology.gpu0.mlx5_1", "is not known"),

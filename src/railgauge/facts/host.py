@@ -53,13 +53,9 @@ def parse_cpu_list(text: str) -> tuple[int, ...] | None:
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
     """The kernel's spelling of a set of CPUs: ``1-16``."""
-    ordered = sorted(set(cpus))
-    starts = [
-        cpu for cpu, before in zip(ordered, [None, *ordered], strict=False) if before != cpu - 1
-    ]
-    ends = [
-        cpu for cpu, after in zip(ordered, [*ordered[1:], None], strict=True) if after != cpu + 1
-    ]
+    known = set(cpus)
+    starts = sorted(cpu for cpu in known if cpu - 1 not in known)
+    ends = sorted(cpu for cpu in known if cpu + 1 not in known)
     spans = zip(starts, ends, strict=True)
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 

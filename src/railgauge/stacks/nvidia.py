@@ -131,9 +131,8 @@ def _merged(query: SmiLog, whole: SmiLog) -> tuple[tuple[Raw, ...], str]:
     rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in whole.gpus}
     if set(rows) != {read.bus_id(raw.get("pci.bus_id")) for raw in query.gpus}:
         return query.gpus, "nvidia-smi: its query and its -q do not list the same GPUs"
-    return tuple(
-        {**rows[read.bus_id(raw.get("pci.bus_id"))], **_told(raw)} for raw in query.gpus
-    ), ""
+    both = ((rows[read.bus_id(raw.get("pci.bus_id"))], raw) for raw in query.gpus)
+    return tuple({**asked, **told, **_told(asked)} for told, asked in both), ""
 
 
 def _told(raw: Raw) -> Raw:
