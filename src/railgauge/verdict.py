@@ -72,6 +72,10 @@ def verdict_of(counts: Counts) -> str:
     return ACCEPTED if whole else INCOMPLETE
 
 
+# The rungs whose tests run over declared GPU/NIC pairings.
+_PATH_RUNGS = (1, 2)
+
+
 def coverage(
     cluster: Cluster, platform: Platform, records: Iterable[ItemRecord]
 ) -> dict[str, dict[str, int]]:
@@ -81,7 +85,7 @@ def coverage(
     tested: dict[str, set[Any]] = {
         "nodes": {node for record in asserted for node in record.nodes},
         "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
-        "pairings": {record.pairing for record in asserted if record.rung > 0},
+        "pairings": {record.pairing for record in asserted if record.rung in _PATH_RUNGS},
         "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
         "rungs": {record.rung for record in asserted},
     }

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from railgauge import thresholds, tools
 from railgauge.cli import text
+from railgauge.cli.match import fits
 from railgauge.errors import BadInput, NoEvidence, Uncovered
 from railgauge.evidence import samples_of
 from railgauge.judge import judge
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.thresholds import LEVELS, Measurement, Platform
+from railgauge.thresholds.limits import matching
 from railgauge.thresholds.model import NEAR_LINKS
 from railgauge.units import format_size
 from railgauge.verdict import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
@@ -47,7 +49,7 @@ class Findings:
     """What came of judging one output. ``errors`` are the reasons why something is not judged."""
 
     measurement: str
-    pairing: Pairing
+    pairing: Pairing | None
     judgements: tuple[Judgement, ...]
     errors: tuple[str, ...]
 
@@ -77,50 +79,63 @@ def _measurement(platform: Platform, options: argparse.Namespace, parsed: Parsed
     if options.measurement:
         found = [m for m in of_tool if m.name == options.measurement]
     else:
-        found = [m for m in of_tool if _fits(m, parsed.summary)]
+        found = [m for m in of_tool if fits(platform, m, parsed)]
     if len(found) != 1:
-        said = parsed.summary.get("command", "no known test")
+        said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
         remedy = f"name one with --measurement: {', '.join(m.name for m in of_tool) or 'none'}"
         what = f"the output ({said}) fits {len(found)} measurements of {platform.name}"
         raise BadInput(what, where=options.file, remedy=remedy)
     return found[0]
 
 
-def _fits(measurement: Measurement, summary: Mapping[str, object]) -> bool:
-    memory = "host" if summary.get("memory", "host") == "host" else "gpu"
-    return (
-        measurement.command == summary.get("command")
-        and measurement.memory == memory
-        and measurement.options.get("qps", 1) == summary.get("qps", 1)
-        and bool(measurement.options.get("bidirectional")) == bool(summary.get("bidirectional"))
-    )
-
-
 def _find(platform: Platform, measurement: Measurement, parsed: Parsed, level: str) -> Findings:
-    pairing = _pairing(platform, measurement, parsed.summary)
+    pairing = (
+        _pairing(platform, measurement, parsed.summary) if measurement.scope == "path" else None
+    )
     judgements: list[Judgement] = []
     errors = [f"{problem.message} ({problem.kind})" for problem in parsed.errors]
-    printed = {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
-    for size in sorted(printed | set(measurement.extents[level].sizes)):
-        for metric in measurement.asserted("size", size):
-            try:
-                judgements.append(_judged(platform, measurement, pairing, parsed, metric, size))
-            except (NoEvidence, Uncovered) as error:
-                errors.append(str(error))
+    for metric, size, placement in _wanted(platform, measurement, parsed, level):
+        try:
+            limit = thresholds.limit_for(measurement, metric, pairing, size)
+            physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
+            samples = samples_of([parsed], metric, size, placement)
+            judged = judge(samples, limit, size, physical)
+            judgements.append(replace(judged, metric=_named(metric, placement)))
+        except (NoEvidence, Uncovered) as error:
+            errors.append(str(error))
     return Findings(measurement.name, pairing, tuple(judgements), tuple(errors))
 
 
-def _judged(  # noqa: PLR0917 - one step of _find, taken out to be read
-    platform: Platform,
-    measurement: Measurement,
-    pairing: Pairing,
-    parsed: Parsed,
-    metric: str,
-    size: int,
-) -> Judgement:
-    limit = thresholds.limit_for(measurement, metric, pairing, size)
-    physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
-    return judge(samples_of([parsed], metric, size), limit, size, physical)
+def _named(metric: str, placement: str | None) -> str:
+    return f"{metric} {placement}" if placement else metric
+
+
+def _wanted(
+    platform: Platform, measurement: Measurement, parsed: Parsed, level: str
+) -> Iterator[tuple[str, int | None, str | None]]:
+    """Metric, size and placement of everything that must be there, and of what else has a limit."""
+    required = set(measurement.extents[level].sizes)
+    printed = {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
+    for size in sorted(required | printed):
+        for metric in measurement.asserted("size", size):
+            if size in required or _is_limited(platform, measurement, metric, size):
+                yield metric, size, None
+    for per, placements in (("link", _links(platform)), ("gpu", _gpus(platform)), ("run", [None])):
+        for metric in measurement.asserted(per):
+            yield from ((metric, None, placement) for placement in placements)
+
+
+def _is_limited(platform: Platform, measurement: Measurement, metric: str, size: int) -> bool:
+    paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
+    return any(matching(measurement, metric, path, size) for path in paths)
+
+
+def _gpus(platform: Platform) -> list[str | None]:
+    return [f"gpu{index}" for index in range(platform.gpus.count if platform.gpus else 0)]
+
+
+def _links(platform: Platform) -> list[str | None]:
+    return [f"{a}>{b}" for a in _gpus(platform) for b in _gpus(platform) if a != b]
 
 
 def _pairing(
@@ -144,7 +159,7 @@ def _print_json(findings: Findings) -> None:
     data: dict[str, Any] = {
         "verdict": findings.verdict,
         "measurement": findings.measurement,
-        "pairing": str(findings.pairing),
+        "pairing": str(findings.pairing) if findings.pairing else None,
         "judgements": [{**asdict(j), "outcome": str(j.outcome)} for j in findings.judgements],
         "errors": list(findings.errors),
     }
@@ -152,12 +167,13 @@ def _print_json(findings: Findings) -> None:
 
 
 def _print_text(findings: Findings) -> None:
-    print(f"{findings.measurement} over {findings.pairing}")
+    over = f" over {findings.pairing}" if findings.pairing else ""
+    print(f"{findings.measurement}{over}")
     for judged in findings.judgements:
         size = "" if judged.size_bytes is None else format_size(judged.size_bytes)
         margin = "" if judged.margin is None else f"{judged.margin:+.1%}"
         print(
-            f"  {size:>7} {judged.metric:<12} {judged.measured:>16}  {judged.limit:<18}"
+            f"  {size:>7} {judged.metric:<20} {judged.measured:>16}  {judged.limit:<18}"
             f"{margin:>8}  {judged.outcome}"
         )
     for basis in dict.fromkeys(judged.basis for judged in findings.judgements):

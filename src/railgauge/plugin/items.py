@@ -67,7 +67,14 @@ def _has_all(context: Context, name: str, arguments: Sequence[str]) -> bool:
         "check_traffic": measurement.traffic is not None,
         "check_transport": measurement.transport is not None,
     }
-    return all(asked.get(argument, True) for argument in arguments)
+    return all(asked.get(argument, True) for argument in arguments) and (
+        "check" not in arguments or bool(measurement.asserted(per(arguments)))
+    )
+
+
+def per(arguments: Sequence[str]) -> str:
+    """What a test with these arguments asserts its metrics for."""
+    return next((name for name in ("size", "link", "gpu") if name in arguments), "run")
 
 
 def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
