@@ -113,6 +113,10 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
         cluster=cluster,
         stack=platform_stack(platform),
         platform=platform,
-        environment={**platform.environment, **cluster.environment},
+        environment={
+            **platform.environment,
+            **measurement.environment,
+            **cluster.environment,
+        },
     )
     return tool(measurement.tool).commands(setting, port)

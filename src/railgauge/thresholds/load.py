@@ -109,7 +109,7 @@ class _Reader:
                 name: self._measurement(name, m) for name, m in document["measurements"].items()
             },
             not_applicable=document.get("not_applicable", {}),
-            environment=document.get("environment", {}).get("variables", {}),
+            environment=_variables(document),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -173,6 +173,7 @@ class _Reader:
             time_limit_s=entry["time_limit_s"],
             typical_s=entry["typical_s"],
             options=entry.get("options", {}),
+            environment=_variables(entry),
             scope=entry.get("scope", "path"),
             traffic=_traffic(entry.get("traffic")),
             transport=_transport(entry.get("transport")),
@@ -228,6 +229,10 @@ class _Reader:
         if not size:
             _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
         return size
+
+
+def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
+    return dict(entry.get("environment", {}).get("variables", {}))
 
 
 def _traffic(entry: Mapping[str, Any] | None) -> Traffic | None:

@@ -119,6 +119,7 @@ class Measurement:
     time_limit_s: float
     typical_s: float
     options: Mapping[str, object] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
     scope: str = "path"
     traffic: Traffic | None = None
     transport: Transport | None = None
