@@ -16,7 +16,7 @@ LAYERS = (
     {"pairing", "transport", "tools"},
     {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record"},
-    {"survey", "verdict", "gates"},
+    {"survey", "verdict", "gates", "prepare"},
     {"report"},
     {"plugin", "cli"},
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -252,3 +252,17 @@ def _plain_node(path: Path, line: str, number: int) -> Node:
         _refuse(path, f"{value} is neither a port nor a number of slots", "mend the line", number)
     port = value if value > _MOST_SLOTS else None
     return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))
+
+
+# --- a cluster as plain data, for other processes and later runs ---
+
+
+def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
+    return asdict(cluster)
+
+
+def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
+    """The cluster that ``cluster_to_json`` was given."""
+    nodes = tuple(Node(**{**node, "ssh": SshSettings(**node["ssh"])}) for node in data["nodes"])
+    groups = {name: tuple(members) for name, members in data["groups"].items()}
+    return Cluster(**{**data, "nodes": nodes, "groups": groups})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from railgauge import hostfile, plan, thresholds, traffic
 from railgauge.errors import BadInput, Uncovered
 from railgauge.gates import Gates
 from railgauge.leases import Leases
-from railgauge.model import Case, Cluster, Command, Node, SshSettings
+from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import options
 from railgauge.runner import Runner, Sessions
@@ -64,7 +62,7 @@ class Context:
     @cached_property
     def cluster(self) -> Cluster:
         """The cluster as it can be reached; written by the controller before the first test."""
-        return cluster_from_json(self.store.read_json("cluster.json"))
+        return hostfile.cluster_from_json(self.store.read_json("cluster.json"))
 
     @cached_property
     def found(self) -> dict[str, Found]:
@@ -168,13 +166,3 @@ def _folder(config: pytest.Config, cluster: Cluster) -> Path | None:
     (folder / "leases").mkdir()
     point_latest(reports, folder)
     return folder
-
-
-def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
-    return asdict(cluster)
-
-
-def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
-    nodes = tuple(Node(**{**node, "ssh": SshSettings(**node["ssh"])}) for node in data["nodes"])
-    groups = {name: tuple(members) for name, members in data["groups"].items()}
-    return Cluster(**{**data, "nodes": nodes, "groups": groups})

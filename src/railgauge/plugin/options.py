@@ -33,6 +33,12 @@ def add(parser: pytest.Parser) -> None:
         help="tournament rounds: each node meets K partners (default: the level's)",
     )
     group.addoption(
+        "--prepare",
+        action="store_true",
+        help="apply the platform's preparations (governor, clocks, ...) to every node; "
+        "each change is recorded and undone at the end",
+    )
+    group.addoption(
         "--no-gates",
         action="store_true",
         help="measure upper rungs even on nodes where a lower rung went wrong",

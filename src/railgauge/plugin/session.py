@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from railgauge import record, verdict
-from railgauge.errors import RailgaugeError
-from railgauge.model import Cluster, Outcome
+from railgauge.errors import NoEvidence, RailgaugeError
+from railgauge.hostfile import cluster_to_json
+from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plan import platform_stack
-from railgauge.plugin.context import Context, cluster_to_json
+from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
+from railgauge.prepare import Preparer
 from railgauge.report import allure, terminal
 from railgauge.store import Store
 from railgauge.survey import Found, found_to_json, survey
@@ -114,6 +116,7 @@ class Controller:
         self.verdict: Verdict | None = None
         self._lab: Any = None
         self._lab_folder: TemporaryDirectory[str] | None = None
+        self._preparer: Preparer | None = None
 
     # --- before the first test ---
 
@@ -158,9 +161,32 @@ class Controller:
         context.store.write_json("cluster.json", cluster_to_json(cluster))
         shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
         (context.store.folder / "measurements.jsonl").touch()  # there even if nothing is measured
+        self._apply_preparations(cluster)
         progress = terminal.Progress(context.config, len(cluster.nodes))
         found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
         self._write_environment(found)
+
+    def _apply_preparations(self, cluster: Cluster) -> None:
+        """The only changes that are made on nodes, and only if asked for."""
+        context = self.context
+        if not context.config.getoption("--prepare"):
+            return
+
+        def run(command: Command) -> Transcript:
+            return context.sessions[command.node].run(command)
+
+        self._preparer = Preparer(run, context.store, cluster.rootfs)
+        try:
+            nodes = [node.name for node in cluster.nodes]
+            self._preparer.apply(nodes, context.platform.preparations)
+        except NoEvidence as error:
+            self._undo_preparations()
+            pytest.exit(f"railgauge: --prepare: {error}", pytest.ExitCode.USAGE_ERROR)
+        terminal.prepared(context.config, self._preparer.changes)
+
+    def _undo_preparations(self) -> None:
+        if self._preparer is not None:
+            terminal.undone(self.context.config, self._preparer.undo())
 
     def _live_cluster(self) -> Cluster:
         if self.context.declared.transport != "lab":
@@ -208,6 +234,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._undo_preparations()
         if self.context.folder is None or not self.planned:
             return
         self.verdict = self._decide()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
+from railgauge.prepare import Change
 from railgauge.record import ItemRecord
 from railgauge.survey import Found
 from railgauge.verdict import ACCEPTED, REJECTED, Verdict, troubles, worst_measurements
@@ -67,6 +68,22 @@ class Progress:
             self._reporter.write_line(
                 f"survey: {self._done} of {self._total} nodes answered or gave up"
             )
+
+
+def prepared(config: pytest.Config, changes: Sequence[Change]) -> None:
+    """Say what was changed on the nodes."""
+    out = config.pluginmanager.getplugin("terminalreporter")
+    if out is not None:
+        out.write_line(f"prepare: {len(changes)} settings changed, to be undone at the end")
+        for change in changes:
+            out.write_line(f"  {change.node}: {change.step}: {change.before} -> {change.after}")
+
+
+def undone(config: pytest.Config, complaints: Sequence[str]) -> None:
+    """Say what could not be put back: the only trace that a run may leave, and how to mend it."""
+    out = config.pluginmanager.getplugin("terminalreporter")
+    for complaint in complaints if out is not None else ():
+        out.write_line(f"prepare: NOT UNDONE: {complaint}", red=True)
 
 
 def summary(

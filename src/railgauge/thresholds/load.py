@@ -21,6 +21,7 @@ from railgauge.thresholds.model import (
     Nic,
     PairLevel,
     Platform,
+    Preparation,
     Traffic,
     Transport,
 )
@@ -110,6 +111,7 @@ class _Reader:
             },
             not_applicable=document.get("not_applicable", {}),
             environment=_variables(document),
+            preparations=tuple(map(_preparation, document.get("prepare", ()))),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -229,6 +231,13 @@ class _Reader:
         if not size:
             _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
         return size
+
+
+def _preparation(entry: Mapping[str, Any]) -> Preparation:
+    words = {key: tuple(entry.get(key, ())) for key in ("read", "apply", "undo", "save")}
+    return Preparation(
+        name=entry["name"], want=entry["want"], basis=_basis(entry["basis"]), **words
+    )
 
 
 def _variables(entry: Mapping[str, Any]) -> dict[str, str]:

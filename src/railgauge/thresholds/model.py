@@ -63,6 +63,23 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparation:
+    """One setting that ``--prepare`` brings to ``want``; commands are argv on the node.
+
+    ``read`` prints the value (several equal lines count once). ``undo`` is given what ``save``
+    printed, or ``read`` where there is none, in place of ``{before}``.
+    """
+
+    name: str
+    read: tuple[str, ...]
+    want: str
+    apply: tuple[str, ...]
+    undo: tuple[str, ...]
+    save: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
 class PairLevel:
     """Which node pairs a level takes: a scheme, and the rounds of a tournament."""
 
@@ -166,6 +183,7 @@ class Platform:
     measurements: Mapping[str, Measurement]
     not_applicable: Mapping[str, str]
     environment: Mapping[str, str] = field(default_factory=dict)
+    preparations: tuple[Preparation, ...] = ()
 
     @property
     def fabric_nics(self) -> tuple[Nic, ...]:

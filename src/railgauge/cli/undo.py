@@ -1,0 +1,66 @@
+"""``railgauge undo``: put back what a run with ``--prepare`` changed and could not put back itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from railgauge import hostfile, prepare
+from railgauge.cli import text
+from railgauge.errors import BadInput
+from railgauge.model import Command, Transcript
+from railgauge.prepare import JOURNAL, Preparer
+from railgauge.runner import Sessions
+from railgauge.store import Store
+from railgauge.transport.registry import connect
+
+NAME = "undo"
+HELP = "put back what a crashed run with --prepare left changed on the nodes"
+EXAMPLE = "example: railgauge undo reports/latest"
+
+_NOT_ALL = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="RUN", help="the run's folder")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit code 10 if something could not be put back."""
+    changes = prepare.from_journal(_read(options.folder, JOURNAL))
+    cluster = hostfile.cluster_from_json(_read(options.folder, "cluster.json"))
+    sessions = Sessions(cluster, lambda node: connect(cluster.transport, node))
+
+    def carry_out(command: Command) -> Transcript:
+        return sessions[command.node].run(command)
+
+    preparer = Preparer(carry_out, Store(options.folder), cluster.rootfs, changes)
+    try:
+        complaints = preparer.undo()
+    finally:
+        sessions.close()
+    open_before = sum(not change.undone for change in changes)
+    _print(options.json, open_before - len(complaints), complaints)
+    return _NOT_ALL if complaints else 0
+
+
+def _print(as_json: bool, undone: int, complaints: list[str]) -> None:
+    if as_json:
+        text.print_json({"undone": undone, "complaints": complaints})
+        return
+    for complaint in complaints:
+        print(f"NOT UNDONE: {complaint}")
+    print(f"{undone} settings put back, {len(complaints)} not")
+
+
+def _read(folder: Path, name: str) -> Any:
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{name} cannot be read: {error}",
+            where=str(folder),
+            remedy="name the folder of a run that was made with --prepare",
+        ) from None
