@@ -19,6 +19,9 @@ SHARED = Path(__file__).parents[3] / "shared"
 NAMES = {
     "metax-c500": ("mx01", "mx02", "mx03"),
     "connectx4-homelab": ("viper", "columbia", "prometheus"),
+    "h200": ("h200-01", "h200-02", "h200-03", "h200-04"),
+    "mi300x": ("mi01", "mi02"),
+    "h100-tcpx": ("tcpx01", "tcpx02"),
 }
 StartLab = Callable[..., "Bench"]
 
@@ -42,20 +45,20 @@ class Bench:
     def home(self, index: int) -> Path:
         return self.folder / "nodes" / self.nodes[index].name
 
-    def start(self, index: int, *argv: str) -> subprocess.Popen[str]:
+    def start(self, index: int, *argv: str, **env: str) -> subprocess.Popen[str]:
         home = self.home(index)
         return subprocess.Popen(
             [home / "bin" / argv[0], *argv[1:]],
             cwd=home,
-            env={"PATH": f"{home}/bin"},
+            env={"PATH": f"{home}/bin", **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def run(self, index: int, *argv: str) -> subprocess.CompletedProcess[str]:
-        child = self.start(index, *argv)
+    def run(self, index: int, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+        child = self.start(index, *argv, **env)
         out, err = child.communicate(timeout=20)
         return subprocess.CompletedProcess(argv, child.returncode, out, err)
 
@@ -138,6 +141,21 @@ def _healthy(platform: str, folder: Path, seed: int) -> Iterator[Bench]:
 @pytest.fixture(scope="session")
 def metax(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     yield from _healthy("metax-c500", tmp_path_factory.mktemp("metax"), 0)
+
+
+@pytest.fixture(scope="session")
+def h200(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    yield from _healthy("h200", tmp_path_factory.mktemp("h200"), 0)
+
+
+@pytest.fixture(scope="session")
+def mi300x(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    yield from _healthy("mi300x", tmp_path_factory.mktemp("mi300x"), 0)
+
+
+@pytest.fixture(scope="session")
+def tcpx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    yield from _healthy("h100-tcpx", tmp_path_factory.mktemp("tcpx"), 0)
 
 
 @pytest.fixture(scope="session")

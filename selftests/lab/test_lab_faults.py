@@ -25,6 +25,42 @@ def gbps(bench: Bench, device: str = "mlx5_0", *more: str) -> float:
     return float(row.split()[3])
 
 
+ALL_REDUCE = ("all_reduce_perf", "-b", "1G", "-e", "1G", "-g", "1")
+TCPX_BINDINGS = (
+    "-x", "NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth1:8-21,112-125;eth2:8-21,112-125;"
+    "eth3:60-73,164-177;eth4:60-73,164-177",
+    "-x", "NCCL_GPUDIRECTTCPX_RX_BINDINGS=eth1:22-35,126-139;eth2:22-35,126-139;"
+    "eth3:74-87,178-191;eth4:74-87,178-191",
+)  # fmt: skip
+H200_TUNING = (
+    "-x", "NCCL_MIN_NCHANNELS=32", "-x", "NCCL_IB_QPS_PER_CONNECTION=4",
+    "-x", "NCCL_P2P_NET_CHUNKSIZE=524288", "-x", "NCCL_IGNORE_CPU_AFFINITY=1",
+)  # fmt: skip
+
+
+def over_both(bench: Bench) -> tuple[str, ...]:
+    hosts = ",".join(f"{node.name}:8" for node in bench.nodes[:2])
+    return ("mpirun", "-np", "16", "--host", hosts)
+
+
+def data_rows(text: str) -> list[str]:
+    lines = (line.lstrip("# ") for line in text.splitlines())
+    return [line for line in lines if re.match(r"\d+ +\d+ +\w+ ", line)]
+
+
+def busbw_of(text: str) -> float:
+    return float(data_rows(text)[-1].split()[7])
+
+
+def busbw(bench: Bench, index: int, ranks: int, size: str) -> float:
+    argv = ("mpirun", "-np", str(ranks), "all_reduce_perf", "-b", size, "-e", size, "-g", "1")
+    return busbw_of(bench.run(index, *argv).stdout)
+
+
+def received(bench: Bench, netdev: str) -> int:
+    return int(bench.read(1, f"sys/class/net/{netdev}/statistics/rx_bytes"))
+
+
 def governor(bench: Bench) -> None:
     for cpu in (0, 223):
         path = f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
@@ -187,10 +223,84 @@ def wrong_key(bench: Bench) -> None:
     assert ssh(bench.nodes[0], "true").returncode == 0
 
 
+def slow_xgmi(bench: Bench) -> None:
+    rows = [
+        line for line in bench.run(1, "TransferBench", "a2a", "64M", "8").stdout.splitlines()
+        if line.startswith("GPU 00")
+    ]  # fmt: skip
+    assert rows[0].split()[9] == "27.126"
+    assert rows[0].split()[-1] == "189.881", "seven times the slowest link"
+    assert busbw(bench, 1, 8, "1G") == pytest.approx(0.6 * 314.72, rel=0.001)
+    assert busbw(bench, 0, 8, "1G") == pytest.approx(314.72, rel=0.001)
+
+
+def tcp_fallback(bench: Bench) -> None:
+    ran = bench.run(0, *over_both(bench), "-x", "MCCL_DEBUG=INFO", *ALL_REDUCE)
+    assert "via NET/Socket/0" in ran.stdout
+    assert "NET/IB/" not in ran.stdout.replace("NET/IB : No device", "")
+    assert busbw_of(ran.stdout) < 3
+    assert bench.read(1, f"{IB}/mlx5_0/ports/1/state") == "4: ACTIVE\n"
+    assert int(bench.read(1, f"{IB}/mlx5_0/ports/1/counters/port_rcv_data")) == 0
+    assert int(bench.read(1, "sys/class/net/eth0/statistics/rx_bytes")) > 2**30
+
+
+def nic_idle(bench: Bench) -> None:
+    before = [received(bench, f"eth{i}") for i in range(1, 5)]
+    ran = bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
+    moved = [received(bench, f"eth{i}") - b for i, b in zip(range(1, 5), before, strict=True)]
+    assert moved[0] == 0
+    assert min(moved[1:]) == max(moved[1:]) > 2**30
+    assert busbw_of(ran.stdout) == pytest.approx(0.75 * 78.35, rel=0.01)
+
+
+def background_diagnostics(bench: Bench) -> None:
+    assert bench.read(1, "proc/48211/cmdline") == "dcgmi\0diag\0-r\0eud\0"
+    assert bench.read(1, "proc/48230/comm") == "fieldiag\n"
+    apps = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
+    assert len(bench.run(1, *apps).stdout.splitlines()) == 8
+    assert bench.run(0, *apps).stdout == ""
+    one_by_one = bench.run(0, *over_both(bench), *H200_TUNING, *ALL_REDUCE[:1],
+                           "-b", "8G", "-e", "8G", "-n", "1", "-N", "41").stdout  # fmt: skip
+    sides = [float(row[i]) for row in map(str.split, data_rows(one_by_one)) for i in (7, 11)]
+    assert min(sides) == pytest.approx(32.77, rel=0.02)
+    assert max(sides) == pytest.approx(391, rel=0.02)
+    averaged = bench.run(0, *over_both(bench), *H200_TUNING, *ALL_REDUCE[:1],
+                         "-b", "8G", "-e", "8G", "-n", "1000").stdout  # fmt: skip
+    assert busbw_of(averaged) == pytest.approx(170, rel=0.02)
+
+
+def ecc(bench: Bench) -> None:
+    asked = ("nvidia-smi", "--query-gpu=ecc.errors.uncorrected.volatile.total",
+             "--format=csv,noheader,nounits")  # fmt: skip
+    assert bench.run(1, *asked).stdout.split() == ["2"] + ["0"] * 7
+    assert bench.run(0, *asked).stdout.split() == ["0"] * 8
+    assert (
+        "Pending                                   : Yes" in bench.run(1, "nvidia-smi", "-q").stdout
+    )
+    assert "Fail" in bench.run(1, "dcgmi", "diag", "-r", "2").stdout
+
+
+def irq_affinity(bench: Bench) -> None:
+    assert bench.read(1, "proc/irq/79/smp_affinity_list") == "52\n"
+    assert bench.read(0, "proc/irq/79/smp_affinity_list") == "1\n"
+    ran = bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
+    assert busbw_of(ran.stdout) == pytest.approx(78.35, rel=0.001), "it does not matter"
+
+
 CHECKS: dict[str, Callable[[Bench], None]] = {
     name.replace("_", "-"): check
     for name, check in list(globals().items())
     if name.replace("_", "-") in faults.NAMES
+}
+
+
+ELSEWHERE = {
+    "peermem-missing": "connectx4-homelab",
+    "slow-xgmi": "mi300x",
+    "ecc": "h200",
+    "background-diagnostics": "h200",
+    "irq-affinity": "h100-tcpx",
+    "nic-idle": "h100-tcpx",
 }
 
 
@@ -201,8 +311,7 @@ def test_every_fault_has_a_check_and_a_description() -> None:
 
 @pytest.mark.parametrize("name", sorted(faults.NAMES))
 def test_fault(start_lab: StartLab, name: str) -> None:
-    platform = "connectx4-homelab" if name == "peermem-missing" else "metax-c500"
-    CHECKS[name](start_lab(platform, name))
+    CHECKS[name](start_lab(ELSEWHERE.get(name, "metax-c500"), name))
 
 
 def test_a_fault_strikes_the_node_and_device_it_names(start_lab: StartLab) -> None:
@@ -248,18 +357,25 @@ def test_refused_before_anything_runs(tmp_path: Path, platform: str, fault: str)
     assert not (tmp_path / "lab").exists()
 
 
+def cited(value: object) -> set[str]:
+    """Every basis that is named anywhere: the value of a key, or the last word of a row."""
+    if isinstance(value, dict):
+        own = {item for key, item in value.items() if key.endswith("basis")}
+        return own.union(*(cited(item) for item in value.values()))
+    if isinstance(value, list):
+        last = {value[-1]} if value and isinstance(value[0], int | float) else set()
+        names = {item for item in last if isinstance(item, str)}
+        return names.union(*(cited(item) for item in value))
+    return set()
+
+
 @pytest.mark.parametrize("platform", platforms.names())
 def test_every_figure_has_a_basis(platform: str) -> None:
     data = platforms.load(platform)
     node = platforms.describe(data, "n", 0, 0)
     figures = json.loads(Path(node["figures"]).read_text())
-    tables = [
-        table
-        for kind in ("bandwidth", "latency")
-        for places in figures[kind].values()
-        for table in places.values()
-    ]
-    cited = {figures["bidirectional"]["basis"]}
-    for table in tables:
-        cited |= {row[-1] for row in table["rows"]} if "rows" in table else {table["basis"]}
-    assert cited == set(figures["bases"])
+    bases = figures.pop("bases")
+    assert cited(figures) == set(bases)
+    assert all(basis["source"] and basis["says"] for basis in bases.values())
+    for table in figures.get("collectives", {}).get("tables", ()):
+        assert all(row[-1] in bases for row in table["rows"])

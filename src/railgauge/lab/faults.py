@@ -55,12 +55,28 @@ def _inapplicable(fault: Fault, why: str) -> BadInput:
 
 
 def _nic(node: Node, fault: Fault) -> dict[str, Any]:
-    nic: dict[str, Any] = node["devices"][_nic_name(node, fault)]
+    nic: dict[str, Any] = _nics(node)[_nic_name(node, fault)]
+    return nic
+
+
+def _nics(node: Node) -> dict[str, dict[str, Any]]:
+    """RDMA devices, and the network devices that carry collectives without one."""
+    fabric = node["collectives"].get("fabric", ())
+    found: dict[str, dict[str, Any]] = dict(node["devices"])
+    return found | {name: one for name, one in node["netdevs"].items() if name in fabric}
+
+
+def _rdma_device(node: Node, fault: Fault) -> dict[str, Any]:
+    """The NIC, where it has what only an RDMA device has."""
+    name = _nic_name(node, fault)
+    if name not in node["devices"]:
+        raise _inapplicable(fault, "the platform has no RDMA device")
+    nic: dict[str, Any] = node["devices"][name]
     return nic
 
 
 def _nic_name(node: Node, fault: Fault) -> str:
-    devices = node["devices"]
+    devices = _nics(node)
     if not devices:
         raise _bad(str(fault), "no NIC is left on the node", "leave out nic-missing or this fault")
     name = fault.device or next(iter(devices))
@@ -130,34 +146,41 @@ def _acs(node: Node, fault: Fault, _platform: Platform) -> None:
 
 
 def _no_sm(node: Node, fault: Fault, _platform: Platform) -> None:
-    nic = _nic(node, fault)
+    nic = _rdma_device(node, fault)
     if nic["link_layer"] != "InfiniBand":
         raise _inapplicable(fault, "only InfiniBand has a subnet manager")
     nic.update(sm_lid=0, lid=0, state="2: INIT")
 
 
 def _mtu(node: Node, fault: Fault, _platform: Platform) -> None:
-    _nic(node, fault)["mtu"] = 2048
+    nic = _nic(node, fault)
+    nic["mtu"] = 2048 if "node_guid" in nic else 1460
 
 
 def _firmware(node: Node, fault: Fault, platform: Platform) -> None:
-    _nic(node, fault)["firmware"] = platform["faults"]["firmware"][_nic_name(node, fault)]
+    _rdma_device(node, fault)["firmware"] = platform["faults"]["firmware"][_nic_name(node, fault)]
 
 
 def _port_down(node: Node, fault: Fault, _platform: Platform) -> None:
-    _nic(node, fault).update(
-        state="1: DOWN", phys_state="2: Polling", rate="10 Gb/sec (4X SDR)", lid=0, sm_lid=0
-    )
+    nic = _nic(node, fault)
+    if "node_guid" not in nic:
+        nic["state"] = "down"
+        return
+    nic.update(state="1: DOWN", phys_state="2: Polling", rate="10 Gb/sec (4X SDR)", lid=0, sm_lid=0)
 
 
 def _link_rate(node: Node, fault: Fault, platform: Platform) -> None:
     nic = _nic(node, fault)
     slower = platform["faults"]["link-rate"][_nic_name(node, fault)]
+    if "node_guid" not in nic:
+        nic.update(speed_mbps=slower["speed_mbps"], speed=nic["speed"] * slower["speed"])
+        return
     ceiling = min(slower["cap_gbps"], nic["cap_gbps"] or slower["cap_gbps"])
     nic.update(rate=slower["rate"], cap_gbps=ceiling)
 
 
 def _pcie_width(node: Node, fault: Fault, _platform: Platform) -> None:
+    _rdma_device(node, fault)
     platforms.narrow(node, _nic_name(node, fault))
 
 
@@ -175,7 +198,8 @@ def _gpu_missing(node: Node, fault: Fault, platform: Platform) -> None:
 
 def _nic_missing(node: Node, fault: Fault, _platform: Platform) -> None:
     name = _nic_name(node, fault)
-    lost = node["devices"].pop(name)["pci"]
+    lost = node["devices" if name in node["devices"] else "netdevs"].pop(name)["pci"]
+    node["interrupts"] = [one for one in node["interrupts"] if one["pci"] != lost]
     node["pci"] = [function for function in node["pci"] if function["address"] != lost]
 
 
@@ -184,7 +208,7 @@ def _gdr_disabled(node: Node, fault: Fault, platform: Platform) -> None:
     if change is None:
         raise _inapplicable(fault, "its GPU driver has no file under memory_peers")
     node["peer_memory"].pop(change["peer_memory"], None)
-    node["host"].update(kernel=change["kernel"], os_release=change["os_release"])
+    node["host"].update({key: change[key] for key in ("kernel", "os_release") if key in change})
 
 
 def _peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
@@ -194,6 +218,79 @@ def _peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
     node["host"]["modules"] = [
         module for module in node["host"]["modules"] if module != change["module"]
     ]
+
+
+def _collectives(node: Node, fault: Fault) -> dict[str, Any]:
+    library: dict[str, Any] = node["collectives"]
+    if not library.get("fabric"):
+        raise _inapplicable(fault, "the lab runs no collectives on this platform")
+    return library
+
+
+def _tcp_fallback(node: Node, fault: Fault, _platform: Platform) -> None:
+    _collectives(node, fault)["plugin_loads"] = False
+
+
+def _nic_idle(node: Node, fault: Fault, _platform: Platform) -> None:
+    library = _collectives(node, fault)
+    name = _nic_name(node, fault)
+    if name not in library["fabric"]:
+        raise _bad(
+            str(fault), f"{name} carries no collectives", f"{', '.join(library['fabric'])} do"
+        )
+    library["idle_nics"].append(name)
+
+
+def _slow_xgmi(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise _inapplicable(fault, "its GPUs are not joined link by link")
+    link = fault.device or change["link"]
+    ends = link.split(">")
+    if len(ends) != _ENDS or not all(x.isdecimal() and int(x) < len(node["gpus"]) for x in ends):
+        raise _bad(str(fault), f"unknown link {link!r}", "write slow-xgmi@NODE:0>7")
+    node["collectives"]["slow_links"][link] = change["factor"]
+
+
+def _background_diagnostics(node: Node, fault: Fault, _platform: Platform) -> None:
+    command = _DIAGNOSTICS.get(node["smi"].get("vendor", ""))
+    if command is None or not node["gpus"]:
+        raise _inapplicable(fault, "the lab has no diagnostics for its GPUs")
+    node["diagnostics"]["48230"] = command
+    if node["smi"]["vendor"] == "nvidia":
+        node["processes"]["48211"] = "dcgmi diag -r eud"
+
+
+def _ecc(node: Node, fault: Fault, _platform: Platform) -> None:
+    place = fault.device.removeprefix("gpu") or "0"
+    counted = [gpu for gpu in node["gpus"] if "ecc" in gpu]
+    if not counted:
+        raise _inapplicable(fault, "its GPUs count no memory errors")
+    if not place.isdecimal() or int(place) >= len(counted):
+        raise _bad(str(fault), f"unknown GPU {place!r}", f"there are: 0 to {len(counted) - 1}")
+    counted[int(place)]["ecc"] |= {"dram_uncorrectable": 2, "dram_correctable": 177}
+    counted[int(place)]["remapped"] |= {"uncorrectable": 1, "pending": 1}
+
+
+def _irq_affinity(node: Node, fault: Fault, platform: Platform) -> None:
+    """A NIC's interrupts go to the other NUMA node; document 003 shows that it does not matter."""
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise _inapplicable(fault, "the lab shows no interrupts on this platform")
+    name = fault.device or change["netdev"]
+    wanted = [one for one in node["interrupts"] if one["netdev"] == name]
+    if not wanted:
+        known = ", ".join(one["netdev"] for one in node["interrupts"])
+        raise _bad(str(fault), f"unknown NIC {name!r}", f"there are: {known}")
+    wanted[0]["first_cpu"] = change["first_cpu"][name]
+
+
+_ENDS = 2
+_DIAGNOSTICS = {
+    "nvidia": "/usr/share/nvidia/diagnostic/fieldiag eud --gpus all",
+    "amd": "/opt/rocm/bin/rvs -c /opt/rocm/share/rocm-validation-suite/conf/gst_single.conf",
+    "metax": "/opt/maca/bin/mxvs -r stress",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +325,17 @@ _FAULTS = {
     "nic-missing": _Kind("NIC DEVICE is gone", _nic_missing),
     "gdr-disabled": _Kind("the GPU's peer memory file is missing, with its kernel", _gdr_disabled),
     "peermem-missing": _Kind("nvidia_peermem is not loaded", _peermem_missing),
+    "slow-xgmi": _Kind("one link between two GPUs, DEVICE (0>7), is slow", _slow_xgmi),
+    "tcp-fallback": _Kind("the collective library falls back to sockets", _tcp_fallback),
+    "nic-idle": _Kind("collectives leave NIC DEVICE out", _nic_idle),
+    "background-diagnostics": _Kind(
+        "GPU diagnostics run all the time and swing every collective", _background_diagnostics
+    ),
+    "ecc": _Kind("GPU DEVICE has uncorrectable memory errors", _ecc),
+    "irq-affinity": _Kind(
+        "the interrupts of NIC DEVICE are on the far NUMA node, which does not matter",
+        _irq_affinity,
+    ),
 }
 
 NAMES: Mapping[str, str] = {name: kind.says for name, kind in _FAULTS.items()}

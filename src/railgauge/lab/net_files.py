@@ -30,7 +30,7 @@ def of(node: dict[str, Any]) -> Files:
         found.update(_interrupts(node))
     if node["smi"].get("vendor") == "nvidia":
         found["proc/driver/nvidia/version"] = _driver(node["smi"]["driver"])
-    for pid, command in node["diagnostics"].items():
+    for pid, command in (node["diagnostics"] | node["processes"]).items():
         found[f"proc/{pid}/comm"] = f"{command.split()[0].rpartition('/')[2][:15]}\n"
         found[f"proc/{pid}/cmdline"] = command.replace(" ", "\0") + "\0"
         found[f"proc/{pid}/status"] = f"Name:\t{command.split()[0]}\nState:\tR (running)\n"

@@ -47,22 +47,28 @@ def _expanded(data: dict[str, Any]) -> dict[str, Any]:
     """With what the file says once for all devices, GPUs and bridges said for each of them."""
     common = data.get("common", {})
     devices = data.get("devices", {})
-    gpus = [common.get("gpu", {}) | gpu for gpu in data["gpus"]]
+    gpus = [_own(common, "gpu", gpu) for gpu in data["gpus"]]
     bridges = [{**common["bridge"], **bridge} for bridge in data.get("bridges", ())]
     return (
         _DEFAULTS
         | data
         | {
-            "devices": {name: common.get("device", {}) | one for name, one in devices.items()},
+            "devices": {name: _own(common, "device", one) for name, one in devices.items()},
             "gpus": [gpu if "links" in gpu else gpu | {"links": _links(gpu, data)} for gpu in gpus],
             "pci": data["pci"] + bridges,
         }
     )
 
 
+def _own(common: dict[str, Any], kind: str, one: dict[str, Any]) -> dict[str, Any]:
+    """A copy: what is wrong with one of them is nothing of the others'."""
+    return copy.deepcopy(common.get(kind, {})) | one
+
+
 def _links(gpu: dict[str, Any], data: dict[str, Any]) -> dict[str, str]:
     """PIX to the NIC of its own switch, NODE within its NUMA node, SYS across."""
-    numa = {name: nic["numa"] for name, nic in (data["devices"] | data.get("netdevs", {})).items()}
+    nics = data.get("devices", {}) | data.get("netdevs", {})
+    numa = {name: nic["numa"] for name, nic in nics.items()}
     return {
         name: "PIX" if name in gpu["beside"] else "NODE" if where == gpu["numa"] else "SYS"
         for name, where in numa.items()
@@ -90,6 +96,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "pci": _pci(data, node["gpus"], devices),
         "broken_tools": {},
         "diagnostics": {},
+        "processes": {},
         "ssh": {"listens": True, "stops_after": None, "other_host_key": False, "refuses": False},
     }
 

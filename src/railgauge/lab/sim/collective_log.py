@@ -50,8 +50,18 @@ def _of_rank(job: Job, rank: int) -> list[str]:
         *_channels(job, rank),
         "Connected all rings",
         *(["Connected NVLS tree"] if library["nvls"] and count > 1 else []),
+        _counts(job),
         end,
     ]
+
+
+def _counts(job: Job) -> str:
+    wanted = job["environment"].get(f"{job['library']['prefix']}_MIN_NCHANNELS", "16")
+    nvls = "16 nvls channels" if job["library"]["nvls"] else "0 nvls channels"
+    return (
+        f"{wanted} coll channels, 0 collnet channels, {nvls}, {wanted} p2p channels,"
+        " 2 p2p channels per peer"
+    )
 
 
 def _environment(job: Job) -> list[str]:

@@ -38,10 +38,11 @@ def times(job: Job, size: int, cycle: int) -> tuple[float, float]:
     if job["ranks"] < 2 or size == 0:  # noqa: PLR2004 - a rank alone moves nothing
         return job["smallest_us"], job["smallest_us"]
     table, share = job["table"], job["share"]
-    floor = _row(table, table["rows"][0][0], 0)
+    # What an empty message costs is not the network's doing, and no slower on a slow one.
+    floor = [min(row[side] for row in table["rows"]) for side in (1, 2)]
     exact = _row(table, size, cycle)
     scale = _scale(job)
-    slowed = [scale * (low + max(0.0, t - low) / share) for low, t in zip(floor, exact)]  # noqa: B905
+    slowed = [scale * (low + (t - low) / share) for low, t in zip(floor, exact)]  # noqa: B905
     return slowed[0], slowed[1]
 
 
@@ -57,7 +58,7 @@ def prepare(job: Job) -> None:
     factor = loaded["factors"][place].get(job["run"]["op"], [1.0])[0]
     if place == "network" and job["run"]["op"] in _ONE_NIC_EACH:
         # The fewer GPUs a node has, the less the other NICs stand idle.
-        factor = min(1.0, factor * table["per_node"] / per_node)
+        factor = min(1.0, factor * len(job["nodes"][0]["gpus"]) / per_node)
     job["op_factor"] = factor
     job["smallest_us"] = _row(table, table["rows"][0][0], 0)[0] / 2
 

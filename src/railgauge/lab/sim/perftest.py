@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import figures, layout, wire
+from . import figures, gpu_memory, layout, wire
 from .counters import count_traffic, turn
 from .perftest_options import Refused, read_options
 
@@ -72,23 +72,9 @@ def _check_memlock(test: Test, node: Node) -> None:
 
 
 def _take_gpu_memory(test: Test, node: Node, screen: list[str]) -> None:
-    """The lines of document 000; what a wrong index gets is modelled on the ROCm build's words."""
-    index = test["gpu"]
-    if index is None:
-        return
-    if index >= len(node["gpus"]):
-        raise Refused(
-            f"Requested maca device {index} but found only {len(node['gpus'])} device(s)\n"
-            "Couldn't init GPU context\n"
-        )
-    gpu = node["gpus"][index]
-    bus = int(gpu["bus"].split(":")[1], 16)
-    test["buffer"] = 0x7F0000000000 + (os.getpid() % 0xFFFF << 24)
-    screen += [
-        f"Using maca Device with ID: {index}, Name: {gpu['model']}, PCI Bus ID: {bus:#x}, "
-        f"metax Arch: {gpu['arch']}",
-        f"allocated {2 * max(test['sizes'])} bytes of GPU buffer d_A:{test['buffer']:#x}",
-    ]
+    if test["gpu"] is not None:
+        test["buffer"] = 0x7F0000000000 + (os.getpid() % 0xFFFF << 24)
+        screen += gpu_memory.allocated(test, node, 2 * max(test["sizes"]))
 
 
 def _client(test: Test, node: Node, screen: list[str]) -> int:
@@ -185,7 +171,7 @@ def _open_table(
 def _close_table(test: Test, screen: list[str]) -> None:
     screen.append(layout.RULE)
     if test["gpu"] is not None:
-        screen.append(f"deallocating GPU buffer {test['buffer']:#x}")
+        screen += gpu_memory.freed(test)
 
 
 def _measure(

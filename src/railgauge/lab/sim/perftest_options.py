@@ -107,6 +107,7 @@ def _test(tool: str, given: dict[str, str], words: list[str], node: Node) -> Tes
         "frequency_warning": "" if "any_frequency" in given else flavour["frequency_warning"],
         "gbits": "gbits" in given,
         "gpu": int(given["gpu"]) if "gpu" in given else None,
+        "gpu_flag": flavour["gpu_flag"],
         "gpu_memory_name": flavour["gpu_memory_name"],
         "dialect": flavour["dialect"],
         "json_file": given.get("json_file") or ("perftest_out.json" if "json" in given else ""),
