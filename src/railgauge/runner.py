@@ -176,8 +176,6 @@ def _as_server(transcript: Transcript, command: Command) -> Transcript:
 
 
 def _ended_well(run: Sequence[Transcript]) -> bool:
-    return all(
-        transcript.exit_code == 0 and not transcript.error
-        for transcript in run
-        if transcript.role != SERVICE
-    )
+    """How a service ended says nothing, unless there is nothing else: then it ended too early."""
+    heard = [transcript for transcript in run if transcript.role != SERVICE]
+    return bool(heard) and all(t.exit_code == 0 and not t.error for t in heard)

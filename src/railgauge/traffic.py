@@ -37,7 +37,7 @@ _TROUBLE = (
 )
 _LINE = re.compile(
     r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/counters|net/(?P<net>[^/]+)/statistics)"
-    r"/(?P<name>\w+):(?P<value>\d+)\s*$"
+    r"/(?P<name>\w+):(?P<value>[0-9]{1,20})\s*$"  # 64 bits have 20 digits
 )
 
 # What else moves over a NIC while it is measured: management packets, the handshake of a tool.
@@ -66,12 +66,14 @@ def probe_argv(rootfs: str) -> tuple[str, ...]:
 
 def parse(text: str) -> dict[str, Counters]:
     """NIC -> counters, from what ``probe_argv`` printed; lines that are none are passed over."""
-    values: dict[str, dict[str, int]] = {}
+    values: dict[str, dict[str, dict[str, int]]] = {"hca": {}, "net": {}}
     for line in text.splitlines():
         if match := _LINE.search(line):
-            nic = match["hca"] or match["net"]
-            values.setdefault(nic, {})[match["name"]] = int(match["value"])
-    return {nic: _counters(found) for nic, found in values.items()}
+            kind = "hca" if match["hca"] else "net"
+            values[kind].setdefault(match[kind], {})[match["name"]] = int(match["value"])
+    # An HCA and the network device on top of it may have one name: its bytes are counted once.
+    named = {**values["net"], **values["hca"]}
+    return {nic: _counters(found) for nic, found in named.items()}
 
 
 def _counters(found: Mapping[str, int]) -> Counters:
@@ -94,6 +96,8 @@ class Moved:
 def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
     """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
     befores = {t.node: parse(t.stdout) for t in run if t.role == BEFORE}
+    if not befores:
+        raise FactMissing("the counters of the NICs were not read")
     afters = {t.node: parse(t.stdout) for t in run if t.role == AFTER}
     return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
 
@@ -108,10 +112,13 @@ def _moved(
             raise FactMissing(f"the counters of {nic} could not be read", where=node)
         then, now = before[nic], after[nic]
         totals[nic] = max(now.sent - then.sent, now.received - then.received)
-        for name, value in (now.trouble or {}).items():
-            grown = value - (then.trouble or {}).get(name, 0)
-            if grown:
-                trouble[f"{nic} {name}"] = grown
+        grown = {
+            name: value - (then.trouble or {}).get(name, 0)
+            for name, value in (now.trouble or {}).items()
+        }
+        if min(now.sent - then.sent, now.received - then.received, *grown.values()) < 0:
+            raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
+        trouble.update({f"{nic} {name}": count for name, count in grown.items() if count})
     return Moved(node, totals, trouble)
 
 

@@ -15,7 +15,6 @@ from railgauge.evidence import samples_of
 from railgauge.judge import judge
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.thresholds import LEVELS, Measurement, Platform
-from railgauge.thresholds.limits import matching
 from railgauge.thresholds.model import NEAR_LINKS
 from railgauge.units import format_size
 from railgauge.verdict import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
@@ -113,21 +112,18 @@ def _named(metric: str, placement: str | None) -> str:
 def _wanted(
     platform: Platform, measurement: Measurement, parsed: Parsed, level: str
 ) -> Iterator[tuple[str, int | None, str | None]]:
-    """Metric, size and placement of everything that must be there, and of what else has a limit."""
+    """Metric, size and placement of all that must be there or is there, as far as it is asserted.
+
+    A size that was printed, is asserted and has no limit is an error: it is not passed over.
+    """
     required = set(measurement.extents[level].sizes)
     printed = {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
     for size in sorted(required | printed):
         for metric in measurement.asserted("size", size):
-            if size in required or _is_limited(platform, measurement, metric, size):
-                yield metric, size, None
+            yield metric, size, None
     for per, placements in (("link", _links(platform)), ("gpu", _gpus(platform)), ("run", [None])):
         for metric in measurement.asserted(per):
             yield from ((metric, None, placement) for placement in placements)
-
-
-def _is_limited(platform: Platform, measurement: Measurement, metric: str, size: int) -> bool:
-    paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
-    return any(matching(measurement, metric, path, size) for path in paths)
 
 
 def _gpus(platform: Platform) -> list[str | None]:

@@ -38,7 +38,7 @@ def _fits_collective(platform: Platform, measurement: Measurement, parsed: Parse
         measurement.command.removesuffix("_perf") == _collective(parsed)
         and bool(measurement.options.get("graph")) == bool(parsed.summary.get("graph"))
         and _gpus_per_node(parsed, gpus) == each
-        and measurement.scope == _scope(parsed, gpus)
+        and _scope(parsed, gpus) in (None, measurement.scope)
     )
 
 
@@ -60,13 +60,13 @@ def _ratio(parsed: Parsed) -> float:
     return busbw / algbw
 
 
-def _ranks(parsed: Parsed) -> int:
+def _ranks(parsed: Parsed) -> int | None:
     """As listed, or from the ratio of an all_reduce: 2(n-1)/n = r, so n = 2/(2-r)."""
     listed = parsed.summary.get("nranks")
     if isinstance(listed, int):
         return listed
     ratio = _ratio(parsed)
-    return round(2 / (2 - ratio)) if 1 < ratio < 2 else 0  # noqa: PLR2004
+    return round(2 / (2 - ratio)) if 1 < ratio < 2 else None  # noqa: PLR2004
 
 
 def _gpus_per_node(parsed: Parsed, gpus: int) -> int:
@@ -74,11 +74,15 @@ def _gpus_per_node(parsed: Parsed, gpus: int) -> int:
     return max(by_host.values()) if isinstance(by_host, Mapping) and by_host else gpus
 
 
-def _scope(parsed: Parsed, gpus: int) -> str:
+def _scope(parsed: Parsed, gpus: int) -> str | None:
+    """``None`` if nothing says how many nodes took part; empty for less than a whole node."""
     nodes = parsed.summary.get("nnodes")
     if not isinstance(nodes, int):
-        nodes = max(_ranks(parsed) // _gpus_per_node(parsed, gpus), 1)
-    return {1: "node", 2: "pair"}.get(nodes, "group")
+        ranks = _ranks(parsed)
+        if ranks is None:
+            return None
+        nodes = ranks // _gpus_per_node(parsed, gpus)
+    return {0: "", 1: "node", 2: "pair"}.get(nodes, "group")
 
 
 _FITS: Mapping[str, Callable[[Platform, Measurement, Parsed], bool]] = {

@@ -66,6 +66,7 @@ def _has_all(context: Context, name: str, arguments: Sequence[str]) -> bool:
     asked = {
         "check_traffic": measurement.traffic is not None,
         "check_transport": measurement.transport is not None,
+        "check_ratio": bool(measurement.asserted("ratio")),
     }
     return all(asked.get(argument, True) for argument in arguments) and (
         "check" not in arguments or bool(measurement.asserted(per(arguments)))

@@ -50,9 +50,9 @@ def physical_ceiling(
 ) -> float | None:
     """The ceiling of a bandwidth in the limit's unit; ``None`` where physics sets none.
 
-    On a path it is that of the NIC; between nodes that of all fabric NICs of a node together; of a
-    link between GPUs its raw rate. Collectives inside a node have none that is sure: reductions in
-    the switch move less than the bus bandwidth counts.
+    On a path it is that of the NIC; between nodes that of all fabric NICs of a node together, twice
+    that for collectives; of a link between GPUs its raw rate. Collectives inside a node have none
+    that is sure: reductions in the switch move less than the bus bandwidth counts.
     """
     if dimension(limit.unit) != "bandwidth":
         return None
@@ -60,7 +60,7 @@ def physical_ceiling(
         return convert(_ways(measurement) * _path_gbps(platform, pairing), "Gb/s", limit.unit)
     if measurement.scope in ("pair", "group"):
         together = sum(nic_ceiling_gbps(nic) for nic in platform.fabric_nics)
-        return convert(together, "Gb/s", limit.unit)
+        return convert(_counted(limit.metric) * together, "Gb/s", limit.unit)
     return _link_ceiling(platform, limit)
 
 
@@ -70,6 +70,15 @@ def _path_gbps(platform: Platform, pairing: Pairing) -> float:
 
 def _ways(measurement: Measurement) -> int:
     return 2 if measurement.options.get("bidirectional") else 1
+
+
+def _counted(metric: str) -> int:
+    """How often collectives may count a byte that crosses the network once: in a ring once.
+
+    A tree over two nodes, or a reduction in the switches, sends half of what the bus bandwidth of
+    an all_reduce (2(n-1)/n of the message over the time) takes for granted.
+    """
+    return 2 if _kind(metric) in ("algbw", "busbw") or metric in ("avg_busbw", "avg_algbw") else 1
 
 
 def _link_ceiling(platform: Platform, limit: Limit) -> float | None:
@@ -154,6 +163,7 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
     for measurement in platform.measurements.values():
         yield from _unknown_units(measurement)
         yield from _without_path(platform, measurement, levels)
+        yield from _never_asserted(measurement)
         for metric, pairing, size_bytes in _asserted(platform, measurement, levels):
             found = matching(measurement, metric, pairing, size_bytes)
             if len(found) != 1:
@@ -163,14 +173,20 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
                 yield from _contradiction(found[0], size_bytes)
 
 
+def _never_asserted(measurement: Measurement) -> Iterator[str]:
+    """What is asserted at no size of any level would be missing from the results without a word."""
+    sizes = {size for extent in measurement.extents.values() for size in extent.sizes}
+    for assertion in measurement.asserts:
+        if assertion.per == "size" and not any(map(assertion.at, sizes)):
+            yield f"{measurement.name}: {assertion.metric} is asserted at no size of any level"
+
+
 def _asserted(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[tuple[str, Pairing | None, int | None]]:
     """Every metric, kind of path and size that one of the levels asserts."""
     sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
     for assertion in measurement.asserts:
-        if assertion.per == "size" and not any(map(assertion.at, sizes)):
-            yield assertion.metric, None, None
         for pairing in _kinds_of_path(platform, measurement):
             if assertion.per != "size":
                 yield assertion.metric, pairing, None

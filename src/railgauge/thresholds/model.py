@@ -103,6 +103,7 @@ class Extent:
 class Assertion:
     """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
 
+    ``per`` ``ratio`` is one of two runs, this measurement's over another's.
     ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to) narrows it.
     """
 
@@ -142,7 +143,7 @@ class Measurement:
     transport: Transport | None = None
 
     def asserted(self, per: str, size_bytes: int | None = None) -> tuple[str, ...]:
-        """The metrics that are asserted ``per`` size, link, gpu or run (at this size)."""
+        """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size)."""
         return tuple(a.metric for a in self.asserts if a.per == per and a.at(size_bytes))
 
 
