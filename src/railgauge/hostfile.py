@@ -130,6 +130,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         for index, entry in enumerate(entries)
         for node in _nodes(path, entry, ssh, line("nodes", index))
     ]
+    nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
     _check_unique(path, nodes, line("nodes"))
     names = {node.name for node in nodes}
     groups = {
@@ -148,6 +149,12 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         tools=document.get("tools", {}),
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
     )
+
+
+def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
+    """``{node}`` in a pattern stands for the node's name."""
+    addresses = {nic: text.replace("{node}", node.name) for nic, text in patterns.items()}
+    return replace(node, nic_addresses=addresses)
 
 
 def _ssh(path: Path, settings: Mapping[str, Any], base: SshSettings | None = None) -> SshSettings:

@@ -33,12 +33,20 @@ class SshSettings:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One host. ``address`` is where ssh goes, ``data_address`` what tools are told to contact."""
+    """One host. ``address`` is where ssh goes, ``data_address`` what tools are told to contact.
+
+    ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over just that one.
+    """
 
     name: str
     address: str
     data_address: str
     ssh: SshSettings = field(default_factory=SshSettings)
+    nic_addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def reached_over(self, nic: str) -> str:
+        """Where a tool reaches this node over ``nic``."""
+        return self.nic_addresses.get(nic, self.data_address)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from railgauge.model import Cluster, Outcome
+from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
-from railgauge.units import format_size
+from railgauge.units import format_size, format_value
 
 SCHEMA_VERSION = 1
 ACCEPTED, REJECTED, INCOMPLETE = "accepted", "rejected", "incomplete"
@@ -123,17 +123,24 @@ class Worst:
     where: str
     measured: str
     limit: str
+    ceiling: str
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
     """The smallest margins over all numbers: first what was missed by most."""
     lines = [
-        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit)
+        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
         for record in records
         for j in record.judgements
         if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY
     ]
     return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
+
+
+def _ceiling(judgement: Judgement) -> str:
+    if judgement.physical_ceiling is None:
+        return ""
+    return format_value(judgement.physical_ceiling, judgement.unit)
 
 
 def _where(record: ItemRecord) -> str:

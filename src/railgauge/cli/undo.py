@@ -1,4 +1,4 @@
-"""``railgauge undo``: put back what a run with ``--prepare`` changed and could not put back itself."""
+"""``railgauge undo``: put back what a run with ``--prepare`` could not put back itself."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from railgauge.model import Outcome
+from railgauge.model import Judgement, Outcome
 from railgauge.record import ItemRecord, from_json
+from railgauge.units import format_value
 from railgauge.verdict import Verdict, troubles, worst_measurements
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
@@ -55,11 +56,18 @@ def _cell(item: ItemRecord | None, column: str) -> str:
     lines = []
     for judged in item.judgements:
         margin = "" if judged.margin is None else f"{judged.margin:+.1%}"
-        text = {"Measured": judged.measured, "Limit": judged.limit, "Margin": margin}.get(
+        text = {"Measured": judged.measured, "Limit": _limit(judged), "Margin": margin}.get(
             column, judged.basis
         )
         lines.append(f"{judged.metric}: {text}" if several and column != "Basis" else text)
     return "<br>".join(escape(line) for line in dict.fromkeys(lines))
+
+
+def _limit(judged: Judgement) -> str:
+    """The limit, and beside it what the hardware can do at most."""
+    if judged.physical_ceiling is None:
+        return judged.limit
+    return f"{judged.limit}, ceiling {format_value(judged.physical_ceiling, judged.unit)}"
 
 
 def _links(item: ItemRecord | None) -> str:
@@ -160,12 +168,19 @@ def _tightest(records: Mapping[str, ItemRecord]) -> str:
     if not lines:
         return ""
     rows = [
-        [f"{w.margin:+.1%}", escape(w.measured), escape(w.limit), escape(f"{w.subject} {w.where}")]
+        [
+            f"{w.margin:+.1%}",
+            escape(w.measured),
+            escape(w.limit),
+            escape(w.ceiling),
+            escape(f"{w.subject} {w.where}"),
+        ]
         for w in lines
     ]
-    return (
-        f"<h2>Closest to their limits</h2>{_table(('Margin', 'Measured', 'Limit', 'What'), rows)}"
-    )
+    return f"<h2>Closest to their limits</h2>{_table(_TIGHTEST, rows)}"
+
+
+_TIGHTEST = ("Margin", "Measured", "Limit", "Ceiling", "What")
 
 
 def _coverage(verdict: Verdict) -> str:

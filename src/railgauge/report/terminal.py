@@ -128,7 +128,7 @@ def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> N
     for line in lines:
         out.write_line(
             f"  {line.margin:+7.1%}  {line.measured:<24} limit {line.limit:<16} "
-            f"{line.subject} {line.where}"
+            f"{f'ceiling {line.ceiling}' if line.ceiling else '':<20} {line.subject} {line.where}"
         )
 
 

@@ -21,7 +21,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     options = read_options(setting, _OPTIONS)
     check_port(port, options.where)
     source, target = _pair(setting)
-    address = setting.cluster.node(target).data_address
+    node, pairing = setting.cluster.node(target), setting.case.pairing
+    address = node.reached_over(pairing.nic) if pairing else node.data_address
     tool, bind = program(setting, "iperf3", "iperf3"), _bind(setting, options)
     server = (tool, "-s", "-1", "-p", str(port), *bind)
     client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
