@@ -7,7 +7,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types clean
+.PHONY: accept test lint types docs clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -32,6 +32,9 @@ $(VENV)/.ready: pyproject.toml
 $(VENV)/.ready-lint: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
 	@touch $@
+
+docs: $(VENV)/.ready
+	{ cat docs/limits.head.md; $(BIN)/railgauge limits; } >docs/limits.md
 
 clean:
 	rm -rf $(VENV) .tox build src/*.egg-info

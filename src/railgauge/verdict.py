@@ -127,12 +127,15 @@ class Worst:
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
-    """The smallest margins over all numbers: first what was missed by most."""
+    """The smallest margins over all measured values: first what was missed by most.
+
+    Counts that must be met (64 of 64 requests) have no margin by nature and are left out.
+    """
     lines = [
         Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
         for record in records
         for j in record.judgements
-        if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY
+        if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY and j.unit != "count"
     ]
     return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
 

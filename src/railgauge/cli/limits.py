@@ -1,0 +1,107 @@
+"""``railgauge limits``: the limits of platform files as tables for people, in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from railgauge import thresholds
+from railgauge.cli import text
+from railgauge.model import Bound, Curve, Limit
+from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
+from railgauge.thresholds.limits import nic_ceiling_gbps
+from railgauge.units import format_size
+
+NAME = "limits"
+HELP = "print the limits of a platform, each with its basis, as Markdown"
+EXAMPLE = "example: railgauge limits h200"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("platform", nargs="*", metavar="P", help="default: every platform")
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = options.root / "thresholds"
+    names = options.platform or thresholds.available(folder)
+    platforms = [thresholds.load(name, folder) for name in names]
+    if options.json:
+        text.print_json({p.name: [asdict(limit) for limit in _limits(p)] for p in platforms})
+    else:
+        print("\n".join(line for platform in platforms for line in _page(platform)))
+    return 0
+
+
+def _limits(platform: Platform) -> Iterator[Limit]:
+    for measurement in platform.measurements.values():
+        yield from measurement.limits
+
+
+def _page(platform: Platform) -> Iterator[str]:
+    yield f"## {platform.name}: {platform.title}\n"
+    yield "| NIC | link | ceiling of min(link, PCIe) |\n|---|---|---|"
+    for nic in platform.fabric_nics:
+        link = f"{nic.rate_gbps:g} Gb/s {nic.link_layer}"
+        yield f"| {nic.name} | {link} | {nic_ceiling_gbps(nic):g} Gb/s |"
+    yield "\n### Hosts\n\n| expectation | must be | basis |\n|---|---|---|"
+    for name, expected in platform.expected.items():
+        yield f"| {name} | {_expected(expected)} | {expected.basis} |"
+    for measurement in sorted(platform.measurements.values(), key=lambda m: (m.rung, m.name)):
+        yield from _measurement(measurement)
+    yield "\n### Not applicable\n\n| test | why |\n|---|---|"
+    yield from (f"| {name} | {why} |" for name, why in sorted(platform.not_applicable.items()))
+    yield ""
+
+
+def _expected(expectation: Expectation) -> str:
+    rule, value = expectation.rule.replace("_", " "), expectation.value
+    if expectation.rule == "as_declared":
+        return rule
+    shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+    return shown if expectation.rule == "equals" else f"{rule} {shown}"
+
+
+def _measurement(measurement: Measurement) -> Iterator[str]:
+    yield f"\n### Rung {measurement.rung}: {measurement.name} (`{measurement.command}`)\n"
+    sizes = "; ".join(f"{level}: {_extent(measurement, level)}" for level in LEVELS)
+    yield f"Made on every {measurement.scope}. {sizes}.\n"
+    yield "| metric | where | limit | basis |\n|---|---|---|---|"
+    for limit in measurement.limits:
+        yield f"| {limit.metric} | {_where(limit)} | {_bounds(limit)} | {limit.basis} |"
+
+
+def _extent(measurement: Measurement, level: str) -> str:
+    extent = measurement.extents[level]
+    count = len(extent.sizes)
+    shown = [format_size(size) for size in extent.sizes]
+    sizes = ", ".join(shown) if count < 5 else f"{count} sizes, {shown[0]} to {shown[-1]}"  # noqa: PLR2004
+    return f"{sizes or 'one run'}{f' x {extent.repeats}' if extent.repeats > 1 else ''}"
+
+
+def _where(limit: Limit) -> str:
+    span = f"{format_size(limit.sizes[0])} to {format_size(limit.sizes[1])}" if limit.sizes else ""
+    return " ".join(part for part in (", ".join(limit.pairings), span) if part) or "everywhere"
+
+
+def _bounds(limit: Limit) -> str:
+    parts = []
+    if limit.floor is not None:
+        parts.append(f"at least {_bound(limit.floor, limit)}")
+    if limit.ceiling is not None:
+        parts.append(f"at most {_bound(limit.ceiling, limit)}")
+    if limit.dispersion.cv_max is not None:
+        parts.append(f"varies by at most {limit.dispersion.cv_max:.0%}")
+    return "; ".join(parts) or "record only"
+
+
+def _bound(bound: Bound, limit: Limit) -> str:
+    if isinstance(bound, Curve):
+        points = [
+            point
+            for point in bound.points
+            if limit.sizes is None or limit.sizes[0] <= point[0] <= limit.sizes[1]
+        ]
+        shown = ", ".join(f"{value:g} at {format_size(size)}" for size, value in points)
+        return f"{shown} {limit.unit}"
+    return f"{bound:g} {limit.unit}"
