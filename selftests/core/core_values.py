@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from railgauge import thresholds
 from railgauge.model import (
     Basis,
     Case,
@@ -28,7 +29,7 @@ from railgauge.record import ItemRecord
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 TRANSCRIPTS = SHARED / "transcripts"
-PLATFORMS = ("connectx4-homelab", "metax-c500")
+PLATFORMS = thresholds.available(ROOT / "thresholds")
 HOSTFILE_SCHEMA = ROOT / "hostfiles" / "schema.json"
 
 needs_transcripts = pytest.mark.skipif(

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from core_values import (
@@ -280,7 +281,13 @@ def test_plan_json(railgauge):
     assert len(data["rounds"]) == 2
     assert all(len(pairs) == 2 for pairs in data["rounds"])
     assert data["estimate_s"] == sum(step["estimate_s"] for step in data["steps"]) > 0
-    assert len(data["steps"]) == 4 * (2 + 16)
+    over_nics = [step for step in data["steps"] if step["rung"] < 3]
+    assert len(over_nics) == 4 * (2 + 16)
+    places = Counter((step["measurement"], len(step["nodes"])) for step in data["steps"][72:])
+    assert places == {
+        ("node_all_reduce", 1): 4, ("pair_all_reduce", 2): 4, ("pair_all_reduce_one_gpu", 2): 4,
+        ("group_all_reduce", 4): 1, ("node_serving", 1): 4, ("pair_serving", 2): 4,
+    }  # fmt: skip
     step = data["steps"][0]
     assert step["commands"][1]["argv"][0].endswith("ib_write_bw")
     assert ":".join(step["nodes"]) in data["rounds"][step["round"] - 1]
@@ -300,7 +307,9 @@ def test_more_rounds_mean_more_steps(railgauge):
             "plan", "--root", ROOT, "--hostfile", LAB, "--json", "--rounds", rounds
         )
         counts.append(len(json.loads(out)["steps"]))
-    assert counts == [36, 72, 108]
+    # Each round: 2 pairs, each over 2 NICs, 16 GPU paths, 2 collectives and 1 service.
+    # Once: 4 nodes' collective and service, and the collective over all.
+    assert counts == [9 + rounds * 2 * (2 + 16 + 2 + 1) for rounds in (1, 2, 3)]
 
 
 def test_plan_of_a_plain_hostfile(railgauge, log):

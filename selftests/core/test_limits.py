@@ -78,9 +78,9 @@ def test_pcie_arithmetic(generation, width, gbps):
 def test_the_homelab_s_link_is_its_ceiling():
     platform = thresholds.load("connectx4-homelab", ROOT / "thresholds")
     measurement = platform.measurements["host_send_bandwidth"]
-    ceiling = physical_ceiling(platform, measurement, Pairing("mlx5_0"), "MiB/s")
+    ceiling = physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit="MiB/s"))
     assert ceiling == pytest.approx(3814.7, abs=0.05)
-    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), "Gb/s") == 32.0
+    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit="Gb/s")) == 32.0
 
 
 def test_the_narrower_of_link_and_slot_is_the_ceiling(tmp_path):
@@ -95,14 +95,14 @@ def test_both_directions_have_twice_the_ceiling(tmp_path):
     measurement_of(doc)["options"] = {"bidirectional": True}
     platform = load(tmp_path, doc)
     measurement = platform.measurements["host_write_bandwidth"]
-    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), "GB/s") == 100.0
+    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit="GB/s")) == 100.0
 
 
 @pytest.mark.parametrize("unit", ["us", "Mpps", "1/s"])
 def test_what_is_no_bandwidth_has_no_physical_ceiling(tmp_path, unit):
     platform = load(tmp_path, document())
     measurement = platform.measurements["host_write_bandwidth"]
-    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), unit) is None
+    assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit=unit)) is None
 
 
 # --- exactly one limit (rule 1: a missing one is an error before a node is touched) ---

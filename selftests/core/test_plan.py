@@ -21,14 +21,53 @@ def cases(platform, name="nightly", nodes=NODES, count=None):
     return list(plan.cases(platform, plan.level(platform, cluster(*nodes), name, count)))
 
 
+def on_paths(found):
+    """The cases of rungs 1 and 2: over a NIC, perhaps from a GPU."""
+    return [each for _, each in found if each.pairing is not None]
+
+
 @pytest.mark.parametrize("name", thresholds.LEVELS)
 def test_every_pair_and_declared_pairing_is_a_case(metax, name):
     level = plan.level(metax, cluster(*NODES), name)
-    found = Counter((c.measurement, c.nodes, str(c.pairing)) for _, c in cases(metax, name))
+    found = Counter((c.measurement, c.nodes, str(c.pairing)) for c in on_paths(cases(metax, name)))
     assert set(found.values()) == {1}
     per_pair = {"smoke": 2 + 2, "nightly": 2 + 16, "signoff": 2 + 16}[name]
     assert len(found) == per_pair * len(level.pairs)
     assert len(level.pairs) == {"smoke": 2, "nightly": 4, "signoff": 6}[name]
+
+
+@pytest.mark.parametrize("name", thresholds.LEVELS)
+def test_every_node_pair_and_group_is_a_case_of_what_is_measured_there(metax, name):
+    level = plan.level(metax, cluster(*NODES), name)
+    found = Counter((c.measurement, c.nodes) for _, c in cases(metax, name) if c.pairing is None)
+    places = {
+        "node": [(node,) for node in NODES],
+        "pair": [(pair.source, pair.target) for pair in level.pairs],
+        "group": [NODES],
+    }
+    wanted = Counter(
+        (key, place)
+        for key, measurement in metax.measurements.items()
+        for place in places.get(measurement.scope, ())
+    )
+    assert found == wanted
+    assert {measurement.scope for measurement in metax.measurements.values()} == {
+        "path", *places
+    }  # fmt: skip
+
+
+def test_groups_are_named_sets_of_more_than_two_nodes_and_all_nodes(metax):
+    groups = {"leaf1": NODES[:3], "leaf2": NODES[2:], "everybody": NODES}
+    level = plan.level(metax, cluster(*NODES, groups=groups), "smoke")
+    assert level.groups == {"leaf1": NODES[:3], "all": NODES}
+    found = {c.nodes for _, c in plan.cases(metax, level) if c.measurement == "group_all_reduce"}
+    assert found == {NODES[:3], NODES}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_nodes_are_no_group(metax, count):
+    found = cases(metax, nodes=NODES[:count])
+    assert "group_all_reduce" not in {each.measurement for _, each in found}
 
 
 def test_a_declared_nic_is_planned_whatever_is_found(tmp_path):
@@ -40,12 +79,19 @@ def test_a_declared_nic_is_planned_whatever_is_found(tmp_path):
 
 
 def test_a_management_nic_is_not_measured(metax):
-    assert "mlx5_2" not in {c.pairing.nic for _, c in cases(metax, "signoff")}
+    assert {c.pairing.nic for c in on_paths(cases(metax, "signoff"))} == {"mlx5_0", "mlx5_1"}
 
 
 def test_the_ladder_is_climbed_from_below_and_round_by_round(metax):
-    order = [(metax.measurements[c.measurement].rung, turn) for turn, c in cases(metax)]
-    assert order == sorted(order)
+    """Within a measurement, that is; nodes and groups belong to no round."""
+    found = cases(metax)
+    rungs = [metax.measurements[c.measurement].rung for _, c in found]
+    assert rungs == sorted(rungs)
+    assert set(rungs) == {1, 2, 3, 4, 5}
+    for name, measurement in metax.measurements.items():
+        turns = [turn for turn, c in found if c.measurement == name]
+        assert turns == sorted(turns)
+        assert set(turns) == ({0} if measurement.scope in ("node", "group") else {1, 2})
 
 
 def test_a_case_carries_the_sizes_and_repeats_of_its_level(metax):
@@ -65,7 +111,9 @@ def test_case_keys_are_unique(metax):
 
 
 def test_one_node_has_no_pair(metax):
-    assert cases(metax, nodes=("n1",)) == []
+    found = cases(metax, nodes=("n1",))
+    assert {metax.measurements[c.measurement].scope for _, c in found} == {"node"}
+    assert all(c.nodes == ("n1",) for _, c in found)
 
 
 def test_rounds_are_asked_for(metax):
@@ -75,18 +123,42 @@ def test_rounds_are_asked_for(metax):
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
     platform = thresholds.load(name, ROOT / "thresholds")
-    for _, each in cases(platform, "signoff", ("n1", "n2")):
+    over_nics = on_paths(cases(platform, "signoff", ("n1", "n2")))
+    assert over_nics
+    for each in over_nics:
         server, client = plan.commands(each, platform, cluster("n1", "n2"), 18600)
         assert (client.node, server.node) == each.nodes
         assert (server.listens_on, client.listens_on) == (18600, None)
-        assert client.argv[-1] == "n2"
+        assert "n2" in client.argv
+        assert "n2" not in server.argv
         assert each.pairing.nic in client.argv
         assert client.time_limit_s > 0
 
 
+@pytest.mark.parametrize("name", PLATFORMS)
+@pytest.mark.parametrize("level", thresholds.LEVELS)
+def test_every_case_of_a_real_platform_can_be_planned(name, level):
+    """On nodes of the case, for a limited time, ending with the one command that reports."""
+    platform = thresholds.load(name, ROOT / "thresholds")
+    nodes = cluster(*NODES, launcher="openmpi")
+    for _, each in plan.cases(platform, plan.level(platform, nodes, level)):
+        *servers, reporter = plan.commands(each, platform, nodes, 18600)
+        assert {command.node for command in (*servers, reporter)} <= set(each.nodes)
+        assert reporter.listens_on is None
+        assert not reporter.endless
+        assert all(command.time_limit_s > 0 and command.argv for command in (*servers, reporter))
+
+
+def test_the_environment_of_the_cluster_overlays_the_platform_s(metax):
+    over = cluster(*NODES[:2], environment={"MCCL_CROSS_NIC": "0", "SITE": "1"})
+    each = plan.case_at(metax.measurements["pair_serving"], "smoke", Pair("n1", "n2"))
+    *_, reporter = plan.commands(each, metax, over, 18600)
+    assert reporter.environment == {**metax.environment, "MCCL_CROSS_NIC": "0", "SITE": "1"}
+    assert metax.environment["MCCL_CROSS_NIC"] == "1"
+
+
 def test_gpu_memory_is_asked_for_on_both_sides(metax):
-    level = plan.level(metax, cluster("n1", "n2"), "smoke")
-    for _, each in plan.cases(metax, level):
+    for each in on_paths(cases(metax, "smoke", ("n1", "n2"))):
         sides = plan.commands(each, metax, cluster("n1", "n2"), 18600)
         flags = ["--use_maca" in " ".join(side.argv) for side in sides]
         assert flags == [each.pairing.gpu is not None] * 2
@@ -102,6 +174,22 @@ def test_a_vendor_that_nobody_knows_is_refused(tmp_path):
 
 def test_a_pair_case_runs_from_source_to_target(metax):
     measurement = metax.measurements["host_write_bandwidth"]
-    found = plan.pair_case(measurement, "smoke", Pair("b", "a"), case().pairing)
+    found = plan.case_at(measurement, "smoke", Pair("b", "a"), case().pairing)
     assert found.nodes == ("b", "a")
     assert found.key == "host_write_bandwidth[b:a-mlx5_0]"
+
+
+@pytest.mark.parametrize(
+    ("place", "nodes", "shown"),
+    [
+        ("n1", ("n1",), "n1"),
+        (Pair("n2", "n1"), ("n2", "n1"), "n2:n1"),
+        (plan.Group("leaf1", NODES), NODES, "leaf1"),
+    ],
+)
+def test_places_say_their_nodes_and_have_short_names(metax, place, nodes, shown):
+    found = plan.case_at(metax.measurements["node_all_reduce"], "smoke", place)
+    assert plan.nodes_of(place) == found.nodes == nodes
+    assert str(place) == shown
+    assert found.key == f"node_all_reduce[{':'.join(nodes)}]"
+    assert found.pairing is None
