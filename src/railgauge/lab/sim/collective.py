@@ -72,8 +72,10 @@ def _job(
     places, pids, addresses = _places(options, slots, environment)
     nodes = list({node["name"]: node for node, _ in slots}.values())
     devices: dict[str, list[int]] = {node["name"]: [] for node in nodes}
-    for host, device, _ in places:
-        devices[host].append(device)
+    numbers = {node["name"]: [gpu["bus"] for gpu in node["gpus"]] for node in nodes}
+    for host, _, gpu in places:
+        # What a process calls its first device need not be the node's first GPU.
+        devices[host].append(numbers[host].index(gpu["bus"]))
     job: Job = {
         "run": options,
         "arguments": [options["tool"], *arguments],

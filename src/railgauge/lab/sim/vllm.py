@@ -83,9 +83,13 @@ def _serve(options: Options, node: Node) -> int:
             f" the number of available GPUs ({local}) in this node.\n"
         )
         return 1
-    able = _able(nodes)
-    listener = wire.listen(node["address"], int(options.get("port", 8000)))
-    print(f"INFO:     Uvicorn running on http://{node['address']}:{options.get('port', 8000)}")
+    able, port = _able(nodes), int(options.get("port", 8000))
+    try:
+        listener = wire.listen(node["address"], port)
+    except OSError as error:
+        sys.stderr.write(f"OSError: [Errno {error.errno}] Address already in use\n")
+        return 1
+    print(f"INFO:     Uvicorn running on http://{node['address']}:{port}")
     sys.stdout.flush()
     while True:
         connection, _ = listener.accept()

@@ -1,0 +1,278 @@
+"""The other simulated tools of the GPU platforms: smi, diagnostics, copies, TCP, serving."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import resource
+import subprocess
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import Bench, StartLab, transcript, wait_for_listener
+
+QUICK_S = 0.04
+
+
+# --- MI300X ---
+
+
+def test_transferbench_is_that_of_the_document(mi300x: Bench) -> None:
+    """Every link, sum and slowest link to the last digit or its neighbour."""
+    printed = mi300x.run(0, "TransferBench", "a2a", "64M", "8").stdout
+    real = transcript("mi300x-transferbench-a2a.txt")
+    mine, theirs = printed.rstrip().split("\n"), real.rstrip().split("\n")
+    assert [re.sub(r"\d", "9", x).rstrip() for x in mine] == [
+        re.sub(r"\d", "9", x).rstrip() for x in theirs
+    ]
+    for ours, real_line in zip(mine, theirs, strict=True):
+        a, b = (list(map(float, re.findall(r"\d+\.\d+", x))) for x in (ours, real_line))
+        assert a == pytest.approx(b, rel=0.0002, abs=0.0021)
+
+
+def test_transferbench_peer_to_peer(mi300x: Bench) -> None:
+    printed = mi300x.run(0, "TransferBench", "p2p", "64M", HIDE_ENV="1").stdout
+    row = next(x for x in printed.splitlines() if x.startswith("  GPU 00  ->"))
+    assert [float(x) for x in row.split()[5:]][1:] == pytest.approx(
+        [47.06, 46.83, 47.13, 46.43, 46.88, 46.78, 45.21], abs=0.006
+    )
+    assert mi300x.run(0, "TransferBench", "nonsense").returncode == 1
+
+
+def test_amd_tools_agree_on_the_gpus(mi300x: Bench) -> None:
+    static = json.loads(mi300x.run(0, "amd-smi", "static", "--json").stdout)
+    cards = json.loads(mi300x.run(0, "rocm-smi", "--showbus", "--json").stdout)
+    buses = [gpu["bus"]["bdf"] for gpu in static]
+    assert buses == [f"0000:{b}:00.0" for b in ("0c", "22", "38", "5c", "9f", "af", "bf", "df")]
+    assert [cards[f"card{i}"]["PCI Bus"].lower() for i in range(8)] == buses
+    assert {gpu["asic"]["market_name"] for gpu in static} == {"AMD Instinct MI300X"}
+    text = mi300x.run(0, "amd-smi", "metric").stdout
+    assert text.count("TOTAL_UNCORRECTABLE_COUNT: 0") == 8
+    assert mi300x.run(0, "amd-smi", "xgmi").stdout.count("  U  ") > 0
+    assert mi300x.run(0, "amd-smi", "nonsense").returncode == 2
+
+
+def test_memory_errors_of_amd(start_lab: StartLab) -> None:
+    bench = start_lab("mi300x", "ecc@mi02:3")
+    metric = json.loads(bench.run(1, "amd-smi", "metric", "--json").stdout)
+    assert [gpu["ecc"]["total_uncorrectable_count"] for gpu in metric] == [0, 0, 0, 2, 0, 0, 0, 0]
+    pages = json.loads(bench.run(1, "amd-smi", "bad-pages", "--json").stdout)
+    assert pages[3]["pending"] != pages[0]["pending"] == "No bad pages found."
+
+
+def test_numa_balancing_slows_and_spreads(start_lab: StartLab) -> None:
+    bench = start_lab("mi300x", "numa-balancing@mi01")
+    argv = ("mpirun", "-np", "8", "all_reduce_perf", "-b", "1G", "-e", "1G", "-n", "1", "-N", "20")
+    rows = [x.split() for x in bench.run(0, *argv).stdout.splitlines() if " float " in x]
+    bandwidths = [float(row[7]) for row in rows]
+    assert max(bandwidths) < 314.7
+    assert max(bandwidths) - min(bandwidths) > 0.05 * 314
+
+
+# --- H200 ---
+
+
+def test_nvidia_smi_answers_in_every_form(h200: Bench) -> None:
+    asked = "--query-gpu=index,name,pci.bus_id,memory.total,persistence_mode"
+    lines = h200.run(0, "nvidia-smi", asked, "--format=csv").stdout.splitlines()
+    assert lines[0] == "index, name, pci.bus_id, memory.total [MiB], persistence_mode"
+    assert lines[1] == "0, NVIDIA H200, 00000000:19:00.0, 143771 MiB, Enabled"
+    assert len(lines) == 9
+    bare = h200.run(0, "nvidia-smi", asked, "--format=csv,noheader,nounits", "-i", "7").stdout
+    assert bare == "7, NVIDIA H200, 00000000:DB:00.0, 143771, Enabled\n"
+    root = ElementTree.fromstring(h200.run(0, "nvidia-smi", "-q", "-x").stdout)
+    assert root.findtext("driver_version") == "550.90.07"
+    assert len(root.findall("gpu")) == 8
+    text = h200.run(0, "nvidia-smi", "-q").stdout
+    assert "Driver Version                                    : 550.90.07" in text
+    table = h200.run(0, "nvidia-smi").stdout.splitlines()
+    assert {len(line) for line in table[1:]} == {91}
+    assert h200.run(0, "nvidia-smi", "nvlink", "-s").stdout.count("26.562 GB/s") == 8 * 18
+    assert h200.run(0, "nvidia-smi", "--query-gpu=colour", "--format=csv").returncode == 2
+
+
+def test_preparations_are_remembered_and_undone(start_lab: StartLab) -> None:
+    bench = start_lab("h200")
+    asked = ("nvidia-smi", "--query-gpu=persistence_mode,clocks.sm", "--format=csv,noheader")
+    assert bench.run(0, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
+    assert "Disabled persistence mode" in bench.run(0, "nvidia-smi", "-pm", "0").stdout
+    bench.run(0, "nvidia-smi", "-lgc", "1500", "--mode", "1")
+    assert bench.run(0, *asked).stdout.splitlines()[0] == "Disabled, 1500 MHz"
+    assert bench.run(1, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
+    bench.run(0, "nvidia-smi", "-pm", "1")
+    bench.run(0, "nvidia-smi", "-rgc")
+    assert bench.run(0, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
+
+
+def test_topology_pairs_every_gpu_with_its_nic(h200: Bench) -> None:
+    printed = h200.run(0, "nvidia-smi", "topo", "-m").stdout
+    rows = [x.split("\t") for x in printed.splitlines() if x.startswith("GPU")]
+    for index, row in enumerate(rows):
+        assert row[1:9].count("NV18") == 7
+        assert row[9:17].index("PIX") == index
+        assert row[9:17].count("SYS") == 4
+
+
+def test_diagnostics_are_those_of_the_document(h200: Bench) -> None:
+    printed = h200.run(0, "dcgmi", "diag", "-r", "eud").stdout
+    assert printed == transcript("h200-dcgmi-diag-eud.txt")
+    assert h200.run(0, "dcgmi", "diag", "-r", "3").returncode == 0
+    report = json.loads(h200.run(0, "dcgmi", "diag", "-r", "1", "-j").stdout)
+    assert "DCGM GPU Diagnostic" in report
+
+
+def test_nvbandwidth_as_text_and_json(h200: Bench) -> None:
+    case = "device_to_device_memcpy_write_ce"
+    printed = h200.run(0, "nvbandwidth", "-t", case).stdout
+    assert f"Running {case}." in printed
+    assert f"SUM {case} {56 * 396.0:.2f}" in printed
+    document = json.loads(h200.run(0, "nvbandwidth", "-j", "-t", case).stdout)
+    (result,) = document["nvbandwidth"]["testcases"]
+    assert result["bandwidth_matrix"][0][:2] == ["N/A", "396"]
+    assert h200.run(0, "nvbandwidth", "-t", "nonsense").returncode == 1
+
+
+def test_gpu_memory_of_cuda_and_rocm(h200: Bench, mi300x: Bench) -> None:
+    ran, _ = h200.pair(("ib_write_bw", "-d", "mlx5_3", "--use_cuda=3", "-F", "--report_gbits"))
+    assert "[pid = " in ran.stdout
+    assert "device name = [NVIDIA H200]" in ran.stdout
+    assert "destroying current CUDA Ctx" in ran.stdout
+    ran, _ = mi300x.pair(("ib_write_bw", "-d", "mlx5_0", "--use_rocm=0", "-F"))
+    assert "Using ROCm Device with ID: 0, Name: AMD Instinct MI300X, PCI Bus ID: 0xc" in ran.stdout
+    assert " Use ROCm memory : ON" in ran.stdout
+
+
+def test_line_rate_of_h200(h200: Bench) -> None:
+    for memory in ((), ("--use_cuda=0",)):
+        argv = ("ib_write_bw", "-d", "mlx5_0", "-F", "--report_gbits", "-s", "8388608", *memory)
+        row = next(x for x in h200.pair(argv)[0].stdout.splitlines() if x.startswith(" 8388608"))
+        assert float(row.split()[3]) == pytest.approx(392, rel=0.002)
+
+
+def test_gpu_memory_needs_the_peer_module(start_lab: StartLab) -> None:
+    bench = start_lab("h200", "peermem-missing")
+    ran = bench.run(1, "ib_write_bw", "--use_cuda=0")
+    assert (ran.returncode, ran.stderr.splitlines()[0]) == (1, "Couldn't allocate MR")
+    job = ("mpirun", "-np", "16", "--host", "h200-01:8,h200-02:8", "-x", "NCCL_DEBUG=INFO",
+           "all_reduce_perf", "-b", "1G", "-e", "1G")  # fmt: skip
+    printed = bench.run(0, *job).stdout
+    assert "via NET/IB/0\n" in printed
+    assert "GDRDMA" not in printed
+
+
+# --- H100 with TCPX ---
+
+
+def test_network_devices_are_those_of_the_document(tcpx: Bench) -> None:
+    for name, bus, numa in (("eth1", "06", "0"), ("eth2", "0c", "0"), ("eth3", "86", "1")):
+        folder = f"sys/class/net/{name}"
+        assert tcpx.read(0, f"{folder}/device/numa_node") == f"{numa}\n"
+        assert tcpx.read(0, f"{folder}/speed") == "200000\n"
+        assert f"bus-info: 0000:{bus}:00.0" in tcpx.run(0, "ethtool", "-i", name).stdout
+    assert tcpx.read(0, "proc/irq/79/smp_affinity_list") == "1\n"
+    assert tcpx.read(0, "proc/irq/145/smp_affinity_list") == "33\n"
+    assert len(tcpx.read(0, "proc/interrupts").splitlines()) == 1 + 4 * 16
+    assert tcpx.run(0, "ethtool", "-i", "eth9").returncode == 71
+    assert tcpx.read(0, "sys/devices/system/node/node1/cpulist") == "52-103,156-207\n"
+
+
+@contextlib.contextmanager
+def serving(bench: Bench, index: int, port: int, *argv: str) -> Iterator[subprocess.Popen[str]]:
+    server = bench.start(index, *argv)
+    wait_for_listener(bench.nodes[index].data_address, port)
+    yield server
+    server.kill()
+    server.wait()
+
+
+@pytest.mark.parametrize(("streams", "gbps"), [("1", 22.0), ("8", 157.0)])
+def test_iperf3(tcpx: Bench, streams: str, gbps: float) -> None:
+    path = "sys/class/net/eth3/statistics/rx_bytes"
+    before = int(tcpx.read(1, path))
+    device = ("--bind-dev", "eth3")
+    with serving(tcpx, 1, 5301, "iperf3", "-s", "-1", "-p", "5301", *device) as server:
+        ran = tcpx.run(0, "iperf3", "-c", tcpx.nodes[1].data_address, "-p", "5301", "-J", *device,
+                       "-P", streams, "-t", "10")  # fmt: skip
+        server.wait(10)
+    end = json.loads(ran.stdout)["end"]
+    assert end["sum_received"]["bits_per_second"] == pytest.approx(gbps * 1e9, rel=1e-6)
+    assert len(end["streams"]) == int(streams)
+    assert int(tcpx.read(1, path)) - before == pytest.approx(gbps * 1e9 / 8 * 10, rel=1e-6)
+
+
+def test_iperf3_without_a_server(tcpx: Bench) -> None:
+    ran = tcpx.run(0, "iperf3", "-c", tcpx.nodes[1].data_address, "-p", "5999", "-J")
+    assert ran.returncode == 1
+    assert "Connection refused" in json.loads(ran.stdout)["error"]
+    ran = tcpx.run(0, "iperf3", "-c", tcpx.nodes[1].data_address, "-p", "5999")
+    assert ran.stderr.startswith("iperf3: error - unable to connect to server")
+
+
+# --- serving ---
+
+BENCH = ("vllm", "bench", "serve", "--model", "m", "--dataset-name", "random", "--num-prompts",
+         "64", "--random-input-len", "512", "--random-output-len", "128", "--ignore-eos",
+         "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,99")  # fmt: skip
+
+
+def throughput(bench: Bench, *serve: str) -> float:
+    address = bench.nodes[0].data_address
+    argv = ("vllm", "serve", "m", "--port", "18423", "--tensor-parallel-size", "8", *serve)
+    with serving(bench, 0, 18423, *argv):
+        ran = bench.run(0, *BENCH, "--base-url", f"http://{address}:18423")
+    assert ran.returncode == 0, ran.stderr
+    match = re.search(r"Output token throughput \(tok/s\): +([\d.]+)", ran.stdout)
+    assert match
+    assert "P99 E2EL (ms):" in ran.stdout
+    return float(match[1])
+
+
+def test_serving_on_one_node_and_on_two(metax: Bench) -> None:
+    one = throughput(metax)
+    assert throughput(metax, "--pipeline-parallel-size", "2") / one == pytest.approx(1.7, rel=0.01)
+
+
+def test_serving_without_gpudirect_drops_tenfold(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "gdr-disabled")
+    one = throughput(bench)
+    two = throughput(bench, "--pipeline-parallel-size", "2")
+    assert two / one == pytest.approx(0.1, rel=0.1)
+
+
+def test_benchmark_without_a_server_and_more_gpus_than_there_are(h200: Bench) -> None:
+    ran = h200.run(0, *BENCH, "--base-url", f"http://{h200.nodes[0].data_address}:8999")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "Cannot connect to host" in ran.stderr
+    ran = h200.run(0, "vllm", "serve", "m", "--tensor-parallel-size", "99")
+    assert ran.returncode == 1
+
+
+# --- all ---
+
+TOOLS = {
+    "h200": [("nvidia-smi",), ("nvidia-smi", "topo", "-m"), ("dcgmi", "diag", "-r", "1"),
+             ("mpirun", "-np", "8", "all_reduce_perf", "-b", "8", "-e", "8G", "-f", "2"),
+             ("nvbandwidth", "-j")],
+    "mi300x": [("TransferBench", "a2a"), ("amd-smi", "static", "--json")],
+    "tcpx": [("ethtool", "-S", "eth1")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("platform", "argv"), [(name, argv) for name, all_of_it in TOOLS.items() for argv in all_of_it]
+)
+def test_tools_are_fast(
+    request: pytest.FixtureRequest, platform: str, argv: tuple[str, ...]
+) -> None:
+    """By the processor's clock and the best of some: the machine has other things to do."""
+    bench: Bench = request.getfixturevalue(platform)
+    durations = []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert bench.run(0, *argv).returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        durations.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(durations) < 1.5 * QUICK_S
