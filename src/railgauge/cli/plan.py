@@ -73,7 +73,7 @@ def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict
         "rung": measurement.rung,
         "measurement": case.measurement,
         "nodes": list(case.nodes),
-        "pairing": str(case.pairing),
+        "pairing": str(case.pairing) if case.pairing else None,
         "sizes": list(case.sizes),
         "repeats": case.repeats,
         "commands": [{"node": c.node, "argv": list(c.argv)} for c in commands],
