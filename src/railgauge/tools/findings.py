@@ -84,10 +84,11 @@ class Findings:
         self, tool: str, version: str | None = None, summary: Mapping[str, object] | None = None
     ) -> Parsed:
         """All of it, errors first; of a kind the first one, and how many more there were."""
-        return Parsed(tool, version, tuple(self.samples), summary or {}, _one_a_kind(self.problems))
+        return Parsed(tool, version, tuple(self.samples), summary or {}, one_a_kind(self.problems))
 
 
-def _one_a_kind(problems: list[Problem]) -> tuple[Problem, ...]:
+def one_a_kind(problems: list[Problem]) -> tuple[Problem, ...]:
+    """Errors first; of a kind the first one, and how many more there were."""
     counts = Counter((found.kind, found.severity) for found in problems)
     first: dict[tuple[str, str], Problem] = {}
     for found in problems:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from railgauge.model import Parsed, Problem, Sample
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.json_output import is_json, read_json
@@ -15,6 +13,7 @@ from railgauge.tools.ccl_tests.samples import Collection
 from railgauge.tools.ccl_tests.summary import summarise
 from railgauge.tools.ccl_tests.tables import Reading
 from railgauge.tools.ccl_tests.transports import Log
+from railgauge.tools.findings import one_a_kind
 
 
 def parse(text: str) -> Parsed:
@@ -67,7 +66,7 @@ def _parsed(
         tool_version=facts.tool_version,
         samples=(*collection.samples, *_average(facts)),
         summary=summarise(rows, facts, log),
-        problems=_one_a_kind([*problems, *collection.problems]),
+        problems=one_a_kind([*problems, *collection.problems]),
     )
 
 
@@ -76,20 +75,3 @@ def _average(facts: Facts) -> tuple[Sample, ...]:
     if facts.average is None:
         return ()
     return (Sample("avg_busbw", "GB/s", facts.average.value),)
-
-
-def _one_a_kind(problems: list[Problem]) -> tuple[Problem, ...]:
-    """Errors first; of a kind the first one, and how many more there were."""
-    counts = Counter((problem.kind, problem.severity) for problem in problems)
-    first: dict[tuple[str, str], Problem] = {}
-    for problem in problems:
-        first.setdefault((problem.kind, problem.severity), problem)
-    merged = [
-        Problem(kind, severity, _counted(problem.message, counts[kind, severity]))
-        for (kind, severity), problem in first.items()
-    ]
-    return tuple(sorted(merged, key=lambda problem: problem.severity != "error"))
-
-
-def _counted(message: str, count: int) -> str:
-    return message if count == 1 else f"{message} (and {count - 1} more)"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from railgauge.model import Parsed, Problem
+from railgauge.tools.findings import one_a_kind
 from railgauge.tools.perftest.json_output import is_json, read_json
 from railgauge.tools.perftest.problems import find_problems
 from railgauge.tools.perftest.samples import Collection, collect
@@ -78,22 +78,5 @@ def _parsed(
         tool_version=read_version(text),
         samples=tuple(collection.samples),
         summary={**summary, **measured},
-        problems=_one_a_kind([*problems, *collection.problems]),
+        problems=one_a_kind([*problems, *collection.problems]),
     )
-
-
-def _one_a_kind(problems: list[Problem]) -> tuple[Problem, ...]:
-    """Errors first; of a kind the first one, and how many more there were."""
-    counts = Counter((problem.kind, problem.severity) for problem in problems)
-    first: dict[tuple[str, str], Problem] = {}
-    for problem in problems:
-        first.setdefault((problem.kind, problem.severity), problem)
-    merged = [
-        Problem(kind, severity, _counted(problem.message, counts[kind, severity]))
-        for (kind, severity), problem in first.items()
-    ]
-    return tuple(sorted(merged, key=lambda problem: problem.severity != "error"))
-
-
-def _counted(message: str, count: int) -> str:
-    return message if count == 1 else f"{message} (and {count - 1} more)"
