@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parents[2]
 HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
 METAX = ("--hostfile", "hostfiles/lab-metax-c500.yaml")
+MI300X = ("--hostfile", "hostfiles/lab-mi300x.yaml")
+TCPX = ("--hostfile", "hostfiles/lab-h100-tcpx.yaml")
+H200 = ("--hostfile", "hostfiles/lab-h200.yaml")
 SMOKE = ("--level", "smoke")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
 TIME_LIMIT_S = 150.0
@@ -246,7 +249,7 @@ class JunitCase:
     id: str
     outcome: str
     message: str
-    properties: Mapping[str, str]
+    properties: Mapping[str, Sequence[str]]
 
 
 def _junit_case(case: ElementTree.Element) -> JunitCase:
@@ -257,8 +260,21 @@ def _junit_case(case: ElementTree.Element) -> JunitCase:
         id=f"{path}::{case.attrib['name']}",
         outcome=bad[0].tag if bad else "passed",
         message=bad[0].attrib.get("message", "") if bad else "",
-        properties={p.attrib["name"]: p.attrib["value"] for p in case.iter("property")},
+        properties=_properties(case),
     )
+
+
+def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
+    """All values of each name: the traffic of a pair is told once for each of its nodes."""
+    found: dict[str, list[str]] = {}
+    for one in case.iter("property"):
+        found.setdefault(one.attrib["name"], []).append(one.attrib["value"])
+    return found
+
+
+def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The transcripts of the tool, without those of the NIC counters around it."""
+    return [one for one in repeat if not one["role"].startswith("counters-")]
 
 
 def assert_sound(run: Run) -> None:

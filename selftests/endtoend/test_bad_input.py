@@ -89,7 +89,7 @@ CASES: dict[str, tuple[Scenario, tuple[str, ...]]] = {
     ),
     "platform-unknown": (
         scenario(written("h.yaml", SSH.format(platform="abacus")), file="h.yaml"),
-        ("unknown platform 'abacus'", "connectx4-homelab, metax-c500"),
+        ("unknown platform 'abacus'", "connectx4-homelab", "h200", "metax-c500"),
     ),
     "thresholds-broken": (
         scenario(written(THRESHOLDS, '{"a": 1,}')),

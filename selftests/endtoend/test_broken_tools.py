@@ -18,6 +18,8 @@ from acceptance import (
 )
 
 WRITE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:prometheus-mlx5_0-8MiB]"
+# The other item that reads what the same command printed.
+TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[columbia:prometheus-mlx5_0]"
 # A row of perftest up to its average, the average, and the message rate.
 ROW = r"^\( *[0-9]\+ \+[0-9]\+ \+[^ ]* \+\)[^ ]* \+[^ ]*$"
 
@@ -111,12 +113,13 @@ def run(runs: Runs, name: str) -> Run:
     return runs[name]
 
 
-def test_an_error_on_that_item_and_on_no_other(run: Run) -> None:
+def test_an_error_on_the_items_of_that_command_and_on_no_other(run: Run) -> None:
     assert_sound(run)
     assert run.code == 10
     assert run.verdict["verdict"] == "incomplete"
-    assert run.with_outcome("error") == {WRITE}
-    assert run.with_outcome("passed") == set(run.outcomes) - {WRITE}
+    concerned = {WRITE, TRAFFIC} & set(run.outcomes)
+    assert run.with_outcome("error") == concerned
+    assert run.with_outcome("passed") == set(run.outcomes) - concerned
 
 
 def test_the_reason_is_told_everywhere(run: Run, name: str) -> None:
@@ -130,7 +133,7 @@ def test_the_reason_is_told_everywhere(run: Run, name: str) -> None:
 
 
 def test_no_number_of_it_is_taken_for_a_measurement(run: Run) -> None:
-    assert WRITE not in {line["id"] for line in run.measurements}
+    assert {WRITE, TRAFFIC}.isdisjoint(line["id"] for line in run.measurements)
 
 
 def test_what_the_tool_printed_is_on_disk(run: Run, name: str) -> None:
