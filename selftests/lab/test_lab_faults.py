@@ -114,6 +114,15 @@ def link_rate(bench: Bench) -> None:
     assert gbps(bench, "mlx5_1") > 390
 
 
+def high_ber(bench: Bench) -> None:
+    folder = f"{IB}/mlx5_0/ports/1/counters"
+    assert bench.read(1, f"{folder}/symbol_error") == "0\n"
+    assert gbps(bench) == pytest.approx(0.97 * 392.25, rel=0.001)
+    assert int(bench.read(1, f"{folder}/symbol_error")) > 1000
+    assert int(bench.read(1, f"{folder}/port_rcv_errors")) > 100
+    assert bench.read(0, f"{folder}/symbol_error") == "0\n"
+
+
 def pcie_width(bench: Bench) -> None:
     assert bench.read(1, f"{IB}/mlx5_0/device/current_link_width") == "8\n"
     assert bench.read(1, f"{IB}/mlx5_0/device/max_link_width") == "16\n"

@@ -179,6 +179,13 @@ def _link_rate(node: Node, fault: Fault, platform: Platform) -> None:
     nic.update(rate=slower["rate"], cap_gbps=ceiling)
 
 
+def _high_ber(node: Node, fault: Fault, _platform: Platform) -> None:
+    """Errors come with the traffic; what the link repeats in hardware costs a little of it."""
+    nic = _rdma_device(node, fault)
+    nic["errors_per_gb"] = 40
+    nic["speed"] *= 0.97
+
+
 def _pcie_width(node: Node, fault: Fault, _platform: Platform) -> None:
     _rdma_device(node, fault)
     platforms.narrow(node, _nic_name(node, fault))
@@ -320,6 +327,7 @@ _FAULTS = {
     "firmware": _Kind("NIC DEVICE has older firmware than on the other nodes", _firmware),
     "port-down": _Kind("the port of NIC DEVICE is down", _port_down),
     "link-rate": _Kind("NIC DEVICE has trained one rate lower", _link_rate),
+    "high-ber": _Kind("the link of NIC DEVICE has bit errors", _high_ber),
     "pcie-width": _Kind("NIC DEVICE has trained at half its PCIe lanes", _pcie_width),
     "gpu-missing": _Kind("GPU number DEVICE is gone", _gpu_missing),
     "nic-missing": _Kind("NIC DEVICE is gone", _nic_missing),

@@ -25,6 +25,8 @@ PRIVATE = (
     "port_rcv_packets",
     "port_xmit_data",
     "port_xmit_packets",
+    "port_rcv_errors",
+    "symbol_error",
     *net_files.PRIVATE,
 )
 """Ends of the paths that tests write to."""
@@ -130,9 +132,8 @@ def _pci_functions(node: dict[str, Any]) -> Files:
         found[f"{folder}/numa_node"] = f"{function['numa']}\n"
         if "link" in function:
             found.update(_link(folder, function["link"]))
+        if "link" in function or "driver" in function:
             found[f"{folder}/uevent"] = _uevent(function)
-        elif "driver" in function:
-            found[f"{folder}/uevent"] = f"DRIVER={function['driver']}\n{_uevent(function)}"
     for device in node["devices"].values():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
     return found
@@ -141,7 +142,10 @@ def _pci_functions(node: dict[str, Any]) -> Files:
 def _uevent(function: dict[str, Any]) -> str:
     ids = f"{function['vendor']}:{function['device']}".upper()
     slot = function["address"]
-    return f"PCI_CLASS={function['class'].lstrip('0')}00\nPCI_ID={ids}\nPCI_SLOT_NAME={slot}\n"
+    driver = f"DRIVER={function['driver']}\n" if "driver" in function else ""
+    return (
+        f"{driver}PCI_CLASS={function['class'].lstrip('0')}00\nPCI_ID={ids}\nPCI_SLOT_NAME={slot}\n"
+    )
 
 
 def _operstate(device: dict[str, Any]) -> str:

@@ -25,7 +25,10 @@ def of(node: dict[str, Any]) -> Files:
         found.update(_netdev(_home(name, netdev["pci"]), netdev))
     for nic in node["devices"].values():
         # Traffic of RDMA does not pass the netdev, so its counters stay where they are.
-        found[f"{_home(nic['netdev'], nic['pci'])}/mtu"] = "2044\n"
+        home = _home(nic["netdev"], nic["pci"])
+        up = nic["state"] == "4: ACTIVE"
+        found[f"{home}/mtu"] = "2044\n"
+        found[f"{home}/speed"] = f"{int(nic['rate'].split()[0]) * 1000 if up else -1}\n"
     if node["interrupts"]:
         found.update(_interrupts(node))
     if node["smi"].get("vendor") == "nvidia":
@@ -47,10 +50,10 @@ def links(node: dict[str, Any]) -> Files:
         found[f"sys/class/net/{name}"] = f"../../{home.removeprefix('sys/')}"
         if pci:
             found[f"{home}/device"] = f"../../../{pci}"
-    for netdev in node["netdevs"].values():
-        if netdev["pci"]:
-            driver = f"../../../bus/pci/drivers/{netdev['driver']}"
-            found[f"{_DEVICES}/pci0000:00/{netdev['pci']}/driver"] = driver
+    for function in node["pci"]:
+        if "driver" in function:
+            driver = f"../../../bus/pci/drivers/{function['driver']}"
+            found[f"{_DEVICES}/pci0000:00/{function['address']}/driver"] = driver
     return found
 
 

@@ -62,7 +62,8 @@ def _expanded(data: dict[str, Any]) -> dict[str, Any]:
 
 def _own(common: dict[str, Any], kind: str, one: dict[str, Any]) -> dict[str, Any]:
     """A copy: what is wrong with one of them is nothing of the others'."""
-    return copy.deepcopy(common.get(kind, {})) | one
+    shared: dict[str, Any] = copy.deepcopy(common.get(kind, {}))
+    return shared | one
 
 
 def _links(gpu: dict[str, Any], data: dict[str, Any]) -> dict[str, str]:
@@ -157,6 +158,7 @@ def _pci(
         {
             "address": nic["pci"],
             "numa": nic["numa"],
+            "driver": "mlx5_core",
             "link": _link(nic["pcie"]),
             "product": [nic["description"], nic["part"]],
             **nic["pci_ids"],

@@ -20,6 +20,10 @@ def count_traffic(node: dict[str, Any], device: str, direction: str, payload_byt
     packets = payload_bytes // node["devices"][device]["mtu"] + 1
     _add(f"{folder}/port_{direction}_data", payload_bytes // _BYTES_PER_WORD)
     _add(f"{folder}/port_{direction}_packets", packets)
+    errors = int(node["devices"][device].get("errors_per_gb", 0) * payload_bytes / 1e9)
+    if errors and direction == "rcv":
+        _add(f"{folder}/symbol_error", errors)
+        _add(f"{folder}/port_rcv_errors", errors // 10)
 
 
 def count_ethernet(

@@ -96,7 +96,7 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
     if code == 0:
         _close_table(test, screen)
         _leave_json(test, rows)
-        count_traffic(node, test["device"], "xmit", _payload(rows))
+        _count(test, node, rows, "rcv" if test["verb"] == "read" else "xmit")
     link.send({"rows": rows, "code": code})
     return code
 
@@ -119,7 +119,7 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
         raise Refused(_no_peer())
     screen += _server_rows(test, result["rows"])
     _close_table(test, screen)
-    count_traffic(node, test["device"], "rcv", _payload(result["rows"]))
+    _count(test, node, result["rows"], "xmit" if test["verb"] == "read" else "rcv")
     return 0
 
 
@@ -258,6 +258,12 @@ def _in_own_unit(test: Test, row: Row) -> Row:
     return _bandwidth_row(test, row["size"], 0.0, row["mpps"] * 1e6 * row["size"]) | {
         "iterations": row["iterations"]
     }
+
+
+def _count(test: Test, node: Node, rows: list[Row], direction: str) -> None:
+    """The target of a read sends; a test both ways moves as much in either direction."""
+    for way in ("xmit", "rcv") if test["both_ways"] else (direction,):
+        count_traffic(node, test["device"], way, _payload(rows))
 
 
 def _payload(rows: list[Row]) -> int:
