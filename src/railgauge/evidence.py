@@ -108,21 +108,34 @@ def samples_of(
     ``metric`` may name its placement (``busbw/out_of_place``), or ``placement`` gives it (a link, a
     GPU). Samples are numbered anew over all runs: none is dropped, none is preferred.
     """
-    name, _, named = metric.partition("/")
-    wanted = placement or named or None
     found: list[Sample] = []
     for number, run in enumerate(runs, 1):
-        rows = [
-            sample
-            for sample in run.samples
-            if sample.metric == name
-            and (size_bytes is None or sample.size_bytes == size_bytes)
-            and (wanted is None or sample.placement == wanted)
-        ]
+        rows = _of_summary(run, metric) or _rows(run, metric, size_bytes, placement)
         if not rows:
             raise MetricMissing(_missing(run, metric, size_bytes, placement, (number, len(runs))))
         found.extend(rows)
     return tuple(replace(sample, iteration=index) for index, sample in enumerate(found))
+
+
+# What a tool prints once for a run, beneath its table, and the unit it prints it in.
+_FOOTERS = {"avg_busbw": "GB/s"}
+
+
+def _of_summary(run: Parsed, metric: str) -> list[Sample]:
+    value = run.summary.get(metric) if metric in _FOOTERS else None
+    return [Sample(metric, _FOOTERS[metric], value)] if isinstance(value, float) else []
+
+
+def _rows(run: Parsed, metric: str, size_bytes: int | None, placement: str | None) -> list[Sample]:
+    name, _, named = metric.partition("/")
+    wanted = placement or named or None
+    return [
+        sample
+        for sample in run.samples
+        if sample.metric == name
+        and (size_bytes is None or sample.size_bytes == size_bytes)
+        and (wanted is None or sample.placement == wanted)
+    ]
 
 
 def _missing(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Parsed, Problem, Sample
+from railgauge.model import Parsed, Problem
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.json_output import is_json, read_json
 from railgauge.tools.ccl_tests.judging import check_rows, check_tables, check_whole
@@ -64,14 +64,7 @@ def _parsed(
     return Parsed(
         tool="ccl-tests",
         tool_version=facts.tool_version,
-        samples=(*collection.samples, *_average(facts)),
+        samples=tuple(collection.samples),
         summary=summarise(rows, facts, log),
         problems=one_a_kind([*problems, *collection.problems]),
     )
-
-
-def _average(facts: Facts) -> tuple[Sample, ...]:
-    """The footer's average as a metric of the run, so that it can have a limit."""
-    if facts.average is None:
-        return ()
-    return (Sample("avg_busbw", "GB/s", facts.average.value),)
