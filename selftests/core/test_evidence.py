@@ -145,3 +145,50 @@ def test_another_metric_or_size_is_not_taken_instead(wrong):
 def test_one_run_without_the_metric_is_an_error_though_others_have_it():
     with pytest.raises(MetricMissing, match="in run 2 of 2"):
         samples_of([read(found=[sample(1.0)]), read()], "bw_average", SIZE)
+
+
+# --- placements ---
+
+
+def placed(value, placement, **changes):
+    return sample(value, placement=placement, **changes)
+
+
+def test_a_metric_may_name_the_placement_that_is_judged():
+    found = [placed(1.0, "out_of_place"), placed(2.0, "in_place")]
+    both = samples_of([read(found=found)], "bw_average", SIZE)
+    one = samples_of([read(found=found)], "bw_average/out_of_place", SIZE)
+    assert [s.value for s in both] == [1.0, 2.0]
+    assert [s.value for s in one] == [1.0]
+
+
+@pytest.mark.parametrize("metric", ["bw_average/in_place", "bw_average/"])
+def test_another_placement_is_not_taken_instead(metric):
+    found = [placed(1.0, "out_of_place")]
+    if metric.endswith("/"):
+        assert len(samples_of([read(found=found)], metric, SIZE)) == 1
+    else:
+        with pytest.raises(MetricMissing, match="no bw_average/in_place at 8MiB"):
+            samples_of([read(found=found)], metric, SIZE)
+
+
+@pytest.mark.parametrize("link", ["gpu0>gpu7", "gpu7>gpu0"])
+def test_a_link_has_its_own_samples_and_a_direction(link):
+    found = [
+        placed(1.0, "gpu0>gpu7", size_bytes=None), placed(2.0, "gpu7>gpu0", size_bytes=None),
+        placed(3.0, "gpu0", size_bytes=None), placed(4.0, None, size_bytes=None),
+    ]  # fmt: skip
+    (one,) = samples_of([read(found=found)], "bw_average", None, link)
+    assert one.value == {"gpu0>gpu7": 1.0, "gpu7>gpu0": 2.0}[link]
+
+
+def test_a_link_that_was_not_printed_is_named():
+    runs = [read(found=[placed(1.0, "gpu0>gpu7")]), read(found=[placed(1.0, "gpu7>gpu0")])]
+    with pytest.raises(MetricMissing, match="no bw_average for gpu0>gpu7 in run 2 of 2"):
+        samples_of(runs, "bw_average", None, "gpu0>gpu7")
+
+
+def test_without_a_size_every_size_counts_and_none_is_preferred():
+    found = [sample(3.0, size_bytes=8), sample(1.0), sample(2.0, size_bytes=None)]
+    values = [s.value for s in samples_of([read(found=found)], "bw_average", None)]
+    assert values == [3.0, 1.0, 2.0]
