@@ -220,7 +220,11 @@ def _peer_to_peer(node: Node, size: int) -> list[str]:
         for arrow, row in zip((" ->", "<- ", "<->"), rows):  # noqa: B905
             lines.append(f"  {name} {arrow} " + "".join(f"{cell:>10}" for cell in row)[1:])
         lines.append("")
-    lines.append(_averages(lambda a, b: both * one_way(a, b), cpus, len(names), "(During  BiDir):"))
+
+    def mean(a: int, b: int) -> float:
+        return float(both * (one_way(a, b) + one_way(b, a)) / 2)
+
+    lines.append(_averages(mean, cpus, len(names), "(During  BiDir):"))
     return lines
 
 
