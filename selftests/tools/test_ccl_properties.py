@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from railgauge.tools.ccl_tests import parse
@@ -122,9 +122,10 @@ def test_a_lost_row_is_an_error(table, data):
     lines = table[0].replace("\r", "").split("\n")
     rows = [at for at, line in enumerate(lines) if " float " in line]
     at = data.draw(st.sampled_from(rows))
-    errors = parse("\n".join(lines[:at] + lines[at + 1 :])).errors
-    # Of a size measured twice one row alone may go unnoticed only if all others went too.
-    assert errors
+    # The tool does not print how often it measures a size: of two rows that are alike to the last
+    # digit one may go, and neither the sizes nor the average would show it.
+    assume(lines.count(lines[at]) == 1)
+    assert parse("\n".join(lines[:at] + lines[at + 1 :])).errors
 
 
 @settings(max_examples=60, deadline=None)
