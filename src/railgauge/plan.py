@@ -9,7 +9,7 @@ from railgauge.model import Case, Cluster, Command, Pair, Pairing
 from railgauge.pairing import Rounds, choose, rounds
 from railgauge.stacks import Stack, stack
 from railgauge.thresholds.model import Measurement, Platform
-from railgauge.tools import Setting, tool
+from railgauge.tools import Setting, check_plannable, tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,10 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
     """The level ``name`` on this cluster; ``count`` is ``--rounds``.
 
     Groups are those of the hostfile that have more than two nodes, and all nodes together: two
-    nodes are a pair and are measured as one.
+    nodes are a pair and are measured as one. Raises ``BadInput`` for a platform file with a
+    measurement that no tool can make.
     """
+    check_plannable(platform)
     nodes = tuple(node.name for node in cluster.nodes)
     named = {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids, ibstat, ibv_devinfo.
+"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids, ibstat, ibv_devinfo, …
 
 Each takes what the tool printed, skips lines that are not its own, and never raises.
 """
@@ -20,6 +20,7 @@ _GID = re.compile(
     r"(?P<name>\S+)\s+(?P<port>\d{1,3})\s+(?P<index>\d{1,5})\s+(?P<gid>[0-9a-fA-Fx:]{15,})\s+"
     r"(?:(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})\s+)?(?P<version>v\d)(?:\s+(?P<netdev>\S+))?"
 )
+_DEVICE_GUID = re.compile(r"([\w.\-]+)\s+([0-9a-f]{16})")
 _CA = re.compile(r"CA '([^']+)'")
 _HCA = re.compile(r"hca_id:\s*(\S+)")
 _PORT = re.compile(r"[Pp]ort:?\s*(\d{1,3}):?")
@@ -110,6 +111,11 @@ def parse_show_gids(text: str) -> tuple[GidLine, ...]:
         for m in found
         if m
     )
+
+
+def parse_ibv_devices(text: str) -> dict[str, str]:
+    """Node GUID of every device, 16 hexadecimal digits; its heading and anything else is none."""
+    return {match[1]: match[2] for line in _lines(text) if (match := _DEVICE_GUID.fullmatch(line))}
 
 
 def parse_ibstat(text: str) -> tuple[HcaPort, ...]:

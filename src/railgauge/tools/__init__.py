@@ -1,7 +1,8 @@
 """Measuring tools: one module each, found by name.
 
 A tool turns a setting into commands and output into samples. A new tool is a new module here with
-those two functions, and a line in ``_MODULES``.
+those two functions, and a line in ``_MODULES``. What other people run and only its output is read
+is a line in ``_PARSE_ONLY``: no platform file can plan it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from railgauge.errors import BadInput
 from railgauge.model import Case, Cluster, Command, Parsed
@@ -24,8 +25,18 @@ _MODULES = {
     "iperf3": "railgauge.tools.iperf3",
     "vllm-bench": "railgauge.tools.vllm_bench",
 }
+_PARSE_ONLY = {
+    "rocm-bandwidth-test": "railgauge.tools.rocm_bandwidth_test",
+    "p2p-bandwidth-latency": "railgauge.tools.p2p_bandwidth_latency",
+    "superbench-copy": "railgauge.tools.superbench_copy",
+    "rvs": "railgauge.tools.rvs",
+    "ras-status": "railgauge.tools.ras_status",
+    "dcgmi-diag": "railgauge.tools.dcgmi_diag",
+    "azure-nhc": "railgauge.tools.azure_nhc",
+}
 
-NAMES = tuple(_MODULES)
+PLANNABLE = tuple(_MODULES)
+NAMES = (*PLANNABLE, *_PARSE_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +72,31 @@ class Tool(Protocol):
 
 
 def tool(name: str) -> Tool:
-    """The tool module ``name``. Raises ``BadInput`` for an unknown one."""
-    if name not in _MODULES:
+    """The tool module ``name``, be it only a reader. Raises ``BadInput`` for an unknown one."""
+    if name not in NAMES:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
-    return cast(Tool, import_module(_MODULES[name]))
+    return cast(Tool, import_module({**_MODULES, **_PARSE_ONLY}[name]))
+
+
+def check_plannable(platform: Platform) -> None:
+    """Raises ``BadInput`` if a measurement of the platform file names a tool that cannot be run."""
+    for name, measurement in platform.measurements.items():
+        if measurement.tool not in PLANNABLE:
+            known = measurement.tool in NAMES
+            what = "can only be read, not run" if known else "is unknown"
+            raise BadInput(
+                f"measurement {name}: tool {measurement.tool!r} {what}",
+                where=platform.path,
+                remedy=f"tools that run: {', '.join(PLANNABLE)}",
+            )
+
+
+def is_not_run(setting: Setting, port: int) -> NoReturn:  # noqa: ARG001 - the contract of commands
+    """``commands`` of a tool whose output is read and which is never started."""
+    raise BadInput(
+        f"tool {setting.measurement.tool!r} can only be read, not run",
+        remedy=f"tools that run: {', '.join(PLANNABLE)}",
+    )
 
 
 def sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of payload_bytes

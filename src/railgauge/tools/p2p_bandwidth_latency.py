@@ -1,0 +1,111 @@
+"""p2pBandwidthLatencyTest of the CUDA samples, read only."""
+
+from __future__ import annotations
+
+import re
+
+from railgauge.model import Parsed
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.squares import Square, is_torn, read_squares, whole_lines
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_TOOL = "p2p-bandwidth-latency"
+_MATRIX = re.compile(
+    r"(?:(Unidirectional|Bidirectional) )?P2P=(Enabled|Disabled) (Bandwidth|Latency) "
+    r"(?:\(P2P (Writes|Reads)\) )?Matrix \(([^)\n]{1,12})\)"
+)
+_CONNECTIVITY = "P2P Connectivity Matrix"
+_DEVICE = re.compile(r"Device: (\d{1,4}), ([^\n,]{1,80}), pciBusID: ")
+_NO_PEER = re.compile(r"Device=(\d{1,4}) CANNOT Access Peer Device=(\d{1,4})")
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_FAILED = re.compile(r"^[^\n]{0,80}(?:Cuda failure|CUDA error|No CUDA)[^\n]{0,160}", re.I | re.M)
+_UNITS = {"Bandwidth": "GB/s", "Latency": "us"}
+
+
+def parse(text: str) -> Parsed:
+    """Read all matrices that are whole, also of an excerpt; never raises.
+
+    The heading decides what a matrix is: ``unidirectional_p2p_enabled``,
+    ``bidirectional_p2p_disabled``, … in decimal GB/s, ``latency_p2p_enabled`` (by the GPU's clock)
+    and ``cpu_latency_p2p_enabled`` (by the host's) in us; ``_reads`` is added where the matrix is
+    of reads and another one of writes is printed beside it. Placements are ``gpu0>gpu1``, row and
+    then column, and ``gpu0`` for a GPU with itself; ``<metric>_cells`` counts the links. Without
+    peer access (warning ``no-peer-access``) the enabled figures are copies through the host.
+    ``size_bytes`` is ``None``: it is not printed.
+    """
+    text = plain(text)
+    lines = whole_lines(text)
+    findings = Findings()
+    if missing := missing_program(text, ("p2pBandwidthLatencyTest",)):
+        findings.problems.append(missing)
+    elif failed := _FAILED.search(text):
+        findings.complain("tool-failed", failed[0])
+    for match in _NO_PEER.finditer(text):
+        findings.warn("no-peer-access", match[0])
+    squares = list(read_squares(lines))
+    _collect_announced(lines, squares, findings)
+    for square in squares:
+        _collect_matrix(square, findings)
+    if is_torn(text):
+        findings.complain("truncated", "the last line has no end")
+    _collect_nothing(text, findings)
+    devices = {f"gpu{match[1]}": match[2] for match in _DEVICE.finditer(text)}
+    return findings.parsed(_TOOL, None, {"devices": devices, "matrices": len(squares)})
+
+
+def _collect_announced(lines: list[str], squares: list[Square], findings: Findings) -> None:
+    """Matrices that are announced and missing, or of one kind and printed twice."""
+    headings = [square.heading for square in squares if square.corner != "CPU"]
+    if len(set(headings)) < len(headings):
+        findings.complain("several-tables", "the output of several runs: which one is meant?")
+    printed = {square.at for square in squares}
+    for at, line in enumerate(lines):
+        if "Matrix" in line[:120] and at not in printed:
+            findings.complain("truncated", f"announced and not printed: {line[:120]}")
+
+
+def _collect_matrix(square: Square, findings: Findings) -> None:
+    if not square.is_whole:
+        rows, devices = len(square.rows), len(square.devices)
+        findings.complain("truncated", f"{rows} whole rows for {devices} GPUs: {square.heading}")
+        return
+    if square.heading == _CONNECTIVITY:
+        return
+    match = _MATRIX.fullmatch(square.heading)
+    if match is None:
+        findings.complain("no-heading", f"which matrix is this? {square.heading[:120]!r}")
+    elif match[5] != _UNITS[match[3]]:
+        findings.complain("unit-unknown", square.heading)
+    else:
+        _collect_cells(square, _metric(match, square.corner), match[5], findings)
+
+
+def _metric(match: re.Match[str], corner: str) -> str:
+    way = match[1].lower() if match[1] else "latency"
+    clock = "cpu_" if corner == "CPU" else ""
+    reads = "_reads" if match[4] == "Reads" else ""
+    return f"{clock}{way}_p2p_{match[2].lower()}{reads}"
+
+
+def _collect_cells(square: Square, metric: str, unit: str, findings: Findings) -> None:
+    links = 0
+    for row, column, cell in square.cells():
+        placement = f"gpu{row}" if row == column else f"gpu{row}>gpu{column}"
+        if not _NUMBER.fullmatch(cell):
+            findings.complain("not-a-number", f"{metric} of {placement} is {cell}")
+            continue
+        findings.add(metric, unit, float(cell), placement)
+        links += row != column
+    findings.add(f"{metric}_cells", "count", links, "all", may_be_zero=True)
+
+
+def _collect_nothing(text: str, findings: Findings) -> None:
+    if findings.samples or findings.has_errors:
+        return
+    if not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    else:
+        findings.complain("no-table", "no matrix of p2pBandwidthLatencyTest in this text")

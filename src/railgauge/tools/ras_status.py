@@ -1,0 +1,148 @@
+"""The status that the RAS service of NCCL and RCCL reports about a running job, read only.
+
+Format: the text of version 2.28, without ``-v``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+
+from railgauge.model import Parsed
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.squares import whole_lines
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_TOOL = "ras-status"
+_VERSION = re.compile(r"^(?:NCCL|RCCL) version ([0-9][\w.+-]{0,20})", re.MULTILINE)
+_FAILED = re.compile(
+    r"^(?:(?:read|write|connect) socket: |[^\n]{0,120}Connection (?:refused|reset|timed out)"
+    r"|Failed to |Connection timed out)[^\n]{0,160}",
+    re.MULTILINE,
+)
+_BLANKS = r"\s{1,20}"
+_COUNT = r"(\d{1,7}(?:-\d{1,7})?)"
+_JOB = re.compile(rf"\s*{_BLANKS.join([_COUNT] * 5)}\s*")
+_GROUP = re.compile(rf"\s*{_BLANKS.join([_COUNT] * 6 + ['([A-Z]+)'] * 2)}\s*")
+_RANK = re.compile(r"\s*Rank (\d{1,7}) -- GPU (\d{1,4}) managed by process (\d{1,9}) on node (\S+)")
+_UNDERLINE = re.compile(r"={4,80}")
+_SECTIONS = ("Job summary", "Communicators", "Errors", "Warnings")
+_UNDERWAY = frozenset({"INIT", "FINALIZE"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One row of communicators, cells as printed: counts may be ranges (``7-8``)."""
+
+    group: str
+    communicators: str
+    nodes_per_communicator: str
+    ranks_per_node: str
+    ranks_per_communicator: str
+    ranks: str
+    status: str
+    errors: str
+
+
+def parse(text: str) -> Parsed:
+    """Read a whole report; never raises.
+
+    Counts: ``nodes``, ``processes`` and ``gpus`` of the job; for each group (placement ``group0``)
+    ``communicators``, ``ranks`` and ``missing_ranks``, which is how many of the declared ranks did
+    not answer. A communicator whose errors are not ``OK`` is the error ``incomplete`` or
+    ``communicator-errors``, one that is neither running nor on its way ``communicator-status``;
+    ``summary.missing`` names rank, GPU, process and node. A report without its last section is
+    ``truncated``; a service that did not answer is ``connection-lost``.
+    """
+    text = plain(text)
+    findings = Findings()
+    sections = _sections(whole_lines(text))
+    if missing := missing_program(text, ("rcclras", "ncclras")):
+        findings.problems.append(missing)
+    elif failed := _FAILED.search(text):
+        findings.complain("connection-lost", failed[0])
+    _collect_job(sections.get("Job summary", []), findings)
+    groups = [match for line in sections.get("Communicators", []) if (match := _group(line))]
+    for group in groups:
+        _collect_group(group, sections.get("Errors", []), findings)
+    for line in filter(str.strip, sections.get("Warnings", [])):
+        findings.warn("ras-warning", line)
+    _collect_end(text, sections, bool(groups), findings)
+    version = _VERSION.search(text)
+    summary = {
+        "groups": [asdict(group) for group in groups],
+        "missing": _missing(sections.get("Errors", [])),
+    }
+    return findings.parsed(_TOOL, version[1] if version else None, summary)
+
+
+def _sections(lines: list[str]) -> dict[str, list[str]]:
+    """The lines of each section, whose heading is underlined."""
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        name = next((name for name in _SECTIONS if line.startswith(name)), None)
+        if name and _UNDERLINE.fullmatch(following.strip()[:90]):
+            current = found.setdefault(name, [])
+        elif current is not None and not _UNDERLINE.fullmatch(line.strip()[:90]):
+            current.append(line[:400])
+    return found
+
+
+def _group(line: str) -> _Group | None:
+    match = _GROUP.fullmatch(line)
+    return _Group(*match.groups()) if match else None
+
+
+def _collect_job(lines: list[str], findings: Findings) -> None:
+    for line in lines:
+        match = _JOB.fullmatch(line)
+        if match is None:
+            continue
+        for metric, cell in (("nodes", 1), ("processes", 4), ("gpus", 5)):
+            if match[cell].isdigit():
+                findings.add(metric, "count", float(match[cell]))
+
+
+def _collect_group(group: _Group, errors: list[str], findings: Findings) -> None:
+    placement = f"group{group.group}"
+    if group.communicators.isdigit() and group.ranks.isdigit():
+        findings.add("communicators", "count", float(group.communicators), placement)
+        findings.add("ranks", "count", float(group.ranks), placement)
+        if group.ranks_per_communicator.isdigit():
+            declared = int(group.communicators) * int(group.ranks_per_communicator)
+            missing = float(declared - int(group.ranks))
+            findings.add("missing_ranks", "count", missing, placement, may_be_zero=True)
+            if missing and group.errors == "OK":
+                findings.complain("incomplete", f"{placement}: {missing:.0f} ranks are missing")
+    if group.errors != "OK":
+        kind = "incomplete" if group.errors == "INCOMPLETE" else "communicator-errors"
+        said = " ".join(line.strip() for line in errors if line.strip())
+        findings.complain(kind, f"{placement} is {group.errors}: {said}")
+    if group.status in _UNDERWAY:
+        findings.warn("communicator-status", f"{placement} is {group.status}")
+    elif group.status != "RUNNING":
+        findings.complain("communicator-status", f"{placement} is {group.status}")
+
+
+def _missing(lines: list[str]) -> list[dict[str, object]]:
+    matches = filter(None, map(_RANK.match, lines))
+    return [
+        {"rank": int(m[1]), "gpu": int(m[2]), "process": int(m[3]), "node": m[4]} for m in matches
+    ]
+
+
+def _collect_end(
+    text: str, sections: dict[str, list[str]], has_groups: bool, findings: Findings
+) -> None:
+    if sections and "Warnings" not in sections:
+        findings.complain("truncated", "the report ends before its last section")
+    if findings.has_errors or has_groups:
+        return
+    if not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    else:
+        findings.complain("no-table", "no communicator in this text")

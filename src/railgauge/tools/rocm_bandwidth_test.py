@@ -1,0 +1,212 @@
+"""rocm-bandwidth-test, read only: device lists, tables over size, matrices of devices.
+
+Formats: version 2.6 (``-e``, ``-s … -d …``, ``-a``, ``-A``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from railgauge.model import Parsed
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.squares import Square, is_torn, read_squares, whole_lines
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_TOOL = "rocm-bandwidth-test"
+_VERSION = re.compile(r"RocmBandwidthTest Version: ([0-9][\w.]{0,20})\n")
+_LAUNCHED = re.compile(r"Launch Command is:[ \t]{0,9}([^\n]{1,300})\n")
+_TITLE = re.compile(r"=+\s+(Unidirectional|Bidirectional) Benchmark Result\s+=+")
+_SIDE = re.compile(r"=+ (Src|Dst) Device Id: (\d{1,4}) ")
+_HEADING = re.compile(r"Data Size\s{2,20}\S.{0,200}")
+_ROW = re.compile(r"(\d{1,9}) (Bytes|B|KB|MB|GB)((?:[ \t]{1,40}[^\s]{1,24}){1,12})[ \t]{0,40}")
+_COLUMN = re.compile(r"(Avg|Min|Max|Peak) (Time|BW)\((us|GB/s)\)")
+_SIZES = {"Bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
+_MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy (peak|average) bandwidth (\S{1,10})")
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_FIELD = re.compile(
+    r"\s{1,12}(Device {1,2}(?:Index|Type|Name|BDF|UUID)|Allocatable [^:]{1,40}):(.{0,200})"
+)
+_FAILED = re.compile(
+    r"^.{0,80}(?:\bHSA Error|\berror:|\bfailed\b|not supported).{0,120}", re.I | re.M
+)
+_ROUNDING = 0.0006
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table over size while its rows are read; ``columns`` are (metric, unit)."""
+
+    is_bidirectional: bool
+    sides: dict[str, str] = field(default_factory=dict)
+    columns: tuple[tuple[str, str], ...] = ()
+    rows: int = 0
+
+    @property
+    def placement(self) -> str:
+        return f"device{self.sides.get('Src', '?')}>device{self.sides.get('Dst', '?')}"
+
+
+def parse(text: str) -> Parsed:
+    """Read what was printed; never raises.
+
+    Tables give ``avg_bw`` and ``peak_bw`` (decimal GB/s) and ``avg_time`` and ``min_time`` (us) for
+    each size, where KB is 1024 bytes as the printed times show; both are checked against each
+    other. Matrices give ``peak_bw`` or ``average_bw`` and its ``_cells``, how many were measured.
+    What goes both ways begins with ``bidirectional_``. Placements are ``device0>device4`` by the
+    tool's own count, which has the CPUs first. ``summary.devices`` is what ``-e`` lists: a list
+    alone is no bandwidth, the warning ``no-bandwidth``.
+    """
+    text = plain(text)
+    lines = whole_lines(text)
+    findings = Findings()
+    if missing := missing_program(text, ("rocm-bandwidth-test", "rocm_bandwidth_test")):
+        findings.problems.append(missing)
+    elif failed := _FAILED.search(text):
+        findings.complain("tool-failed", failed[0])
+    summary: dict[str, object] = {"devices": _devices(lines)}
+    _collect_tables(lines, findings)
+    _collect_matrices(lines, findings, summary)
+    if is_torn(text):
+        findings.complain("truncated", "the last line has no end")
+    _collect_nothing(text, findings, summary)
+    version, launched = _VERSION.search(text), _LAUNCHED.search(text)
+    if launched:
+        summary["launched"] = launched[1].strip()
+    return findings.parsed(_TOOL, version[1] if version else None, summary)
+
+
+def _devices(lines: list[str]) -> list[dict[str, str]]:
+    """Fields of each listed device, named and spelled as printed."""
+    devices: list[dict[str, str]] = []
+    for line in lines:
+        match = _FIELD.fullmatch(line) if len(line) < 300 else None  # noqa: PLR2004 - short lines
+        if match is None:
+            continue
+        name, value = " ".join(match[1].split()), match[2].strip()
+        if name == "Device Index":
+            devices.append({})
+        if devices:
+            devices[-1].setdefault(name, value)
+    return devices
+
+
+def _collect_tables(lines: list[str], findings: Findings) -> None:
+    table: _Table | None = None
+    for line in map(str.strip, lines):
+        if title := _TITLE.fullmatch(line):
+            _complain_if_empty(table, findings)
+            table = _Table(title[1] == "Bidirectional")
+        elif side := _SIDE.match(line):
+            if table:
+                table.sides[side[1]] = side[2]
+        elif table and _HEADING.fullmatch(line):
+            table.columns = _columns(line, findings)
+        elif table and (row := _ROW.fullmatch(line)):
+            _collect_row(table, row, findings)
+    _complain_if_empty(table, findings)
+
+
+def _complain_if_empty(table: _Table | None, findings: Findings) -> None:
+    if table and not table.rows:
+        findings.complain("truncated", f"the table of {table.placement} has no row")
+
+
+def _columns(line: str, findings: Findings) -> tuple[tuple[str, str], ...]:
+    found = []
+    for name in re.split(r"\s{2,20}", line)[1:]:
+        match = _COLUMN.fullmatch(name)
+        if match is None:
+            findings.complain("unknown-column", name)
+            return ()
+        found.append((f"{match[1]}_{match[2]}".lower(), match[3]))
+    return tuple(found)
+
+
+def _collect_row(table: _Table, row: re.Match[str], findings: Findings) -> None:
+    words = row[3].split()
+    if len(words) != len(table.columns):
+        findings.complain("unparsable", f"{len(words)} values in a row: {row[0]}")
+        return
+    if not all(map(_NUMBER.fullmatch, words)):
+        findings.complain("not-a-number", row[0])
+        return
+    table.rows += 1
+    findings.size_bytes = int(row[1]) * _SIZES[row[2]]
+    prefix = "bidirectional_" if table.is_bidirectional else ""
+    for (metric, unit), word in zip(table.columns, words, strict=True):
+        findings.add(f"{prefix}{metric}", unit, float(word), table.placement)
+    if not prefix:
+        named = {
+            metric: float(word) for (metric, _), word in zip(table.columns, words, strict=True)
+        }
+        _check(findings, row[0], named.get("avg_time"), named.get("avg_bw"))
+        _check(findings, row[0], named.get("min_time"), named.get("peak_bw"))
+    findings.size_bytes = None
+
+
+def _check(findings: Findings, row: str, time_us: float | None, printed: float | None) -> None:
+    """Bandwidth is size over time, as far as three decimals show it."""
+    if not time_us or printed is None or findings.size_bytes is None:
+        return
+    expected = findings.size_bytes / time_us / 1e3
+    if abs(expected - printed) > _ROUNDING * (1 + expected / time_us) + 1e-4 * expected:
+        findings.complain("inconsistent", f"size over time is {expected:.3f} GB/s: {row}")
+
+
+def _collect_matrices(lines: list[str], findings: Findings, summary: dict[str, object]) -> None:
+    squares = list(read_squares(lines))
+    announced = {at for at, line in enumerate(lines) if _MATRIX.fullmatch(line.strip())}
+    for _ in announced - {square.at for square in squares}:
+        findings.complain("truncated", "a matrix is announced and not printed")
+    seen = set()
+    for square in squares:
+        if square.heading in seen:
+            findings.complain("several-tables", f"printed twice: {square.heading[:80]}")
+        seen.add(square.heading)
+        _collect_matrix(square, findings, summary)
+
+
+def _collect_matrix(square: Square, findings: Findings, summary: dict[str, object]) -> None:
+    if not square.is_whole:
+        rows, devices = len(square.rows), len(square.devices)
+        findings.complain("truncated", f"{rows} whole rows for {devices} devices: {square.heading}")
+        return
+    match = _MATRIX.fullmatch(square.heading)
+    if match is None:
+        # Access and NUMA distance are matrices too, of no bandwidth.
+        summary[square.heading[:80]] = [list(row) for row in square.rows]
+    elif match[3] != "GB/s":
+        findings.complain("unit-unknown", square.heading)
+    else:
+        prefix = "bidirectional_" if match[1] == "Bidirectional" else ""
+        _collect_cells(square, f"{prefix}{match[2]}_bw", findings)
+
+
+def _collect_cells(square: Square, metric: str, findings: Findings) -> None:
+    measured = 0
+    for source, target, cell in square.cells():
+        if _NUMBER.fullmatch(cell):
+            findings.add(metric, "GB/s", float(cell), f"device{source}>device{target}")
+            measured += 1
+        elif cell != "N/A":
+            findings.complain(
+                "not-a-number", f"{metric} of device{source}>device{target} is {cell}"
+            )
+        elif source != target:
+            findings.warn("missing-cell", f"{metric} of device{source}>device{target} is N/A")
+    findings.add(f"{metric}_cells", "count", measured, "all", may_be_zero=True)
+
+
+def _collect_nothing(text: str, findings: Findings, summary: dict[str, object]) -> None:
+    if findings.samples or findings.has_errors:
+        return
+    if summary["devices"]:
+        findings.warn("no-bandwidth", "a list of devices, and no bandwidth")
+    elif not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    else:
+        findings.complain("no-table", "nothing of rocm-bandwidth-test in this text")

@@ -1,0 +1,88 @@
+"""ROCm Validation Suite, read only: what its module pbqt says about pairs of GPUs."""
+
+from __future__ import annotations
+
+import re
+
+from railgauge.model import Parsed
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.squares import is_torn, whole_lines
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_LINE = re.compile(r"\[(RESULT|INFO|ERROR) {0,4}\] \[ {0,9}[\d.]{1,20}\] (.{0,400})")
+_PEERS = re.compile(r"\[(\S{1,60})\] p2p (\S{1,40}) (\S{1,40}) peers:(\w{1,8})(?: .{0,100})?")
+_BANDWIDTH = re.compile(
+    r"\[\S{1,60}\] p2p-bandwidth {1,4}\[\d{1,5}/\d{1,5}\] (\S{1,40}) (\S{1,40}) {1,4}"
+    r"bidirectional: (true|false) {1,4}(\S{1,24}) (\S{1,8}) {1,4}duration: .{1,40}"
+)
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_ID = re.compile(r"\d{1,9}")
+
+
+def parse(text: str) -> Parsed:
+    """Read the RESULT lines of ``p2p`` and ``p2p-bandwidth``; never raises.
+
+    ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal GB/s as printed (``GBps``); the placement is
+    ``gpu4>gpu5`` by the ids of the suite. INFO lines are figures underway and no samples.
+    ``summary.peers`` maps a placement to whether the GPUs reach each other. An id or a figure that
+    is no number (the manual prints ``<result>``) is the error ``not-a-number``.
+    """
+    text = plain(text)
+    findings = Findings()
+    if missing := missing_program(text, ("rvs",)):
+        findings.problems.append(missing)
+    peers: dict[str, bool] = {}
+    for line in whole_lines(text):
+        match = _LINE.fullmatch(line.rstrip()) if len(line) < 500 else None  # noqa: PLR2004 - a line
+        if match:
+            _collect_line(match[1], match[2], findings, peers)
+    if is_torn(text):
+        findings.complain("truncated", "the last line has no end")
+    _collect_nothing(text, findings, peers)
+    return findings.parsed("rvs", None, {"peers": peers})
+
+
+def _collect_line(level: str, said: str, findings: Findings, peers: dict[str, bool]) -> None:
+    if level == "ERROR":
+        findings.complain("tool-failed", said)
+    elif level == "INFO":
+        return
+    elif found := _PEERS.fullmatch(said):
+        peers[_placement(found[2], found[3])] = found[4] == "true"
+    elif figure := _BANDWIDTH.fullmatch(said):
+        _collect_figure(figure, findings)
+    elif "p2p-bandwidth" in said:
+        findings.complain("unparsable", said)
+
+
+def _placement(source: str, target: str) -> str:
+    return ">".join(f"gpu{end}" if _ID.fullmatch(end) else end for end in (source, target))
+
+
+def _collect_figure(figure: re.Match[str], findings: Findings) -> None:
+    source, target, both_ways, value, unit = figure.groups()
+    ids = _ID.fullmatch(source) and _ID.fullmatch(target)
+    if not ids or not _NUMBER.fullmatch(value):
+        findings.complain("not-a-number", figure[0])
+    elif unit != "GBps":
+        findings.complain("unit-unknown", figure[0])
+    else:
+        ending = "_bidirectional" if both_ways == "true" else ""
+        findings.add(f"p2p_bw{ending}", "GB/s", float(value), _placement(source, target))
+
+
+def _collect_nothing(text: str, findings: Findings, peers: dict[str, bool]) -> None:
+    for placement, can_reach in peers.items():
+        if not can_reach:
+            findings.warn("no-peer-access", placement)
+    if findings.samples or findings.has_errors:
+        return
+    if not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    elif peers:
+        findings.warn("no-bandwidth", "peers, and no bandwidth between them")
+    else:
+        findings.complain("no-table", "no pair of GPUs of rvs in this text")

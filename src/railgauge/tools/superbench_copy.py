@@ -1,0 +1,154 @@
+"""Copy tests as SuperBench runs them, read only: bandwidthTest, hipBusBandwidth and gpu_copy."""
+
+from __future__ import annotations
+
+import re
+
+from railgauge.model import Parsed
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.squares import is_torn, whole_lines
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_TOOL = "superbench-copy"
+_PROGRAMS = ("bandwidthTest", "hipBusBandwidth", "gpu_copy")
+_FAILED = re.compile(
+    r"^(?:Result = FAIL|[^\n]{0,80}(?:CUDA error|hipError|error:|failed|No devices))[^\n]{0,160}",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+_SHMOO = re.compile(
+    r"bandwidthTest-(H2D|D2H|D2D)(?:-(\w{1,12}))?, Bandwidth = (\S{1,16}) (\S{1,8}), "
+    r"Time = \S{1,20} s, Size = (\d{1,15}) bytes, NumDevsUsed = \d{1,4}"
+)
+_SHMOO_START = "bandwidthTest-"
+_SHMOO_END = "Result = "
+
+_STATISTICS = ("median", "mean", "stddev", "min", "max")
+_BUS_HEADING = ["test", "atts", "units", *_STATISTICS]
+_BUS_TEST = re.compile(r"(H2D|D2H|D2D|Bidir)_(Bandwidth|Time)_?([A-Za-z]{0,16})")
+_BUS_SIZE = re.compile(r"\+?0{0,3}(\d{1,9})(By|kB)")
+_BUS_UNITS = {"GB/sec": "GB/s", "ms": "ms"}
+_BUS_END = "Note: results marked with (*)"
+
+_END = r"(cpu|gpu\d{1,3}|gpu_all)"
+_COPY = re.compile(rf"{_END}_(to|and)_{_END}_((?:read_|write_)?by_\w{{1,40}}) (\S{{1,24}})")
+
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?")
+# Below this, one or four decimals of GB/s, or hipBusBandwidth's own rounding, may show 0.
+_SMALL_BYTES = 65536
+
+
+def parse(text: str) -> Parsed:
+    """Read the output of one of the three programs; never raises.
+
+    bandwidthTest (shmoo, ``--csv``): ``d2h_pinned_bw`` over size. hipBusBandwidth:
+    ``h2d_pinned_bw_median``, ``_mean``, ``_stddev``, ``_min``, ``_max`` over size, where kB is 1024
+    bytes, and ``h2d_pinned_time_median``, … in ms. gpu_copy: ``copy_by_sm_under_numa0``,
+    ``copy_write_by_dma``, … with placements ``cpu>gpu0``, ``gpu0>gpu1``, ``all>gpu0``;
+    ``bidirectional_by_sm``, … with the same placements is the sum of both ways. gpu_copy prints no
+    unit; its figures are decimal GB/s. A 0 below 64 KiB is the rounding of the program: the
+    warning ``below-resolution`` and no sample.
+    """
+    text = plain(text)
+    findings = Findings()
+    if missing := missing_program(text, _PROGRAMS):
+        findings.problems.append(missing)
+    elif failed := _FAILED.search(text):
+        findings.complain("tool-failed", failed[0])
+    programs = _collect(whole_lines(text), findings)
+    if is_torn(text):
+        findings.complain("truncated", "the last line has no end")
+    _collect_nothing(text, programs, findings)
+    if len(programs) > 1:
+        findings.complain("several-tables", f"the output of several: {', '.join(programs)}")
+    return findings.parsed(_TOOL, None, {"program": next(iter(programs), None)})
+
+
+def _collect(lines: list[str], findings: Findings) -> dict[str, bool]:
+    """The programs whose rows were found, and whether their last line was printed."""
+    programs: dict[str, bool] = {}
+    for line in lines:
+        words = line[:400].split()
+        if line.startswith(_SHMOO_START):
+            programs["bandwidthTest"] = False
+            _collect_shmoo(line, findings)
+        elif line.startswith(_SHMOO_END) and "bandwidthTest" in programs:
+            programs["bandwidthTest"] = True
+        elif words == _BUS_HEADING:
+            programs["hipBusBandwidth"] = False
+        elif line.startswith(_BUS_END) and "hipBusBandwidth" in programs:
+            programs["hipBusBandwidth"] = True
+        elif words and "hipBusBandwidth" in programs and (test := _BUS_TEST.fullmatch(words[0])):
+            _collect_statistics(test, words[1:], findings)
+        elif copy := _COPY.fullmatch(line.strip()[:200]):
+            programs["gpu_copy"] = True
+            _collect_copy(copy, findings)
+    return programs
+
+
+def _collect_shmoo(line: str, findings: Findings) -> None:
+    match = _SHMOO.fullmatch(line.rstrip()[:400])
+    if match is None:
+        findings.complain("unparsable", line[:160])
+    elif match[4] != "GB/s":
+        findings.complain("unit-unknown", line[:160])
+    else:
+        findings.size_bytes = int(match[5])
+        metric = "_".join(filter(None, (match[1], match[2], "bw"))).lower()
+        _add(metric, match[4], match[3], findings)
+
+
+def _collect_statistics(test: re.Match[str], words: list[str], findings: Findings) -> None:
+    size = _BUS_SIZE.fullmatch(words[0]) if words else None
+    unit = _BUS_UNITS.get(words[1]) if len(words) > 1 else None
+    if size is None or unit is None or len(words) != len(_STATISTICS) + 2:
+        findings.complain("unparsable", " ".join([test[0], *words])[:160])
+        return
+    findings.size_bytes = int(size[1]) * (1024 if size[2] == "kB" else 1)
+    kind = "bw" if test[2] == "Bandwidth" else "time"
+    name = "_".join(filter(None, (test[1], test[3], kind))).lower()
+    if _is_below_resolution(words[2], findings.size_bytes):
+        findings.warn("below-resolution", f"{name} of {findings.size_bytes} bytes is {words[2]}")
+        return
+    for statistic, word in zip(_STATISTICS, words[2:], strict=True):
+        _add(f"{name}_{statistic}", unit, word, findings)
+
+
+def _collect_copy(match: re.Match[str], findings: Findings) -> None:
+    findings.size_bytes = None
+    ends = (end.replace("gpu_all", "all") for end in (match[1], match[3]))
+    way = "copy" if match[2] == "to" else "bidirectional"
+    _add(f"{way}_{match[4]}", "GB/s", match[5], findings, ">".join(ends))
+
+
+def _add(
+    metric: str, unit: str, word: str, findings: Findings, placement: str | None = None
+) -> None:
+    if not _NUMBER.fullmatch(word):
+        findings.complain("not-a-number", f"{metric} is {word}")
+        return
+    if _is_below_resolution(word, findings.size_bytes) and not metric.endswith("_stddev"):
+        findings.warn("below-resolution", f"{metric} of {findings.size_bytes} bytes is {word}")
+        return
+    may_be_zero = metric.endswith("_stddev")
+    findings.add(metric, unit, float(word), placement, may_be_zero=may_be_zero)
+
+
+def _is_below_resolution(word: str, size_bytes: int | None) -> bool:
+    is_small = size_bytes is not None and size_bytes < _SMALL_BYTES
+    return is_small and bool(_NUMBER.fullmatch(word)) and float(word) == 0
+
+
+def _collect_nothing(text: str, programs: dict[str, bool], findings: Findings) -> None:
+    for name, has_ended in programs.items():
+        if not has_ended:
+            findings.complain("truncated", f"the last line of {name} was not printed")
+    if findings.samples or findings.has_errors:
+        return
+    if not text.strip():
+        findings.complain("no-output", "nothing was printed")
+    else:
+        findings.complain("no-table", f"no figure of {', '.join(_PROGRAMS)} in this text")
