@@ -156,3 +156,10 @@ def judgement(outcome: Outcome = Outcome.PASSED, **changes: Any) -> Judgement:
 def item(name: str, outcome: Outcome = Outcome.PASSED, **changes: Any) -> ItemRecord:
     plain = ItemRecord(name, 1, "host_write_bandwidth", "A title", outcome, ("n1", "n2"))
     return replace(plain, **changes)
+
+
+def one_line(err: str) -> str:
+    """What the console command says of bad input: one line, and that it says it."""
+    assert err.startswith("railgauge: ")
+    assert err.count("\n") == 1
+    return err
