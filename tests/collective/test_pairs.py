@@ -39,10 +39,22 @@ def test_all_gather(pair, size, measure, check):
     check(measure(pair), size)
 
 
+@pytest.mark.measures("pair_all_gather")
+def test_all_gather_traffic(pair, measure, check_traffic):
+    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    check_traffic(measure(pair))
+
+
 @pytest.mark.measures("pair_reduce_scatter")
 def test_reduce_scatter(pair, size, measure, check):
     """Every GPU of two nodes gets its part of the sum."""
     check(measure(pair), size)
+
+
+@pytest.mark.measures("pair_reduce_scatter")
+def test_reduce_scatter_traffic(pair, measure, check_traffic):
+    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_alltoall")

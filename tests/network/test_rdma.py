@@ -21,10 +21,22 @@ def test_write_bandwidth_both_ways(pair, pairing, size, measure, check):
     check(measure(pair, pairing), size)
 
 
+@pytest.mark.measures("host_write_bandwidth_bidirectional")
+def test_write_traffic_both_ways(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
+
+
 @pytest.mark.measures("host_read_bandwidth")
 def test_read_bandwidth(pair, pairing, size, measure, check):
     """Host-memory RDMA reads between any two nodes run at line rate."""
     check(measure(pair, pairing), size)
+
+
+@pytest.mark.measures("host_read_bandwidth")
+def test_read_traffic(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_send_bandwidth")
@@ -33,10 +45,22 @@ def test_send_bandwidth(pair, pairing, size, measure, check):
     check(measure(pair, pairing), size)
 
 
+@pytest.mark.measures("host_send_bandwidth")
+def test_send_traffic(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
+
+
 @pytest.mark.measures("host_send_bandwidth_4qp")
 def test_send_bandwidth_over_four_queue_pairs(pair, pairing, size, measure, check):
     """Four queue pairs at once lose nothing against one."""
     check(measure(pair, pairing), size)
+
+
+@pytest.mark.measures("host_send_bandwidth_4qp")
+def test_send_traffic_over_four_queue_pairs(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_write_latency")
