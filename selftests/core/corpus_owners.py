@@ -10,6 +10,12 @@ from railgauge.stacks import amd_smi, metax, nvidia_smi, nvidia_tables, rocm_smi
 
 Reader = Callable[[str], Any]
 
+
+def _all(*readers: Reader) -> Reader:
+    """For an output that several readers share."""
+    return lambda text: [reader(text) for reader in readers]
+
+
 OF_TOOLS: dict[str, str] = {
     "corpus/nccl/": "ccl-tests",
     "corpus/rccl/": "ccl-tests",
@@ -86,8 +92,8 @@ OF_FACTS: dict[str, Reader] = {
     "corpus/amd-smi/007-monitor-": amd_smi.parse_monitor,
     "corpus/amd-smi/011-bad-pages-": amd_smi.parse_gpus,
     "corpus/amd-smi/012-topology-": amd_smi.parse_topology,
-    "corpus/amd-smi/013-xgmi-": amd_smi.parse_xgmi,
-    "corpus/mx-smi/001-plain-": metax.parse_gpus,
+    "corpus/amd-smi/013-xgmi-": _all(amd_smi.parse_xgmi, amd_smi.parse_xgmi_traffic),
+    "corpus/mx-smi/001-plain-": _all(metax.parse_gpus, metax.parse_readings),
     "corpus/mx-smi/002-topo-": topology.parse_topology,
     "corpus/mx-smi/003-topo-": topology.parse_topology,
     "corpus/ib-tools/001-ibv_devinfo-": ibtools.parse_ibv_devinfo,
@@ -133,7 +139,7 @@ OF_FACTS: dict[str, Reader] = {
     "transcripts/metax-lspci-acsctl": pci.parse_lspci,
     "transcripts/metax-lspci-vt": pci_links.parse_pci_tree,
     "transcripts/metax-mx-smi-topo": topology.parse_topology,
-    "transcripts/metax-mx-smi.": metax.parse_gpus,
+    "transcripts/metax-mx-smi.": _all(metax.parse_gpus, metax.parse_readings),
     "transcripts/metax-show_counters": counters.parse_named_counters,
     "transcripts/metax-show_gids": ibtools.parse_show_gids,
 }

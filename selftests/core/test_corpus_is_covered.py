@@ -52,12 +52,26 @@ def is_silent(result: Any) -> bool:
     """Whether a reader gave neither a value nor a reason why there is none."""
     if isinstance(result, Parsed):
         return not result.samples and not result.problems
-    content = asdict(result).values() if is_dataclass(result) else result
-    return not any(True for value in content if value)
+    content = asdict(result) if is_dataclass(result) else result
+    return not any(content.values() if isinstance(content, dict) else content)
 
 
-# Ground truths that are no single value of the output, with the reason.
-DERIVED: dict[str, str] = {}
+# Files of which an empty result is what they say; the same reader calls no text a problem.
+NONE_IS_AN_ANSWER = {
+    "corpus/nvidia-smi/024-no-devices-found.txt",  # no GPU: fewer than declared, not unknown
+    "transcripts/metax-lspci-acsctl.txt",  # every bridge has ACS off: none that is on
+}
+
+# Readers that give another unit than the one printed: the factor between them.
+CONVERTED = {
+    "corpus/host/005-cpupower-frequency-info-pcc.txt": 1000,  # GHz, read as MHz
+    "corpus/host/006-cpupower-frequency-info-multi-intel_pstate.txt": 1000,
+    "corpus/nvidia-smi/006-nvlink-s-h100.txt": 8,  # GB/s, read as Gb/s
+    "corpus/gpu-bw/004-rocm_bandwidth_test-s0-d4-table.txt": 2**20,  # a size in MB, read as bytes
+}
+
+# Figures that are not printed: the sum of a row, which its own test adds up.
+NOT_PRINTED = {"corpus/host/016-proc-interrupts-mlx5-12cpu.txt": {1024477.0}}
 
 EVERY_FILE = pytest.mark.parametrize(
     "name",
@@ -70,10 +84,14 @@ EVERY_FILE = pytest.mark.parametrize(
 
 @EVERY_FILE
 def test_one_reader_says_something(name):
-    assert not is_silent(read(name))
+    if name in NONE_IS_AN_ANSWER:
+        assert (is_silent(read(name)), bool(owner(name)("").problem)) == (True, True)
+    else:
+        assert not is_silent(read(name))
 
 
-FIGURE = re.compile(r"(?<![\w.:])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w]*[.:]\d)")
+# Not sizes with a letter glued to them, versions, addresses or dates.
+FIGURE = re.compile(r"(?<![\w.:-])(?:\d+\.\d+|\d{3,})(?![\w-]|[.:]\d)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -102,8 +120,10 @@ def figures(truth: str) -> set[float]:
 
 @EVERY_FILE
 def test_figures_of_the_ground_truth_are_read(name):
-    lacking = figures(TRUTHS.get(name, "")) - numbers(read(name))
-    assert not lacking or name in DERIVED, lacking
+    factor, read_numbers = CONVERTED.get(name, 1), numbers(read(name))
+    expected = figures(TRUTHS.get(name, "")) - NOT_PRINTED.get(name, set())
+    lacking = {f for f in expected if not {f, round(f * factor, 6)} & read_numbers}
+    assert lacking == set()
 
 
 def errors(truth: str) -> list[str]:
@@ -112,6 +132,8 @@ def errors(truth: str) -> list[str]:
 
 @EVERY_FILE
 def test_errors_of_the_ground_truth_are_named(name):
+    if name in NONE_IS_AN_ANSWER:
+        return
     result = read(name)
     texts = " ".join(map(str, said(result))).lower()
     for error in errors(TRUTHS.get(name, "")):

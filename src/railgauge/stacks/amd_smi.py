@@ -30,7 +30,11 @@ _STATUS_ROW = re.compile(r"GPU(\d{1,4})\s+(\S+)((?:\s+[UDX])+)")
 _METRIC_ROW = re.compile(
     r"GPU(\d{1,4})\s+(\S+)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(\S+)"
 )
-_TABLE_BUS = re.compile(r"\| (\S+) (\S.*?)\s+\| .*? (\S+)\s+\S+/(\d{1,5}) W \|")
+_TRAFFIC_HEADING = re.compile(r"bdf\s+bit_rate\s+max_bandwidth\s+link_type\s+(\S.*)")
+_TRAFFIC_ROW = re.compile(r"(Read|Write)\s+(\S.*)")
+_TABLE_BUS = re.compile(
+    r"\| (\S+) (\S.*?)\s+\| .*? (?:(\d{1,4}) °C|N/A)\s+(\S+)\s+(\S+)/(\d{1,5}) W \|"
+)
 _TABLE_GPU = re.compile(
     r"\|\s+(\d{1,4})\s+\S+\s+\S+\s+(\S+)/(\S+) \| .*? (\d{1,9})/(\d{1,9}) MB \|"
 )
@@ -145,6 +149,23 @@ def parse_xgmi(text: str) -> dict[int, Xgmi]:
     return found
 
 
+def parse_xgmi_traffic(text: str) -> dict[int, dict[str, dict[str, str]]]:
+    """What each GPU ``read`` and ``write`` over the link to another, by its bus id, as printed."""
+    found: dict[int, dict[str, dict[str, str]]] = {}
+    peers: list[str] = []
+    gpu: int | None = None
+    for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
+        if heading := _TRAFFIC_HEADING.fullmatch(line):
+            peers = heading[1].split()
+        elif start := _METRIC_ROW.match(line):
+            gpu = int(start[1])
+        elif gpu is not None and (row := _TRAFFIC_ROW.fullmatch(line)):
+            cells = re.findall(r"N/A|\d{1,18} [KMGT]?B\b", row[2])
+            if len(cells) == len(peers):
+                found.setdefault(gpu, {})[row[1].lower()] = dict(zip(peers, cells, strict=True))
+    return found
+
+
 def parse_topology(text: str) -> dict[str, dict[str, dict[str, str]]]:
     """``amd-smi topology``: table, row and column as printed: ``["WEIGHT"][bdf][bdf]``."""
     tables: dict[str, dict[str, dict[str, str]]] = {}
@@ -181,8 +202,10 @@ def parse_table(text: str) -> dict[int, Raw]:
             found[int(gpu[1])] = {
                 "bus/bdf": bus[1],
                 "asic/market_name": bus[2],
-                "ecc/total_uncorrectable_count": bus[3],
-                "limit/socket_power": f"{bus[4]} W",
+                "temperature/hotspot": f"{bus[3]} C" if bus[3] else "N/A",
+                "ecc/total_uncorrectable_count": bus[4],
+                "power/socket_power": f"{bus[5]} W",
+                "limit/socket_power": f"{bus[6]} W",
                 "partition/compute_partition": gpu[2],
                 "partition/memory_partition": gpu[3],
                 "vram/used": f"{gpu[4]} MB",

@@ -33,6 +33,10 @@ _KEYS = {
     "compute_partition": ("compute partition",),
     "memory_partition": ("memory partition",),
     "unique_id": ("unique id",),
+    "device_id": ("device id", "gpu id"),
+    "temperature_edge_c": ("temperature (sensor edge) (c)",),
+    "temperature_junction_c": ("temperature (sensor junction) (c)",),
+    "temperature_memory_c": ("temperature (sensor memory) (c)",),
 }
 
 
