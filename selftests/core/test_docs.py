@@ -1,0 +1,30 @@
+"""The pages that are made from the platform files say what those say now."""
+
+from pathlib import Path
+
+import pytest
+
+from railgauge.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_limits_is_of_today(capsys):
+    assert main(["limits", "--root", str(ROOT)]) == 0
+    head = (ROOT / "docs" / "limits.head.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    assert page == head + capsys.readouterr().out, "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "platform", sorted(p.stem for p in (ROOT / "thresholds").glob("[!s]*.json"))
+)
+def test_every_limit_and_its_basis_is_on_the_page(platform, capsys):
+    from railgauge import thresholds  # noqa: PLC0415
+
+    main(["limits", platform, "--root", str(ROOT)])
+    page = capsys.readouterr().out
+    for measurement in thresholds.load(platform, ROOT / "thresholds").measurements.values():
+        assert measurement.name in page
+        for limit in measurement.limits:
+            assert str(limit.basis) in page
