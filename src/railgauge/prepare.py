@@ -9,7 +9,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from railgauge.errors import NoEvidence, ToolFailed
@@ -52,21 +52,43 @@ class Preparer:
                 self._apply(node, step)
 
     def _apply(self, node: str, step: Preparation) -> None:
-        before = self._value(node, step.read)
+        where = f"{node}: {step.name}"
+        before = self._value(node, step.read, where)
         if before == step.want:
             return
-        saved = self._printed(node, step.save) if step.save else before
+        saved = self._printed(node, step.save, where) if step.save else before
         undo = _filled(step.undo, saved, self._rootfs)
         self.changes.append(Change(node, step.name, before, step.want, undo))
         self._write_journal()
-        self._value(node, step.apply)
-        after = self._value(node, step.read)
+        try:
+            self._value(node, step.apply, where)
+        except NoEvidence:
+            self._close_if_unchanged(node, step, saved)
+            raise
+        after = self._value(node, step.read, where)
         if after != step.want:
             raise ToolFailed(
-                f"{step.name} is {after!r} after it was set to {step.want!r}",
-                where=node,
+                f"is {after!r} after it was set to {step.want!r}",
+                where=where,
                 remedy="log in as root, or set it by hand and leave --prepare out",
             )
+
+    def _close_if_unchanged(self, node: str, step: Preparation, saved: str) -> None:
+        """The last change was refused: if all is as it was, there is nothing to put back.
+
+        Whoever may not change a setting may not put it back either, and would be told that it
+        still is what it never was.
+        """
+        try:
+            now = (self._printed if step.save else self._value)(node, step.save or step.read, node)
+        except NoEvidence:
+            return
+        if now == saved:
+            self._close(len(self.changes) - 1)
+
+    def _close(self, index: int) -> None:
+        self.changes[index] = replace(self.changes[index], undone=True)
+        self._write_journal()
 
     def undo(self) -> list[str]:
         """Put everything back, last change first; the complaints of what could not be."""
@@ -75,26 +97,25 @@ class Preparer:
             if change.undone:
                 continue
             try:
-                self._value(change.node, change.undo)
+                self._value(change.node, change.undo, change.node)
             except NoEvidence as error:
                 complaints.append(f"{change.node}: {change.step} is still {change.after}: {error}")
                 continue
-            self.changes[index] = Change(**{**asdict(change), "undo": change.undo, "undone": True})
-            self._write_journal()
+            self._close(index)
         return complaints
 
-    def _value(self, node: str, argv: Sequence[str]) -> str:
+    def _value(self, node: str, argv: Sequence[str], where: str) -> str:
         """What a command prints, in one line; the same value printed several times counts once."""
-        lines = {line.strip() for line in self._printed(node, argv).splitlines()}
+        lines = {line.strip() for line in self._printed(node, argv, where).splitlines()}
         return ", ".join(sorted(lines - {""}))
 
-    def _printed(self, node: str, argv: Sequence[str]) -> str:
+    def _printed(self, node: str, argv: Sequence[str], where: str) -> str:
         words = _filled(argv, "", self._rootfs)
         done = self._run(Command(node, words, {"LC_ALL": "C"}, _TIME_LIMIT_S))
         if done.exit_code != 0 or done.error:
             said = (done.stderr.strip() or done.stdout.strip() or done.error).splitlines()
             why = said[-1][:200] if said else f"exit code {done.exit_code}"
-            raise ToolFailed(f"{' '.join(words)[:100]}: {why}", where=node)
+            raise ToolFailed(f"{' '.join(words)[:100]}: {why}", where=where)
         return done.stdout
 
     def _write_journal(self) -> None:

@@ -186,7 +186,9 @@ class Controller:
 
     def _undo_preparations(self) -> None:
         if self._preparer is not None:
-            terminal.undone(self.context.config, self._preparer.undo())
+            complaints = self._preparer.undo()
+            self._preparer = None  # told once; an interrupt before this leads here again
+            terminal.undone(self.context.config, complaints)
 
     def _live_cluster(self) -> Cluster:
         if self.context.declared.transport != "lab":
