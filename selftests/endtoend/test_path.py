@@ -1,0 +1,102 @@
+"""Faults of the path: the items that prove it go red, whatever else still looks well."""
+
+from __future__ import annotations
+
+import pytest
+from acceptance import METAX, MI300X, SMOKE, TCPX, Run, Runs, Scenario, assert_sound
+
+BETWEEN = ("tests/preflight/test_host.py", "tests/network", "tests/gpudirect", "tests/collective")
+TCP = ("tests/preflight/test_host.py", "tests/network", "tests/collective")
+PAIRS = "tests/collective/test_pairs.py::"
+
+
+def fault(lab: tuple[str, ...], name: str, *places: str) -> Scenario:
+    options = (*lab, *SMOKE, "--lab-nodes", "2", "--no-gates", "--lab-fault", name, *places)
+    return Scenario(options)
+
+
+MEASURABLE = {
+    "mi300x-tcp": fault(MI300X, "tcp-fallback", *BETWEEN),
+    "mi300x-idle": fault(MI300X, "nic-idle@mi02:mlx5_3", *BETWEEN),
+    "tcpx-tcp": fault(TCPX, "tcp-fallback", *TCP),
+    "tcpx-idle": fault(TCPX, "nic-idle@tcpx02:eth3", *TCP),
+    "metax-gdr": fault(METAX, "gdr-disabled@mx02"),
+}
+# On this one, rung 2 cannot be measured either.
+NO_REGISTRATION = fault(
+    MI300X, "gdr-disabled@mi02", "-k", "peer_memory or gpu_write or (test_pairs and all_reduce)"
+)
+SCENARIOS = {**MEASURABLE, "mi300x-gdr": NO_REGISTRATION}
+
+
+def pair_items(run: Run, *names: str) -> set[str]:
+    """The items of these tests, which must be there."""
+    found = {i for i in run.outcomes if i.startswith(PAIRS) and i[len(PAIRS) :].startswith(names)}
+    assert len(found) >= len(names)
+    return found
+
+
+@pytest.fixture(params=MEASURABLE)
+def run(request: pytest.FixtureRequest, runs: Runs) -> Run:
+    return runs[request.param]
+
+
+def test_rejected(run: Run) -> None:
+    assert_sound(run)
+    assert run.code == 1
+    assert run.verdict["verdict"] == "rejected"
+    assert not run.with_outcome("blocked")
+    assert not run.with_outcome("error")
+
+
+def test_the_rungs_below_see_nothing_of_it(run: Run) -> None:
+    below = {i for i in run.outcomes if i.startswith(("tests/network/", "tests/gpudirect/"))}
+    assert any("traffic" in item_id for item_id in below)
+    assert below <= run.with_outcome("passed")
+
+
+@pytest.mark.parametrize("name", ["mi300x-tcp", "tcpx-tcp"])
+def test_sockets_are_another_transport_and_leave_the_nics_idle(runs: Runs, name: str) -> None:
+    run = runs[name]
+    transport = pair_items(run, "test_all_reduce_transport[")
+    traffic = pair_items(run, "test_all_reduce_traffic[")
+    assert transport | traffic | pair_items(run, "test_all_reduce[") <= run.with_outcome("failed")
+    for item_id in transport:
+        assert "the log names Socket" in run.junit[item_id].message
+    for item_id in traffic:
+        assert "carried 0% of the payload" in run.junit[item_id].message
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "nic", "others"),
+    [("mi300x-idle", "mi02", "mlx5_3", "mi01"), ("tcpx-idle", "tcpx02", "eth3", "tcpx01")],
+)
+def test_an_idle_nic_is_named(runs: Runs, name: str, node: str, nic: str, others: str) -> None:
+    run = runs[name]
+    (traffic,) = pair_items(run, "test_all_reduce_traffic[")
+    assert traffic in run.with_outcome("failed")
+    message = run.junit[traffic].message
+    assert f"{nic} of {node} carried 0 GB" in message
+    assert f"of {others} carried" not in message
+    assert pair_items(run, "test_all_reduce_transport[") <= run.with_outcome("passed")
+
+
+def test_gpu_memory_that_cannot_be_registered_is_an_error_of_rung_2(runs: Runs) -> None:
+    run = runs["mi300x-gdr"]
+    assert_sound(run)
+    assert run.code == 1
+    rung_2 = {i for i in run.outcomes if i.startswith("tests/gpudirect/")}
+    assert rung_2 == run.with_outcome("error")
+
+
+@pytest.mark.parametrize(("name", "node"), [("mi300x-gdr", "mi02"), ("metax-gdr", "mx02")])
+def test_the_way_through_host_memory_is_no_gpudirect(runs: Runs, name: str, node: str) -> None:
+    """It goes over the right NICs, so that the log and the bandwidth alone tell it."""
+    run = runs[name]
+    failed = run.with_outcome("failed")
+    transport = pair_items(run, "test_all_reduce_transport[")
+    assert transport | pair_items(run, "test_all_reduce[") <= failed
+    for item_id in transport:
+        assert "does not name GDRDMA" in run.junit[item_id].message
+    assert pair_items(run, "test_all_reduce_traffic[") <= run.with_outcome("passed")
+    assert f"tests/preflight/test_gpus.py::test_peer_memory[{node}]" in failed
