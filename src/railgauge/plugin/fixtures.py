@@ -17,6 +17,7 @@ from railgauge.model import Case, Judgement, Outcome, Pairing, Parsed, Sample, T
 from railgauge.plan import Place
 from railgauge.plugin.context import CONTEXT, Context
 from railgauge.plugin.items import ABOUT
+from railgauge.plugin.ranks import refuse_other_ranks
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
@@ -130,6 +131,8 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
         if result.error:
             raise result.error
         runs = tuple(_read(measurement, run) for run in result.runs)
+        for parsed in runs:
+            refuse_other_ranks(parsed, case, measurement, context.platform)
         return Measured(case, measurement, runs, result.runs)
 
     return measure
