@@ -1,0 +1,137 @@
+"""Collectives whose output is not what it should be: an error on their items, nowhere a pass.
+
+A program before the launcher of a standing lab runs the real one and changes what it prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from acceptance import Project, Run, assert_sound, make_project
+from standing_lab import StandingLab, standing_lab
+
+LEVEL = ("--level", "nightly")
+COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective")
+PAIR = "[tcpx01:tcpx02"
+
+# Each spoils what the launcher says of the job that spans both nodes: $out is what it printed.
+SPOIL = {
+    "nothing": 'printf "%s\\n" "$out"',
+    "column-renamed": 'printf "%s\\n" "$out" | sed "s/  busbw/busrate/g"',
+    "column-added": 'printf "%s\\n" "$out" | sed -e "s/algbw   busbw/algbw   newbw   busbw/g"'
+    ' -e "s/(GB\\/s)  (GB\\/s)/(GB\\/s)  (GB\\/s)  (GB\\/s)/g"'
+    ' | awk \'NF==13 && $1+0>0 {$7=$7 " 9.99"; $11=$11 " 9.99"} {print}\'',
+    "cut": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"',
+    "cut-in-a-row": 'printf "%s" "$out" | sed "/^ *1048576 /,\\$d"; printf "     1048576    2621"',
+    "two-tables": 'printf "%s\\n" "$out" "$out"',
+    "killed": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; ' + "echo 'slurmstepd: error: ***"
+    " STEP 4711.0 ON tcpx01 CANCELLED AT 2026-03-01T02:11:09 DUE TO TIME LIMIT ***' >&2; exit 143",
+    "killed-in-silence": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; '
+    + "echo 'srun: error: tcpx01: tasks 0-15: CANCELLED' >&2; exit 0",
+    "out-of-memory": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; '
+    + "echo \"tcpx01: Test CUDA failure common.cu:892 'out of memory'\"; exit 2",
+    "size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1048576 /d"',
+    "last-size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1073741824 /d"',
+    "wrong": 'printf "%s\\n" "$out" | sed "/^ *1048576 /s/ 0\\( *\\)$/ 7\\1/"',
+    "nothing-printed": "",
+}
+# The launcher is told to start fewer ranks than were asked for, or puts them elsewhere.
+RANKS = {
+    "fewer-gpus": "s/-np 16 /-np 14 /;s/:8,/:7,/;s/:8 /:7 /",
+    "one-node": "s/:8,[0-9.]*:8/:8/;s/-np 16 /-np 8 /",
+}
+SAYS: dict[str, tuple[str, ...]] = {
+    "column-renamed": ("busrate",),
+    "column-added": ("newbw",),
+    "cut": ("truncated",),
+    "cut-in-a-row": ("truncated",),
+    "two-tables": ("several-tables",),
+    "killed": ("CANCELLED",),
+    "killed-in-silence": ("CANCELLED",),
+    "out-of-memory": ("out of memory",),
+    "size-skipped": ("27 rows where the arguments announce 28",),
+    "last-size-skipped": ("27 rows where the arguments announce 28",),
+    "wrong": ("data-corruption",),
+    "nothing-printed": ("no-output",),
+    "fewer-gpus": ("ran on 14 GPUs (7 on tcpx01, 7 on tcpx02)", "not on 16"),
+    "one-node": ("ran on 8 GPUs (8 on tcpx01)", "not on 16"),
+}
+
+
+def launcher(real: Path, name: str) -> str:
+    """The program: the real launcher for all jobs but the one that spans both nodes."""
+    head = f'#!/bin/sh\ncase "$*" in *-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
+    if name in RANKS:
+        words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
+        return f"{head} esac\n{words}\n"
+    return f'{head} esac\nout=$({real} "$@"); code=$?\n{SPOIL[name]}\nexit $code\n'
+
+
+def put_before_the_launcher(lab: StandingLab) -> None:
+    """``mpirun`` looks for the name of the fault among its arguments."""
+    for node in lab.logins:
+        home = lab.home(node)
+        tool = home / "bin" / "mpirun"
+        real = home / "real" / "mpirun"
+        real.parent.mkdir()
+        real.symlink_to(tool.readlink())
+        tool.unlink()
+        cases = ""
+        for name in SAYS | {"nothing": ()}:
+            program = home / "real" / name
+            program.write_text(launcher(real, name))
+            program.chmod(0o755)
+            cases += f'  *BAD={name}\\ *) exec {program} "$@";;\n'
+        tool.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}esac\nexec {real} "$@"\n')
+        tool.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    folder = tmp_path_factory.mktemp("bad")
+    with standing_lab(folder / "lab", "h100-tcpx") as lab, ThreadPoolExecutor(3) as pool:
+        put_before_the_launcher(lab)
+        names = [*SAYS, "nothing"]
+        yield dict(zip(names, pool.map(lambda n: _run(lab, folder / n, n), names), strict=True))
+
+
+def _run(lab: StandingLab, folder: Path, name: str) -> Run:
+    project: Project = make_project(folder)
+    options = lab.hostfile(project, f"environment: {{BAD: {name}}}")
+    return project.run(*options, *LEVEL, *COLLECTIVES)
+
+
+def of_the_pair(run: Run) -> set[str]:
+    found = {item_id for item_id in run.outcomes if PAIR in item_id}
+    assert len(found) == 4
+    return found
+
+
+def test_the_program_before_the_launcher_does_no_harm(bad_runs: dict[str, Run]) -> None:
+    run = bad_runs["nothing"]
+    assert_sound(run)
+    assert run.code == 0, run.output
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_never_accepted_and_the_others_go_on(bad_runs: dict[str, Run], name: str) -> None:
+    run = bad_runs[name]
+    assert_sound(run)
+    assert run.code == 10, run.output
+    assert run.verdict["verdict"] == "incomplete"
+    assert run.with_outcome("error") == of_the_pair(run)
+    assert run.with_outcome("passed") == set(run.outcomes) - of_the_pair(run)
+    assert not any(PAIR in line["id"] for line in run.measurements)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_the_reason_names_it(bad_runs: dict[str, Run], name: str) -> None:
+    run = bad_runs[name]
+    for item_id in of_the_pair(run):
+        message = run.junit[item_id].message
+        assert "tcpx01: mpirun: " in message or "tcpx01: all_reduce_perf: " in message
+        for word in SAYS[name]:
+            assert word in message
