@@ -126,6 +126,16 @@ def test_figures_of_the_ground_truth_are_read(name):
     assert lacking == set()
 
 
+WORDS = re.compile(r"\b(?:algo|proto|Status|Errors|state|EUD Test)=([A-Za-z]+)")
+
+
+@EVERY_FILE
+def test_words_of_the_ground_truth_are_read(name):
+    texts = " ".join(map(str, said(read(name)))).lower()
+    for word in WORDS.findall(TRUTHS.get(name, "")):
+        assert word.lower() in texts
+
+
 def errors(truth: str) -> list[str]:
     return re.findall(r'error="([^"]+)"', truth)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 from railgauge.model import Parsed
 from railgauge.tools import is_not_run as commands
@@ -83,7 +84,7 @@ def _sections(lines: list[str]) -> dict[str, list[str]]:
     """The lines of each section, whose heading is underlined."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*lines, ""]):
         name = next((name for name in _SECTIONS if line.startswith(name)), None)
         if name and _UNDERLINE.fullmatch(following.strip()[:90]):
             current = found.setdefault(name, [])

@@ -12,6 +12,7 @@ _INTEGER = re.compile(r"[0-9]{1,20}")
 _ROOT = re.compile(r"-?[0-9]{1,6}")
 _WORD = re.compile(r"[A-Za-z][\w:.\-]{0,30}")
 _COUNTED = frozenset({"#wrong", "error", "#bitdiff"})
+_CHOICES = ("algo", "proto", "nchannels")
 _DECIMALS = 2
 _ABSENT = "N/A"
 
@@ -74,7 +75,8 @@ def _row(tokens: list[str], heading: Heading) -> Row:
                           for c, t in zip(heading.columns, tokens, strict=True) if c.side == side})
         for side, placement in enumerate(heading.placements)
     )  # fmt: skip
-    return Row(int(first["size"]), first["type"], first.get("redop", ""), sides)
+    choices = {name: first[name] for name in _CHOICES if name in first}
+    return Row(int(first["size"]), first["type"], first.get("redop", ""), sides, choices)
 
 
 def _side(placement: str | None, cells: dict[str, tuple[str, str]]) -> Side:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from railgauge.tools.ccl_tests.figures import Figure
 
@@ -28,9 +29,13 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``size_bytes`` as printed; all-gather and its kin round it down to their ranks."""
+    """``size_bytes`` as printed; all-gather and its kin round it down to their ranks.
+
+    ``choices`` are what RCCL adds to a row, as printed: ``algo``, ``proto``, ``nchannels``.
+    """
 
     size_bytes: int
     dtype: str
     redop: str
     sides: tuple[Side, ...]
+    choices: Mapping[str, str] = field(default_factory=dict)

@@ -21,7 +21,8 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
     """Everything but the samples; what was not printed is absent.
 
     ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
-    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``graph``, ``validation``,
+    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``choices`` (RCCL's ``algo``, ``proto``
+    and ``nchannels`` by size, the last row of a size), ``graph``, ``validation``,
     ``minimum_bytes``, ``maximum_bytes``, ``warmup``, ``iterations``, ``gpus_per_process``,
     ``nranks``, ``hosts``, ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``library``,
     ``library_version``, and from the library's log ``transports``, ``channel_paths`` (lines by
@@ -40,6 +41,7 @@ def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
         "avg_busbw": facts.average.value if facts.average else None,
         "out_of_bounds": facts.out_of_bounds,
         "dtypes": tuple(dict.fromkeys(row.dtype for row in rows)) or None,
+        "choices": {row.size_bytes: dict(row.choices) for row in rows if row.choices} or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 
