@@ -32,7 +32,8 @@ def indexed() -> dict[str, str]:
 
 
 TRUTHS = indexed()
-FILES = sorted([*TRUTHS, *(f"transcripts/{path.name}" for path in TRANSCRIPTS.glob("*"))])
+PRESENT = [*(SHARED / "corpus").glob("*/*"), *TRANSCRIPTS.glob("*")]
+FILES = sorted({*TRUTHS, *(str(path.relative_to(SHARED)) for path in PRESENT)})
 
 
 def owner(name: str) -> Reader:
@@ -88,6 +89,14 @@ def test_one_reader_says_something(name):
         assert (is_silent(read(name)), bool(owner(name)("").problem)) == (True, True)
     else:
         assert not is_silent(read(name))
+
+
+@EVERY_FILE
+def test_the_reader_knows_the_output(name):
+    """A file that falls to its folder's reader and is another tool's is found here."""
+    result = read(name)
+    if isinstance(result, Parsed) and not result.samples:
+        assert {problem.kind for problem in result.problems} != {"no-table"}
 
 
 # Not sizes with a letter glued to them, versions, addresses or dates.
