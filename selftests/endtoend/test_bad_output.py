@@ -54,7 +54,6 @@ SAYS: dict[str, tuple[str, ...]] = {
     "out-of-memory": ("out of memory",),
     "size-skipped": ("27 rows where the arguments announce 28",),
     "last-size-skipped": ("27 rows where the arguments announce 28",),
-    "wrong": ("data-corruption",),
     "nothing-printed": ("no-output",),
     "fewer-gpus": ("ran on 14 GPUs (7 on tcpx01, 7 on tcpx02)", "not on 16"),
     "one-node": ("ran on 8 GPUs (8 on tcpx01)", "not on 16"),
@@ -80,7 +79,7 @@ def put_before_the_launcher(lab: StandingLab) -> None:
         real.symlink_to(tool.readlink())
         tool.unlink()
         cases = ""
-        for name in SAYS | {"nothing": ()}:
+        for name in SAYS | {"nothing": (), "wrong": ()}:
             program = home / "real" / name
             program.write_text(launcher(real, name))
             program.chmod(0o755)
@@ -94,7 +93,7 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run
     folder = tmp_path_factory.mktemp("bad")
     with standing_lab(folder / "lab", "h100-tcpx") as lab, ThreadPoolExecutor(3) as pool:
         put_before_the_launcher(lab)
-        names = [*SAYS, "nothing"]
+        names = [*SAYS, "nothing", "wrong"]
         yield dict(zip(names, pool.map(lambda n: _run(lab, folder / n, n), names), strict=True))
 
 
@@ -135,3 +134,14 @@ def test_the_reason_names_it(bad_runs: dict[str, Run], name: str) -> None:
         assert "tcpx01: mpirun: " in message or "tcpx01: all_reduce_perf: " in message
         for word in SAYS[name]:
             assert word in message
+
+
+def test_data_corruption_is_a_failure_and_stops_the_run(bad_runs: dict[str, Run]) -> None:
+    run = bad_runs["wrong"]
+    assert run.code == 1, run.output
+    assert run.verdict["verdict"] == "rejected"
+    (item_id,) = run.with_outcome("failed")
+    assert PAIR in item_id
+    assert "data-corruption" in run.junit[item_id].message
+    assert len(run.junit) < run.verdict["counts"]["planned"]
+    assert run.verdict["counts"]["passed"] + 1 == len(run.junit)

@@ -80,13 +80,6 @@ SCENARIOS = {
 }
 
 
-OPENMPI_ONLY = pytest.mark.xfail(
-    strict=True,
-    reason="the platform file hands Open MPI's -mca to every launcher; launcher_args may be given "
-    "by launcher",
-)
-
-
 def declared(name: str) -> dict[str, Any]:
     """The platform file of a lab."""
     platform = name.removeprefix("lab-")
@@ -242,8 +235,8 @@ def test_the_hostfile_overrides_the_environment_of_the_platform(runs: Runs) -> N
     [
         ("h200-mpich", "mpiexec"),
         ("h200-slurm", "srun"),
-        pytest.param("metax-mpich", "mpiexec", marks=OPENMPI_ONLY),
-        pytest.param("metax-slurm", "srun", marks=OPENMPI_ONLY),
+        pytest.param("metax-mpich", "mpiexec"),
+        pytest.param("metax-slurm", "srun"),
     ],
 )
 def test_other_launchers_are_accepted(runs: Runs, name: str, program: str) -> None:

@@ -137,6 +137,12 @@ class FactMissing(NoEvidence):
     kind = "fact-missing"
 
 
+class DataCorrupted(ToolError):
+    """The tool checked what was moved, and it was not what had been sent: the hardware failed."""
+
+    kind = "data-corrupted"
+
+
 class LimitMissed(AssertionError):
     """A measured value or a fact is not what the platform file asks for: *failed*."""
 

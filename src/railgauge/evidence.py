@@ -8,6 +8,7 @@ from dataclasses import replace
 from railgauge.errors import (
     CommandTimedOut,
     ConnectionLost,
+    DataCorrupted,
     MetricMissing,
     NoEvidence,
     ToolFailed,
@@ -19,6 +20,8 @@ from railgauge.units import format_size
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "tool-missing": ToolMissing,
+    "data-corruption": DataCorrupted,
+    "out-of-bounds": DataCorrupted,
     "no-output": Unparsable,
     "no-table": Unparsable,
     "truncated": Unparsable,

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.errors import Implausible, MetricMissing
+from railgauge.errors import DataCorrupted, Implausible, MetricMissing
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
 from railgauge.thresholds.limits import bound_at, lower_is_better
 from railgauge.thresholds.model import Expectation, Transport
@@ -19,6 +19,10 @@ from railgauge.units import convert, format_size, format_value
 
 # Clocks and counters of NICs are good to 100 ppm; five times that is no longer rounding.
 _CEILING_TOLERANCE = 0.0005
+
+
+# The metric of a judgement on wrong results.
+CORRUPTION = "wrong"
 
 
 def judge(
@@ -168,6 +172,18 @@ def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:
         limit=f"{', '.join(spec.wanted)}{refused}",
         basis=str(spec.basis),
         reason="; ".join(reasons),
+    )
+
+
+def judge_corruption(error: DataCorrupted) -> Judgement:
+    """Wrong results are no matter of limits: one is a failure, at whatever speed it came."""
+    return Judgement(
+        metric=CORRUPTION,
+        outcome=Outcome.FAILED,
+        measured=error.what,
+        limit="no wrong result",
+        basis="derived: a collective that changes data cannot be used at any speed",
+        reason=str(error),
     )
 
 

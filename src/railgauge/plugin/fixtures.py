@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from railgauge import plan
-from railgauge.errors import FactMissing, LimitMissed, NoEvidence
+from railgauge.errors import DataCorrupted, FactMissing, LimitMissed, NoEvidence
 from railgauge.evidence import SERVICE, refuse_failure, samples_of
 from railgauge.facts import NodeFacts, require
-from railgauge.judge import judge, judge_fact, judge_transport
+from railgauge.judge import judge, judge_corruption, judge_fact, judge_transport
 from railgauge.model import Case, Judgement, Outcome, Pairing, Parsed, Sample, Transcript
 from railgauge.plan import Place
 from railgauge.plugin.context import CONTEXT, Context
@@ -130,7 +130,13 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
             allure.attach(context.store.folder / context.store.transcript_name(case))
         if result.error:
             raise result.error
-        runs = tuple(_read(measurement, run) for run in result.runs)
+        try:
+            runs = tuple(_read(measurement, run) for run in result.runs)
+        except DataCorrupted as error:
+            # Whatever else the nodes would measure, they may not be trusted with data.
+            item.session.shouldfail = f"data corruption: {error}"
+            _conclude(item, context, [judge_corruption(error)])
+            raise
         for parsed in runs:
             refuse_other_ranks(parsed, case, measurement, context.platform)
         return Measured(case, measurement, runs, result.runs)

@@ -15,6 +15,7 @@ import pytest
 from railgauge import record, verdict
 from railgauge.errors import NoEvidence, RailgaugeError
 from railgauge.hostfile import cluster_to_json
+from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plan import platform_stack
 from railgauge.plugin.context import Context
@@ -244,8 +245,14 @@ class Controller:
         allure_folder = Path(session.config.option.allure_report_dir)
         allure.write_surroundings(allure_folder, self.verdict, self.context.platform)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
-        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if ended or self._stopped_itself():
             session.exitstatus = self.verdict.exit_code
+
+    def _stopped_itself(self) -> bool:
+        """Data corruption stops the run, which xdist takes for an interrupt; it is a verdict."""
+        judgements = (j for r in self.records.values() for j in r.judgements)
+        return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
     def _decide(self) -> Verdict:
         context = self.context
