@@ -103,5 +103,8 @@ def test_killed(project: Project, options: tuple[str, ...]) -> None:
     assert not (run.latest / "verdict.json").exists()
     assert "ACCEPTED" not in run.output
     for path in (run.latest / "transcripts").glob("*.json"):
-        assert json.loads(path.read_text(encoding="utf-8"))["runs"]
+        # Whole, or not there: the lab dies with pytest, a worker may outlive both by a moment and
+        # write down that its nodes are gone.
+        result = json.loads(path.read_text(encoding="utf-8"))
+        assert result["runs"] or result["error"]
     assert all(line["values"] is not None for line in run.measurements)

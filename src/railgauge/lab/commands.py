@@ -61,7 +61,9 @@ class Children:
         """
         if child.returncode is None:
             kill_session(child.pid)
-        await child.wait()
+        # wait() returns only when the pipes are closed too, and what left the session keeps them.
+        while child.returncode is None:
+            await asyncio.sleep(_REAP_AGAIN_S)
         self._own.discard(child.pid)
 
     def adopt_orphans(self) -> None:
