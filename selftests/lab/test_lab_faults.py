@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lab_bench import Bench, StartLab, cluster, ssh
 
-from conftest import Bench, StartLab, cluster, ssh
 from railgauge import lab
 from railgauge.errors import BadInput
 from railgauge.lab import faults, platforms

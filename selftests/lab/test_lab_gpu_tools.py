@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
-
-from conftest import Bench, StartLab, transcript, wait_for_listener
+from lab_bench import Bench, StartLab, transcript, wait_for_listener
 
 QUICK_S = 0.04
 

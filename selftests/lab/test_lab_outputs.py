@@ -6,8 +6,7 @@ import json
 import re
 
 import pytest
-
-from conftest import Bench, transcript
+from lab_bench import Bench, transcript
 
 TABLES = {
     "metax-ib_write_bw-host.txt": ("mlx5_0", ()),

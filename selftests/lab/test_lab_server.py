@@ -13,8 +13,8 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+from lab_bench import Bench, StartLab, cluster, ssh, ssh_argv
 
-from conftest import Bench, StartLab, cluster, ssh, ssh_argv
 from railgauge import lab
 from railgauge.errors import BadInput, RailgaugeError
 from railgauge.lab.cluster import _names
@@ -139,7 +139,7 @@ _STARTER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from conftest import cluster
+from lab_bench import cluster
 from railgauge import lab
 one = lab.start(
     cluster("metax-c500"), nodes=2, seed=0, faults=(), folder=Path(sys.argv[1]))
