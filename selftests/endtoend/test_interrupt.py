@@ -97,7 +97,7 @@ def test_killed(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGKILL)
     assert run.code == -signal.SIGKILL
-    assert wait_until(lambda: not processes_of(running.temporary), 10), processes_of(
+    assert wait_until(lambda: not processes_of(running.temporary), 30), processes_of(
         running.temporary
     )
     assert not (run.latest / "verdict.json").exists()
