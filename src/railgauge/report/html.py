@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from railgauge.model import Judgement, Outcome
+from railgauge.prepare import JOURNAL, from_journal
 from railgauge.record import ItemRecord, from_json
 from railgauge.units import format_value
 from railgauge.verdict import Verdict, troubles, worst_measurements
@@ -86,6 +87,7 @@ def summary(verdict: Verdict, records: Mapping[str, ItemRecord], context: Any) -
         _banner(verdict),
         _identity(verdict, context),
         _troubles(records),
+        _changes(context),
         _tightest(records),
         _coverage(verdict),
     )
@@ -161,6 +163,23 @@ def _troubles(records: Mapping[str, ItemRecord]) -> str:
 
 
 _MOST = 20
+
+
+def _changes(context: Any) -> str:
+    """What --prepare changed on the nodes, and whether it was put back."""
+    if not (context.store.folder / JOURNAL).exists():
+        return ""
+    rows = [
+        [
+            escape(change.node),
+            escape(change.step),
+            escape(f"{change.before} -> {change.after}"),
+            "yes" if change.undone else "<b>NO</b>",
+        ]
+        for change in from_journal(context.store.read_json(JOURNAL))
+    ]
+    head = ("Node", "Setting", "Change", "Undone")
+    return f"<h2>Changed by --prepare</h2>{_table(head, rows)}"
 
 
 def _tightest(records: Mapping[str, ItemRecord]) -> str:
