@@ -33,6 +33,12 @@ def test_all_reduce_of_one_gpu_a_node(pair, size, measure, check):
     check(measure(pair), size)
 
 
+@pytest.mark.measures("pair_all_reduce_one_gpu")
+def test_traffic_of_one_gpu_a_node(pair, measure, check_traffic):
+    """The fabric NICs of both nodes carried the payload, and no error counter moved."""
+    check_traffic(measure(pair))
+
+
 @pytest.mark.measures("pair_all_gather")
 def test_all_gather(pair, size, measure, check):
     """Every GPU of two nodes collects the parts of all."""
@@ -61,3 +67,9 @@ def test_reduce_scatter_traffic(pair, measure, check_traffic):
 def test_alltoall(pair, size, measure, check):
     """Every GPU of two nodes sends every other its own part."""
     check(measure(pair), size)
+
+
+@pytest.mark.measures("pair_alltoall")
+def test_alltoall_traffic(pair, measure, check_traffic):
+    """The fabric NICs of both nodes carried the payload, and no error counter moved."""
+    check_traffic(measure(pair))

@@ -79,3 +79,9 @@ def test_read_latency(pair, pairing, size, measure, check):
 def test_send_latency(pair, pairing, size, measure, check):
     """A small message arrives without delay."""
     check(measure(pair, pairing), size)
+
+
+@pytest.mark.measures("host_send_latency")
+def test_send_latency_traffic(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the messages, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
