@@ -287,7 +287,8 @@ class Judgement:
 
     ``values`` are all samples, ``worst`` the one that decides, both in ``unit``.
     ``margin`` is how far ``worst`` lies on the good side of the limit, as a fraction of the limit;
-    negative when missed, ``None`` for facts.
+    negative when missed, ``None`` for facts. ``points_at`` are the parts (node, device) that the
+    values themselves single out, such as the one NIC of eight that carried nothing.
     """
 
     metric: str
@@ -305,3 +306,4 @@ class Judgement:
     margin: float | None = None
     size_bytes: int | None = None
     pointer: str = ""
+    points_at: tuple[tuple[str, str], ...] = ()

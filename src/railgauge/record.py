@@ -50,15 +50,13 @@ class ItemRecord:
 
 def _judgement_json(judgement: Judgement) -> dict[str, Any]:
     data = asdict(judgement)
-    return {**data, "outcome": str(judgement.outcome), "values": list(judgement.values)}
+    plain = {"outcome": str(judgement.outcome), "values": list(judgement.values)}
+    return {**data, **plain, "points_at": [list(part) for part in judgement.points_at]}
 
 
 def from_json(data: Mapping[str, Any]) -> ItemRecord:
     """The record that ``to_json`` was made of."""
-    judgements = tuple(
-        Judgement(**{**j, "outcome": Outcome(j["outcome"]), "values": tuple(j["values"])})
-        for j in data["judgements"]
-    )
+    judgements = tuple(_judgement(one) for one in data["judgements"])
     return ItemRecord(
         **{
             **data,
@@ -68,6 +66,11 @@ def from_json(data: Mapping[str, Any]) -> ItemRecord:
             "judgements": judgements,
         }
     )
+
+
+def _judgement(data: Mapping[str, Any]) -> Judgement:
+    typed = {"outcome": Outcome(data["outcome"]), "values": tuple(data["values"])}
+    return Judgement(**{**data, **typed, "points_at": tuple(map(tuple, data["points_at"]))})
 
 
 def worst_of(judgements: Sequence[Judgement]) -> Outcome:

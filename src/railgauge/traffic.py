@@ -150,34 +150,52 @@ def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[s
     if stray > _STRAY_SHARE * payload_bytes:
         reasons.append(f"other NICs of {one.node} carried {_gb(stray)}")
     measured = f"{one.node}: {share:.1%} of {_gb(payload_bytes)}"
-    return _judgement("traffic", measured, f"{least:.0%} to {most:.0%}", reasons, spec)
+    device = carriers[0] if len(carriers) == 1 else ""
+    figures = (measured, f"{least:.0%} to {most:.0%}")
+    return _judgement("traffic", figures, reasons, spec, [(one.node, device)])
 
 
 def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
     assert spec.spread is not None
     mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
-    off = {nic: abs(one.nics[nic] - mean) / mean if mean else 1.0 for nic in carriers}
-    reasons = [
-        f"{nic} of {one.node} carried {_gb(one.nics[nic])}, the mean is {_gb(mean)}"
-        for nic, distance in off.items()
-        if distance > spec.spread
+    off = {nic: (one.nics[nic] - mean) / mean if mean else -1.0 for nic in carriers}
+    # What one NIC does not carry the others must: those that lag are named, not those that help.
+    odd = [nic for nic in carriers if off[nic] < -spec.spread] or [
+        nic for nic in carriers if off[nic] > spec.spread
     ]
-    measured = f"{one.node}: within {max(off.values()):.1%} of the mean"
-    return _judgement("traffic_spread", measured, f"within {spec.spread:.0%}", reasons, spec)
+    reasons = [
+        f"{nic} of {one.node} carried {_gb(one.nics[nic])}, the mean is {_gb(mean)}" for nic in odd
+    ]
+    measured = f"{one.node}: within {max(map(abs, off.values())):.1%} of the mean"
+    named = [(one.node, nic) for nic in odd]
+    figures = (measured, f"within {spec.spread:.0%}")
+    return _judgement("traffic_spread", figures, reasons, spec, named)
 
 
 def _still(one: Moved, spec: Traffic) -> Judgement:
     reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.trouble.items()]
     measured = f"{one.node}: {len(one.trouble)} counters moved"
-    return _judgement("link_errors", measured, "no error, discard or drop", reasons, spec)
+    named = [(one.node, nic) for nic in dict.fromkeys(name.split()[0] for name in one.trouble)]
+    figures = (measured, "no error, discard or drop")
+    return _judgement("link_errors", figures, reasons, spec, named)
 
 
 def _judgement(
-    metric: str, measured: str, limit: str, reasons: Sequence[str], spec: Traffic
+    metric: str,
+    figures: tuple[str, str],
+    reasons: Sequence[str],
+    spec: Traffic,
+    named: Sequence[tuple[str, str]],
 ) -> Judgement:
-    outcome = Outcome.FAILED if reasons else Outcome.PASSED
-    basis = str(spec.basis)
-    return Judgement(metric, outcome, measured, limit, basis, reason="; ".join(reasons))
+    return Judgement(
+        metric=metric,
+        outcome=Outcome.FAILED if reasons else Outcome.PASSED,
+        measured=figures[0],
+        limit=figures[1],
+        basis=str(spec.basis),
+        reason="; ".join(reasons),
+        points_at=tuple(named) if reasons else (),
+    )
 
 
 def _gb(count: float) -> str:
