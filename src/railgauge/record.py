@@ -16,7 +16,9 @@ class ItemRecord:
     """One test item: what it is about, what came of it, and on what evidence.
 
     ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path
-    below the run's folder; ``blocked_by`` the ids of items on lower rungs.
+    below the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part
+    of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
+    ``error_where`` names node and tool of an error.
     """
 
     id: str
@@ -30,6 +32,7 @@ class ItemRecord:
     judgements: tuple[Judgement, ...] = ()
     reason: str = ""
     error_kind: str = ""
+    error_where: str = ""
     remedy: str = ""
     blocked_by: tuple[str, ...] = ()
     transcript: str = ""

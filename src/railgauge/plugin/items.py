@@ -192,4 +192,5 @@ def _path(values: Mapping[str, Any]) -> str:
     if values.get("pairing") is not None:
         return str(values["pairing"])
     gpu = None if values.get("gpu") is None else f"gpu{values['gpu']}"
-    return "-".join(part for part in (gpu, values.get("nic"), values.get("link")) if part)
+    parts = (gpu, values.get("nic"), values.get("link"), values.get("fact"))
+    return "-".join(part for part in parts if part)

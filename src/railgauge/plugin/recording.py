@@ -110,7 +110,13 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
         return replace(record, outcome=Outcome.FAILED, reason=reason)
     if isinstance(error, RailgaugeError):
         what = f"{error.where}: {error.what}" if error.where else error.what
-        return replace(record, reason=what, error_kind=error.kind, remedy=error.remedy)
+        return replace(
+            record,
+            reason=what,
+            error_kind=error.kind,
+            error_where=error.where,
+            remedy=error.remedy,
+        )
     return replace(record, reason=f"{type(error).__name__}: {error}", error_kind="bug")
 
 
