@@ -13,7 +13,7 @@ LAYERS = (
     {"units"},
     {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
-    {"pairing", "transport", "tools"},
+    {"pairing", "localise", "transport", "tools"},
     {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record"},
     {"survey", "verdict", "gates", "prepare"},
@@ -26,7 +26,7 @@ FACES = {"plugin", "cli"}
 
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "evidence", "judge", "record", "verdict",
-    "facts", "stacks", "tools", "launchers", "traffic",
+    "facts", "localise", "stacks", "tools", "launchers", "traffic",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
