@@ -14,6 +14,7 @@ LAYERS = (
     {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
+    {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record"},
     {"survey", "verdict", "gates", "prepare"},
@@ -25,8 +26,8 @@ LAB_MAY_IMPORT = {"errors", "model"}
 FACES = {"plugin", "cli"}
 
 PURE = {
-    "errors", "model", "units", "thresholds", "pairing", "evidence", "judge", "record", "verdict",
-    "facts", "localise", "stacks", "tools", "launchers", "traffic",
+    "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge", "record",
+    "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
