@@ -26,8 +26,8 @@ LAB_MAY_IMPORT = {"errors", "model"}
 FACES = {"plugin", "cli"}
 
 PURE = {
-    "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge", "record",
-    "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic",
+    "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
+    "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
