@@ -4,6 +4,20 @@ Everything here is a pure function of results; nothing is guessed. What the evid
 decide is returned as such, with the measurement that would decide it.
 """
 
+from railgauge.localise.links import LinkBlame, blame_links
 from railgauge.localise.nodes import Blamed, PairResult, Undecided, blame
+from railgauge.localise.parts import Part
+from railgauge.localise.paths import Located, PathResult, blame_paths
 
-__all__ = ["Blamed", "PairResult", "Undecided", "blame"]
+__all__ = [
+    "Blamed",
+    "LinkBlame",
+    "Located",
+    "PairResult",
+    "Part",
+    "PathResult",
+    "Undecided",
+    "blame",
+    "blame_links",
+    "blame_paths",
+]
