@@ -33,7 +33,7 @@ def test_every_pair_and_declared_pairing_is_a_case(metax, name):
     assert set(found.values()) == {1}
     per_pair = {"smoke": 2 + 2, "nightly": 2 + 16, "signoff": 2 + 16}[name]
     assert len(found) == per_pair * len(level.pairs)
-    assert len(level.pairs) == {"smoke": 2, "nightly": 4, "signoff": 6}[name]
+    assert len(level.pairs) == {"smoke": 4, "nightly": 4, "signoff": 6}[name]
 
 
 @pytest.mark.parametrize("name", thresholds.LEVELS)

@@ -14,7 +14,7 @@ Rounds = tuple[tuple[Pair, ...], ...]
 
 
 def rounds(nodes: Sequence[str], level: PairLevel, count: int | None = None) -> Rounds:
-    """The rounds of pairs that a level asks for; ``count`` asks for a tournament of that length.
+    """The rounds of pairs that a level asks for; ``count`` asks for that many partners each.
 
     One node alone has no pair: the result is empty.
     """
@@ -26,15 +26,17 @@ def rounds(nodes: Sequence[str], level: PairLevel, count: int | None = None) -> 
 
 
 def tournament(nodes: Sequence[str], count: int | None = None) -> Rounds:
-    """A round-robin tournament by the circle method; ``count`` takes the first rounds only.
+    """A round-robin tournament by the circle method; each node meets ``count`` partners at least.
 
     ``n`` nodes need ``n - 1`` rounds to meet all others, ``n`` when odd: then one node of each
-    round has a bye, another one every time. ``count`` above that is all pairs.
+    round has a bye, another one every time, so that ``count`` partners each take a round more.
+    ``count`` above ``n - 1`` is all pairs.
     """
-    seats: list[str | None] = [*nodes, *([None] if len(nodes) % 2 else [])]
+    odd = len(nodes) % 2
+    seats: list[str | None] = [*nodes, *([None] * odd)]
     full = max(len(seats) - 1, 0)
     result = []
-    for turn in range(full if count is None else min(count, full)):
+    for turn in range(full if count is None else min(count + odd, full)):
         # Seat 0 stays, the others move on one place: the polygon of the circle method.
         moved = [seats[0], *_rotated(seats[1:], turn)]
         half = len(moved) // 2
