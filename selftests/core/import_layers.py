@@ -10,14 +10,16 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"units"},
+    {"units", "plain", "question"},
     {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic"},
-    {"runner", "record"},
+    {"runner", "record", "ranks", "expectation"},
+    {"diagnose", "assess"},
     {"survey", "verdict", "gates", "prepare"},
+    {"decision"},
     {"report"},
     {"plugin", "cli"},
 )
@@ -27,7 +29,8 @@ FACES = {"plugin", "cli"}
 
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
-    "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic",
+    "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
+    "plain", "question", "ranks", "expectation", "assess", "decision",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

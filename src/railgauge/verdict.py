@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from railgauge.diagnose import Cause, Findings, diagnose
 from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
@@ -45,14 +46,46 @@ class Verdict:
     coverage: Mapping[str, Mapping[str, int]]
     not_applicable: Mapping[str, str]
     deselected: int
-    causes: Sequence[Mapping[str, object]] = ()
+    causes: Sequence[Cause] = ()
 
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.verdict]
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": list(self.causes)}
+        causes = [cause.to_json() for cause in self.causes]
+        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a run set out to do: the ids that it planned, and what it left out for which reason."""
+
+    run_id: str
+    evidence: str
+    level: str
+    planned: tuple[str, ...]
+    not_applicable: Mapping[str, str]
+    deselected: int
+
+
+def decide(intent: Intent, findings: Findings) -> Verdict:
+    """The verdict. The same findings give the same one, whoever asks."""
+    records, cluster, platform = findings.records, findings.cluster, findings.platform
+    counts = count(intent.planned, records)
+    return Verdict(
+        run_id=intent.run_id,
+        cluster=cluster.name,
+        platform=platform.name,
+        evidence=intent.evidence,
+        level=intent.level,
+        verdict=verdict_of(counts),
+        counts=counts,
+        coverage=coverage(cluster, platform, records.values()),
+        not_applicable=intent.not_applicable,
+        deselected=intent.deselected,
+        causes=diagnose(findings),
+    )
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from railgauge import record, verdict
+from railgauge import record
+from railgauge.diagnose import Findings
 from railgauge.errors import NoEvidence, RailgaugeError
 from railgauge.hostfile import cluster_to_json
 from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
+from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
@@ -24,7 +26,7 @@ from railgauge.prepare import Preparer
 from railgauge.report import allure, terminal
 from railgauge.store import Store
 from railgauge.survey import Found, found_to_json, survey
-from railgauge.verdict import Verdict
+from railgauge.verdict import Intent, Verdict, decide
 
 _COMPLAINTS = "complaints.json"
 _DESELECTED = "railgauge_deselected"
@@ -159,9 +161,11 @@ class Controller:
             cluster = self._live_cluster()
         except RailgaugeError as error:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
+        self._run_plan()
         context.store.write_json("cluster.json", cluster_to_json(cluster))
         shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
-        (context.store.folder / "measurements.jsonl").touch()  # there even if nothing is measured
+        for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
+            (context.store.folder / name).touch()
         self._apply_preparations(cluster)
         progress = terminal.Progress(context.config, len(cluster.nodes))
         found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
@@ -227,6 +231,8 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = getattr(report, "railgauge", None)
         if data and report.when == "teardown":
+            line = {"schema_version": record.SCHEMA_VERSION, **data}
+            self.context.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
         elif data is None and report.nodeid in self.planned and report.failed:
@@ -256,19 +262,31 @@ class Controller:
 
     def _decide(self) -> Verdict:
         context = self.context
-        counts = verdict.count(self.planned, self.records)
-        return Verdict(
+        surveyed = (context.store.folder / "environment.json").exists()
+        return decision.decide(
+            self._run_plan(),
+            context.declared,
+            context.platform,
+            self.records,
+            context.found if surveyed else {},
+        )
+
+    def _run_plan(self) -> RunPlan:
+        """What this run set out to do; how much was left out is known for certain at its end."""
+        context = self.context
+        run = RunPlan(
+            schema_version=decision.SCHEMA_VERSION,
             run_id=context.store.folder.name,
             cluster=context.declared.name,
-            platform=context.platform.name,
             evidence=context.evidence,
             level=context.level.name,
-            verdict=verdict.verdict_of(counts),
-            counts=counts,
-            coverage=verdict.coverage(context.declared, context.platform, self.records.values()),
-            not_applicable=context.not_applicable,
+            rounds=context.config.getoption("--rounds"),
+            planned=tuple(self.planned),
             deselected=self.deselected,
+            software=__version__,
         )
+        context.store.write_json(decision.FILE, to_plain(run))
+        return run
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from railgauge.diagnose import CERTAIN, OPEN, Cause
 from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
 from railgauge.prepare import Change
@@ -94,7 +95,8 @@ def summary(
 ) -> None:
     """The last screen: what went wrong, the tightest margins, counts, verdict, where to read on."""
     out.section("railgauge", sep="=", bold=True)
-    _troubles(out, records)
+    _causes(out, verdict.causes)
+    _troubles(out, _unexplained(verdict, records))
     _worst(out, records)
     _counts(out, verdict)
     colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
@@ -108,9 +110,47 @@ def summary(
     out.write_line(f"report: {folder / 'report.html'}")
 
 
-def _troubles(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:
+def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
+    """Each root cause: where, why it is thought so, how far the ladder holds, and what to do."""
+    for number, cause in enumerate(causes[:_MOST_LINES], 1):
+        sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
+        out.write_line(f"cause {number}: {cause.cause}, {cause.where}{sure}", red=True, bold=True)
+        for label, text in _about(cause):
+            _paragraph(out, label, text)
+    if len(causes) > _MOST_LINES:
+        out.write_line(f"{len(causes) - _MOST_LINES} more causes, see the report", red=True)
+
+
+def _about(cause: Cause) -> list[tuple[str, str]]:
+    more = f" and {len(cause.evidence) - 1} more" if len(cause.evidence) > 1 else ""
+    lines = [
+        ("why", cause.says),
+        ("holds", "; ".join(cause.passes)),
+        ("misses", "; ".join(cause.misses)),
+        ("decide", cause.would_decide),
+        ("do", cause.remedy),
+        ("seen in", f"{cause.evidence[0].rsplit('::', 1)[-1]}{more}"),
+        ("explains", f"{len(cause.explains)} more items" if cause.explains else ""),
+        ("basis", cause.basis),
+    ]
+    return [(label, text) for label, text in lines if text]
+
+
+def _paragraph(out: pytest.TerminalReporter, label: str, text: str) -> None:
+    lines = textwrap.wrap(text, 86)
+    for first, line in zip([f"{label}:", *[""] * (len(lines) - 1)], lines, strict=True):
+        out.write_line(f"    {first:<10}{line}")
+
+
+def _unexplained(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
+    """What no cause speaks for; with many causes on the screen their items need no line."""
+    spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
+    return [record for record in records.values() if record.id not in spoken]
+
+
+def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
     """Failures first, then errors; what is blocked follows from those and is only counted."""
-    found = troubles(records.values())
+    found = troubles(records)
     for trouble in found[:_MOST_LINES]:
         out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
         remedy = f"; {trouble.remedy}" if trouble.remedy else ""

@@ -1,0 +1,84 @@
+"""From what went wrong to why: verdicts, facts and counters in, named causes out. Pure.
+
+Rules are asked from the bottom of the ladder upwards. What a cause found further down explains is
+taken off the table before the next rule is asked, so that one root cause is one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from railgauge.diagnose import collectives, host, speed, troubles
+from railgauge.diagnose.catalogue import CATALOGUE
+from railgauge.diagnose.folding import folded
+from railgauge.diagnose.ladder import passes_and_misses
+from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
+from railgauge.diagnose.reach import explains
+from railgauge.model import Outcome
+from railgauge.record import ItemRecord
+
+__all__ = ["CATALOGUE", "CERTAIN", "OPEN", "Cause", "Findings", "Where", "diagnose"]
+
+_RULES = (
+    *troubles.FIRST,
+    *host.RULES,
+    *collectives.FIRST,
+    *speed.RULES,
+    *collectives.RULES,
+    *troubles.LAST,
+)
+
+
+def diagnose(findings: Findings) -> tuple[Cause, ...]:
+    """The root causes of a run, from the lowest rung up; what is sure comes before what is open."""
+    troubled = [r for r in findings.records.values() if r.outcome in TROUBLE]
+    scene = Scene(findings, tuple(sorted(troubled, key=lambda r: (r.rung, r.id))))
+    claims: list[Claim] = []
+    for rule in _RULES:
+        fresh = [claim for claim in rule(scene) if claim.evidence]
+        claims += fresh
+        for claim in fresh:
+            shown = {record.id for record in claim.evidence}
+            scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
+    claims += _rest(scene.open)
+    claims = sorted(folded(claims), key=lambda claim: claim.confidence == OPEN)
+    return tuple(_cause(claim, findings) for claim in claims)
+
+
+def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
+    """What no rule explains is shown as such."""
+    if left:
+        says = f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
+        where = Where("|".join(left[0].nodes), left[0].pairing)
+        yield Claim("undiagnosed", where, says, tuple(left), OPEN)
+
+
+def _cause(claim: Claim, findings: Findings) -> Cause:
+    kind = CATALOGUE[claim.cause]
+    evidence = tuple(dict.fromkeys(record.id for record in claim.evidence))
+    shown = set(evidence)
+    explained = [
+        record
+        for record in findings.records.values()
+        if record.id not in shown and _is_explained(claim, record, shown)
+    ]
+    passes, misses = passes_and_misses(claim, explained, findings)
+    return Cause(
+        cause=claim.cause,
+        where=claim.where,
+        says=claim.says,
+        evidence=evidence,
+        explains=tuple(record.id for record in explained),
+        confidence=claim.confidence,
+        would_decide=claim.would_decide,
+        remedy=kind.remedy,
+        basis=kind.basis,
+        passes=passes,
+        misses=misses,
+    )
+
+
+def _is_explained(claim: Claim, record: ItemRecord, shown: set[str]) -> bool:
+    if record.outcome is Outcome.BLOCKED:
+        return bool(shown.intersection(record.blocked_by))
+    return record.outcome in TROUBLE and explains(claim, record)

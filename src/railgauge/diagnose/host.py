@@ -1,0 +1,227 @@
+"""Rung 0: what the probes say outright. A part that is absent explains what is not known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from railgauge.diagnose.model import Claim, Scene, Where, by_node, missed
+from railgauge.facts import NicFacts, NodeFacts
+from railgauge.record import ItemRecord
+
+_PORT = ("port_state", "physical_state", "link_rate", "lid", "subnet_manager", "gid", "active_mtu")
+_NETDEV = "netdev"
+
+
+def lost_nics(scene: Scene) -> Iterator[Claim]:
+    """A NIC that is declared and absent; nothing else of it can be known."""
+    for node, records in by_node(scene.about("nic_present", "netdev_present")).items():
+        for record in records:
+            if missed(record):
+                rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
+                alike = _alike(scene, node, "nic_firmware") if _is_lone(scene, node) else []
+                says = f"{record.pairing} is declared and absent"
+                evidence = (record, *rest, *alike)
+                yield Claim("nic-missing", Where(node, record.pairing), says, evidence)
+
+
+def _is_lone(scene: Scene, node: str) -> bool:
+    """Whether the firmware list of the node differs by nothing but the absent NICs."""
+    here, others = scene.facts(node), _majority_firmware(scene)
+    return here is not None and all(
+        others.get(nic.name) in (None, nic.firmware) for nic in here.nics
+    )
+
+
+def lost_gpus(scene: Scene) -> Iterator[Claim]:
+    """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
+    for node, records in by_node(scene.about("gpu_count")).items():
+        lost = _lost_gpu(scene, node)
+        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu")]
+        says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
+        yield Claim("gpu-missing", Where(node, lost), says, (*records, *rest))
+
+
+def _lost_gpu(scene: Scene, node: str) -> str:
+    """Which GPU is gone, by the slot that its place has on most nodes (or in the platform file)."""
+    here, gpus = scene.facts(node), scene.findings.platform.gpus
+    if here is None or gpus is None:
+        return ""
+    slots = gpus.bus_ids or _slots_elsewhere(scene, node, gpus.count)
+    present = {gpu.bus_id.lower() for gpu in here.gpus if gpu.bus_id}
+    return ",".join(f"gpu{i}" for i, slot in enumerate(slots) if slot.lower() not in present)
+
+
+def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
+    """The slots of another node that has all its GPUs: nodes of one platform are built alike."""
+    for other in scene.findings.found:
+        facts = scene.facts(other)
+        slots = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
+        if other != node and len(slots) == count:
+            return slots
+    return ()
+
+
+def ports(scene: Scene) -> Iterator[Claim]:
+    """A port that carries nothing: down, or up without an address."""
+    for (node, nic), records in _by_part(scene.about(*_PORT, _NETDEV)).items():
+        subjects = {record.subject for record in records if missed(record)}
+        if "physical_state" in subjects or _NETDEV in subjects:
+            says = f"the port of {nic} is {_state(records)}"
+            yield Claim("link-down", Where(node, nic), says, tuple(records))
+        elif subjects & {"port_state", "lid", "subnet_manager"}:
+            says = f"{nic} has link but no address: {_state(records)}"
+            yield Claim("subnet-manager-missing", Where(node, nic), says, tuple(records))
+
+
+def _state(records: Iterable[ItemRecord]) -> str:
+    return ", ".join(
+        f"{judged.metric} {judged.measured}" for record in records for judged in missed(record)
+    )
+
+
+def firmware(scene: Scene) -> Iterator[Claim]:
+    """NICs whose firmware is not that of the same NIC on most nodes."""
+    common = _majority_firmware(scene)
+    for node, records in by_node(_alike(scene, "", "nic_firmware")).items():
+        here = scene.facts(node)
+        for nic in _odd(here, common):
+            says = f"{nic.name} has firmware {nic.firmware}, most nodes have {common[nic.name]}"
+            yield Claim("firmware-mismatch", Where(node, nic.name), says, tuple(records))
+
+
+def _odd(here: NodeFacts | None, common: dict[str, str]) -> list[NicFacts]:
+    return [n for n in here.nics if common.get(n.name) not in (None, n.firmware)] if here else []
+
+
+def _majority_firmware(scene: Scene) -> dict[str, str]:
+    """NIC -> the firmware that more than half of the nodes that have the NIC give it."""
+    said: dict[str, list[str]] = {}
+    for node in scene.findings.found:
+        facts = scene.facts(node)
+        for nic in facts.nics if facts else ():
+            said.setdefault(nic.name, []).append(nic.firmware or "")
+    return {
+        name: v for name, all_ in said.items() for v in set(all_) if 2 * all_.count(v) > len(all_)
+    }
+
+
+_PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
+
+
+def peer_memory(scene: Scene) -> Iterator[Claim]:
+    """The way from NIC to GPU memory: a module that is not loaded, or a driver not registered."""
+    for node, records in by_node(scene.about("kernel_module", "peer_memory")).items():
+        lacking = _lacking(scene, node)
+        modules = [name for name in lacking if name in _PEER_MODULES]
+        says = "; ".join(record.reason for record in records)
+        if modules:
+            device = ",".join(modules)
+            yield Claim("peer-memory-module-missing", Where(node, device), says, tuple(records))
+        elif any(record.subject == "peer_memory" for record in records):
+            differs = [*_alike(scene, node, "kernel"), *_alike(scene, node, "os")]
+            updated = "; the node's kernel is not that of the others" if differs else ""
+            evidence = (*records, *differs)
+            yield Claim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
+        else:
+            device = ",".join(lacking)
+            yield Claim("kernel-module-missing", Where(node, device), says, tuple(records))
+
+
+def _lacking(scene: Scene, node: str) -> list[str]:
+    """What the platform file asks for of modules and peer memory and the node does not have."""
+    facts, expected = scene.facts(node), scene.findings.platform.expected
+    lacking = []
+    for name, present in (("kernel_module", "modules"), ("peer_memory", "peer_memory")):
+        wanted = expected[name].value if name in expected else ()
+        have: Collection[str] = getattr(facts, present, ())
+        if isinstance(wanted, Collection):
+            lacking += [one for one in wanted if one not in have and one not in lacking]
+    return lacking
+
+
+_DIAGNOSTICS = (
+    "dcgmi", "eud", "fieldiag", "nvvs", "nvidia-diagnostic", "rvs", "agfhc", "mxvs", "gpu-burn",
+    "gpu_burn", "dcgmproftester",
+)  # fmt: skip
+
+
+def gpu_processes(scene: Scene) -> Iterator[Claim]:
+    """Whoever else uses the GPUs: diagnostics are known by their names."""
+    for node, records in by_node(scene.about("gpu_processes")).items():
+        facts = scene.facts(node)
+        running = facts.gpu_processes if facts else ()
+        diagnostics = [
+            name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)
+        ]
+        cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
+        names = "; ".join(dict.fromkeys(diagnostics or running))
+        yield Claim(cause, Where(node), f"running on the GPUs: {names}", tuple(records))
+
+
+_BY_SUBJECT = {
+    "link_rate": "link-rate-degraded",
+    "pcie_link": "pcie-degraded",
+    "active_mtu": "mtu-mismatch",
+    "netdev_mtu": "mtu-mismatch",
+    "netdev_rate": "link-rate-degraded",
+    "gpu_ecc_errors": "gpu-memory-errors",
+    "gpu_row_remap": "gpu-memory-errors",
+    "gpu_links": "gpu-link-down",
+    "gpu_persistence_mode": "persistence-mode-off",
+    "memlock": "memlock-limited",
+    "acs": "acs-enabled",
+    "cpu_governor": "cpu-governor",
+    "numa_balancing": "numa-balancing-enabled",
+    "gpu_model": "hardware-differs",
+    "gpu_memory": "hardware-differs",
+    "gpu_bus_id": "hardware-differs",
+    "nic_model": "hardware-differs",
+    "link_layer": "hardware-differs",
+    "gpu_nic_link": "hardware-differs",
+    "netdev_numa": "hardware-differs",
+    "nodes_alike": "nodes-differ",
+}
+
+
+def settings(scene: Scene) -> Iterator[Claim]:
+    """What one fact says by itself: items of one cause and part are one claim."""
+    found: dict[tuple[str, str, str], list[ItemRecord]] = {}
+    for record in scene.about(*_BY_SUBJECT):
+        if missed(record):
+            key = (_BY_SUBJECT[record.subject], record.nodes[0], _device(record))
+            found.setdefault(key, []).append(record)
+    for (cause, node, device), records in found.items():
+        says = "; ".join(dict.fromkeys(record.reason for record in records))
+        yield Claim(cause, Where(node, device), says, tuple(records))
+
+
+def _device(record: ItemRecord) -> str:
+    """The bridges that a judgement on ACS lists, the fact that differs, the device of the item."""
+    if record.subject == "acs":
+        return missed(record)[0].measured
+    return record.pairing
+
+
+def _alike(scene: Scene, node: str, fact: str) -> list[ItemRecord]:
+    """The open items that compare one fact of a node (of all nodes) with the others."""
+    return [
+        record
+        for record in scene.about("nodes_alike")
+        if record.pairing == fact and (not node or node in record.nodes)
+    ]
+
+
+def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
+    return [r for r in scene.on(0, node) if r.pairing == part or r.pairing.endswith(f"-{part}")]
+
+
+def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRecord]]:
+    found: dict[tuple[str, str], list[ItemRecord]] = {}
+    for record in records:
+        found.setdefault((record.nodes[0], record.pairing), []).append(record)
+    return found
+
+
+RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+    lost_nics, lost_gpus, ports, firmware, peer_memory, gpu_processes, settings,
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""What could not be measured: nodes that do not answer, tools that are missing or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from railgauge.diagnose.model import Claim, Scene, Where
+from railgauge.errors import NoEvidence
+from railgauge.judge import CORRUPTION
+from railgauge.record import ItemRecord
+
+_NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
+
+
+def lost_nodes(scene: Scene) -> Iterator[Claim]:
+    """Nodes that the survey did not reach, and nodes that stopped answering later."""
+    for node, found in scene.findings.found.items():
+        if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
+            records = tuple(record for record in scene.open if node in record.nodes)
+            yield Claim("node-unreachable", Where(node), found.what, records)
+    for (name, _), lost in _grouped(scene, _NO_NODE).items():
+        if not isinstance(scene.findings.found.get(name), NoEvidence):
+            says = f"stopped answering during the run: {lost[0].reason}"
+            yield Claim("node-unreachable", Where(name), says, tuple(lost))
+
+
+def missing_tools(scene: Scene) -> Iterator[Claim]:
+    for (node, tool), records in _grouped(scene, {"tool-missing"}).items():
+        yield Claim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
+
+
+_FAILING = {
+    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
+    "implausible", "unit-unknown",
+}  # fmt: skip
+
+
+def failing_tools(scene: Scene) -> Iterator[Claim]:
+    """Whatever went wrong in a tool and no other rule explains."""
+    for (node, tool), records in _grouped(scene, _FAILING).items():
+        yield Claim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
+
+
+def corruption(scene: Scene) -> Iterator[Claim]:
+    """Wrong results: of one node's own collective, or between nodes, where it is not decided."""
+    for record, judged in scene.judged(CORRUPTION):
+        alone = len(record.nodes) == 1
+        yield Claim(
+            "data-corruption",
+            Where(record.nodes[0] if alone else ":".join(record.nodes)),
+            judged.reason,
+            (record,),
+            would_decide="" if alone else "the same collective inside each of the nodes",
+        )
+
+
+def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRecord]]:
+    """Items that ended in an error of these kinds, by the node and tool that the error names."""
+    found: dict[tuple[str, str], list[ItemRecord]] = {}
+    for record in scene.open:
+        if record.error_kind in kinds:
+            node, _, tool = record.error_where.partition(": ")
+            found.setdefault((node, tool), []).append(record)
+    return found
+
+
+FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (lost_nodes, missing_tools, corruption)
+LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_tools,)
