@@ -1,0 +1,182 @@
+"""The fault matrix: each fault, on a random node and device of each platform, and what was said.
+
+    python selftests/matrix/fault_matrix.py [--platform P]… [--fault F]… [--jobs N] [--page FILE]
+
+Runs the ladder at level smoke once for each, which takes about half an hour on two cores for all;
+``--page`` writes the page of the documentation. Exit code 1 if one was not named as it must be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "endtoend"))
+
+from acceptance import Project, environment, make_project
+from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, strikes
+
+TIME_LIMIT_S = 600.0
+_LAB = "hostfiles/lab-{}.yaml"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run said: verdict, causes, and how many items of which subjects went red."""
+
+    struck: tuple[Strike, ...]
+    verdict: str
+    causes: tuple[dict[str, Any], ...]
+    red: dict[str, int]
+    output: str
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with it, or an empty string."""
+        wanted = [strike for strike in self.struck if strike.cause]
+        verdicts = {strike.verdict for strike in self.struck}
+        worst = next(v for v in ("rejected", "incomplete", "accepted") if v in verdicts)
+        if self.verdict != worst:
+            return f"is {self.verdict}, must be {worst}"
+        if len(self.causes) != len(wanted):
+            return f"{len(self.causes)} causes: {', '.join(map(named, self.causes)) or 'none'}"
+        lacking = [s for s in wanted if not any(s.is_named_by(cause) for cause in self.causes)]
+        return f"names {', '.join(map(named, self.causes))}" if lacking else ""
+
+
+def named(cause: dict[str, Any]) -> str:
+    where = cause["where"]
+    place = ":".join(part for part in (where["node"], where["peer"]) if part)
+    return " ".join(part for part in (cause["cause"], place, where["device"]) if part)
+
+
+def carry_out(struck: Sequence[Strike], seed: int, folder: Path, *more: str) -> Result:
+    """One run of the ladder against a lab with these faults, in a project of its own."""
+    project = make_project(folder)
+    platform = struck[0].platform
+    if any(strike.name == TUNING for strike in struck):
+        _untune(project, platform)
+    options = [
+        *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
+        *("--lab-nodes", str(len(NODES[platform])), "--lab-seed", str(seed)),
+        *(word for strike in struck if strike.fault for word in ("--lab-fault", strike.fault)),
+        *more,
+    ]
+    done = subprocess.run(
+        project.command(*options),
+        cwd=project.folder,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+        check=False,
+    )
+    return _read(tuple(struck), project.folder / "reports" / "latest", done.stdout + done.stderr)
+
+
+def _untune(project: Project, platform: str) -> None:
+    """The hostfile empties every variable that the platform file sets."""
+    path = project.folder / "thresholds" / f"{platform}.json"
+    names = json.loads(path.read_text(encoding="utf-8"))["environment"]["variables"]
+    hostfile = project.folder / _LAB.format(platform)
+    emptied = ", ".join(f'{name}: ""' for name in names)
+    text = f"{hostfile.read_text(encoding='utf-8')}environment: {{{emptied}}}\n"
+    hostfile.write_text(text, encoding="utf-8")
+
+
+def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
+    if not (folder / "verdict.json").exists():
+        return Result(struck, "none", (), {}, output)
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    red: dict[str, int] = {}
+    for line in (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines():
+        item = json.loads(line)
+        if item["outcome"] in ("failed", "error"):
+            name = item["id"].partition("::")[2].partition("[")[0]
+            red[name] = red.get(name, 0) + 1
+    return Result(struck, verdict["verdict"], tuple(verdict["causes"]), red, output)
+
+
+def main() -> int:
+    arguments = _arguments()
+    wanted = [
+        strike
+        for platform in arguments.platform or PLATFORMS
+        for strike in strikes(platform, arguments.seed)
+        if not arguments.fault or strike.name in arguments.fault
+    ]
+    with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
+        results = list(_all(wanted, arguments, Path(folder)))
+    if arguments.page:
+        arguments.page.write_text(page(results, arguments.seed), encoding="utf-8")
+    wrong = sum(bool(result.complaint) for result in results)
+    print(f"{len(results) - wrong} of {len(results)} as they must be")
+    return 1 if wrong else 0
+
+
+def _all(wanted: Sequence[Strike], arguments: Any, folder: Path) -> Iterator[Result]:
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        started = [
+            pool.submit(carry_out, (strike,), arguments.seed, folder / str(number))
+            for number, strike in enumerate(wanted)
+        ]
+        for strike, future in zip(wanted, started, strict=True):
+            result = future.result()
+            mark = result.complaint or ", ".join(map(named, result.causes)) or result.verdict
+            sign = "WRONG" if result.complaint else "ok   "
+            print(
+                f"{sign} {strike.platform:<18} {strike.fault or strike.name:<40} {mark}", flush=True
+            )
+            if result.complaint and arguments.verbose:
+                print(result.output)
+            yield result
+
+
+def _arguments() -> Any:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--platform", action="append", choices=PLATFORMS)
+    parser.add_argument("--fault", action="append", choices=[*sorted(CAUSES), TUNING])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--verbose", action="store_true", help="print the output of wrong runs")
+    return parser.parse_args()
+
+
+def page(results: Iterable[Result], seed: int) -> str:
+    """The matrix as a page of the documentation."""
+    lines = [_HEAD.format(seed=seed)]
+    platform = ""
+    for result in results:
+        strike = result.struck[0]
+        if strike.platform != platform:
+            platform = strike.platform
+            lines.append(f"\n## {platform}\n\n{_COLUMNS}")
+        red = ", ".join(f"{name} {count}" for name, count in sorted(result.red.items())) or "none"
+        causes = "; ".join(map(named, result.causes)) or "none"
+        mark = f" (**wrong**: {result.complaint})" if result.complaint else ""
+        fault = f"`{strike.fault or strike.name}`"
+        lines.append(f"| {fault} | {red} | {result.verdict} | {causes}{mark} |")
+    return "\n".join(lines) + "\n"
+
+
+_HEAD = """# The fault matrix
+
+What the suite says of each fault of the embedded lab, on a random node and device: which tests
+went red (with the number of items), the verdict, and the causes that were named. Generated by
+`make matrix` (seed {seed}, level smoke, evidence simulated); a selftest runs a part of it.
+`irq-affinity` is the fault that must not matter. What is red stands below closed gates: items
+that were blocked are not counted."""
+_COLUMNS = "| fault | red tests | verdict | cause, node, device |\n| --- | --- | --- | --- |"
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""What may be wrong with a lab, where, and which cause must be named for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from railgauge import thresholds
+from railgauge.errors import BadInput
+from railgauge.lab import faults, platforms
+from railgauge.thresholds import Platform
+
+ROOT = Path(__file__).parents[2]
+PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
+NODES = {
+    "connectx4-homelab": ("viper", "columbia", "prometheus"),
+    "h100-tcpx": ("tcpx01", "tcpx02", "tcpx03", "tcpx04"),
+    "metax-c500": ("mx01", "mx02", "mx03", "mx04"),
+    "mi300x": ("mi01", "mi02", "mi03", "mi04"),
+    "h200": ("h200-01", "h200-02", "h200-03", "h200-04"),
+}
+
+CAUSES = {
+    "unreachable": "node-unreachable",
+    "node-stops": "node-unreachable",
+    "host-key-changed": "node-unreachable",
+    "wrong-key": "node-unreachable",
+    "tool-missing": "tool-missing",
+    "tool-silent": "tool-failing",
+    "tool-garbage": "tool-failing",
+    "background-diagnostics": "background-gpu-diagnostics",
+    "high-ber": "link-error-rate",
+    "port-down": "link-down",
+    "link-rate": "link-rate-degraded",
+    "gdr-disabled": "gpudirect-rdma-disabled",
+    "peermem-missing": "peer-memory-module-missing",
+    "slow-xgmi": "slow-gpu-link",
+    "numa-balancing": "numa-balancing-enabled",
+    "acs": "acs-enabled",
+    "governor": "cpu-governor",
+    "nic-idle": "nic-idle",
+    "tcp-fallback": "wrong-transport",
+    "slow-node": "slow-node",
+    "slow-nic": "slow-nic",
+    "slow-gpu": "slow-gpu",
+    "slow-path": "slow-path",
+    "gpu-missing": "gpu-missing",
+    "nic-missing": "nic-missing",
+    "pcie-width": "pcie-degraded",
+    "ecc": "gpu-memory-errors",
+    "memlock": "memlock-limited",
+    "no-sm": "subnet-manager-missing",
+    "mtu": "mtu-mismatch",
+    "firmware": "firmware-mismatch",
+    "corrupt": "data-corruption",
+    "irq-affinity": "",
+}
+TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
+# Faults that leave nothing to judge by: what cannot be measured did not fail.
+INCOMPLETE = frozenset(
+    {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
+     "tool-garbage"}
+)  # fmt: skip
+# A tool that hangs or floods runs into time limits: the end-to-end selftests have those.
+LEFT_OUT = frozenset({"tool-hangs", "tool-floods"})
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The lab's description of a platform, the platform file, and where chance comes from."""
+
+    lab: dict[str, Any]
+    platform: Platform
+    random: Random
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One fault of one lab, and what a run must say of it.
+
+    ``fault`` is as ``--lab-fault`` takes it; empty for a hostfile without tuning variables.
+    ``device`` is the one that must be named, ``peer`` the other node of a path.
+    """
+
+    platform: str
+    name: str
+    fault: str
+    cause: str
+    node: str
+    device: str = ""
+    peer: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if not self.cause:
+            return "accepted"
+        return "incomplete" if self.name in INCOMPLETE else "rejected"
+
+    def is_named_by(self, cause: Mapping[str, Any]) -> bool:
+        """Whether a cause of ``verdict.json`` is this strike's, at its node and device."""
+        where = cause["where"]
+        nodes = {where["node"], where["peer"]} - {""}
+        return (
+            cause["cause"] == self.cause
+            and nodes == {self.node, self.peer} - {""}
+            and (not self.device or self.device in where["device"].split(","))
+        )
+
+
+def strikes(name: str, seed: int) -> Iterator[Strike]:
+    """Every fault that applies to the platform, once, on a random node and device."""
+    random = Random(f"{seed} {name}")
+    scene = Ground(platforms.load(name), thresholds.load(name, ROOT / "thresholds"), random)
+    for fault in sorted(CAUSES):
+        if fault in faults.NAMES and (found := _strike(scene, fault)):
+            yield found
+    if scene.platform.environment:
+        yield Strike(name, TUNING, "", TUNING_CAUSE, "")
+
+
+def _strike(ground: Ground, name: str) -> Strike | None:
+    """``None`` where the platform has no such thing to break."""
+    platform = ground.platform.name
+    nodes = NODES[platform]
+    node = ground.random.choice(nodes)
+    device, named = _DEVICES.get(name, _none)(ground)
+    peer = ground.random.choice([n for n in nodes if n != node]) if name == "slow-path" else ""
+    fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "")
+    try:
+        struck = platforms.describe(ground.lab, node, nodes.index(node), seed=1)
+        faults.apply(faults.parse(fault, nodes), struck, ground.lab)
+    except BadInput:
+        return None
+    if name == "slow-nic" and len(ground.platform.fabric_nics) == 1:
+        return Strike(platform, name, fault, CAUSES["slow-node"], node)  # one cannot be told apart
+    return Strike(platform, name, fault, CAUSES[name], node, named, peer)
+
+
+Choice = tuple[str, str]
+"""The device as the fault takes it, and as the cause must name it."""
+
+
+def _none(_ground: Ground) -> Choice:
+    return "", ""
+
+
+def _nic(ground: Ground) -> Choice:
+    name = ground.random.choice(ground.platform.fabric_nics).name
+    return name, name
+
+
+def _gpu(ground: Ground) -> Choice:
+    gpus = ground.platform.gpus
+    name = f"gpu{ground.random.randrange(gpus.count)}" if gpus else ""
+    return name, name
+
+
+def _link(ground: Ground) -> Choice:
+    one, other = ground.random.sample(range(8), 2)
+    return f"{one}>{other}", f"gpu{one}>gpu{other}"
+
+
+def _bridge(ground: Ground) -> Choice:
+    found = [one["address"] for one in ground.lab["pci"] if "acs" in one]
+    address = ground.random.choice(found) if found else ""
+    return address, address
+
+
+def _tool(ground: Ground) -> Choice:
+    """One that is run on the nodes themselves, not the launcher's."""
+    measured = ground.platform.measurements.values()
+    name = ground.random.choice(sorted({m.command for m in measured if m.rung in (1, 2)}))
+    return name, name
+
+
+_DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
+    **dict.fromkeys(
+        ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
+         "mtu", "firmware", "slow-nic"),
+        _nic,
+    ),
+    **dict.fromkeys(("gpu-missing", "ecc", "slow-gpu"), _gpu),
+    **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
+    "slow-xgmi": _link,
+    "acs": _bridge,
+}  # fmt: skip
