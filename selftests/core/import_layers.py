@@ -18,7 +18,7 @@ LAYERS = (
     {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record", "ranks", "expectation"},
     {"diagnose", "assess"},
-    {"survey", "verdict", "gates", "prepare"},
+    {"survey", "verdict", "gates", "prepare", "trend"},
     {"decision"},
     {"report"},
     {"plugin", "cli"},
@@ -30,7 +30,7 @@ FACES = {"plugin", "cli"}
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
-    "plain", "question", "ranks", "expectation", "assess", "decision",
+    "plain", "question", "ranks", "expectation", "assess", "decision", "trend",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

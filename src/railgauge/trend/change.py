@@ -1,0 +1,137 @@
+"""Steps and drifts in one series of nights: medians, MAD, and what chance would do. Pure.
+
+Values are logarithms, so that differences are shares; a missing night is left out before.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from railgauge import dispersion
+from railgauge.trend.values import NIGHTS_BEFORE
+
+# The standard deviation of normal noise over its median absolute deviation.
+_SIGMA_OVER_MAD = 1.4826
+# The standard error of a median over that of a mean (normal noise, many values).
+_MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
+# Degrees of freedom that a MAD about two fitted medians leaves, per night: simulated with 200,000
+# histories of 5 to 60 nights, by the level at which one in 10,000 exceeds the largest statistic.
+# It lies at 0.46 (7 nights) to 0.8 (60): selftests/trend/test_false_alarms.py.
+_FREEDOM_PER_NIGHT = 0.45
+# Printed figures have three digits at least; less noise than this is rounding, not quietness.
+NOISE_MIN = 0.001
+_STRAYS_MAX = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of level between ``at - 1`` and ``at``. ``chance`` is corrected for all splits."""
+
+    at: int
+    effect: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A slow change: ``effect`` from the first to the last night."""
+
+    effect: float
+    chance: float
+
+
+def noise_of(values: Sequence[float]) -> float:
+    """The standard deviation between neighbouring nights, which steps and drifts leave alone."""
+    moves = [abs(late - early) for early, late in pairwise(values)]
+    return _SIGMA_OVER_MAD * statistics.median(moves) / math.sqrt(2) if moves else 0.0
+
+
+def steps(
+    values: Sequence[float], after: int, noise_min: float, allowed: float, effect_min: float
+) -> list[Step]:
+    """The changes of level, first to last, whose chance is below ``allowed``.
+
+    ``after`` is how many nights a new level needs. The likeliest split of all nights comes first,
+    then those of the parts on its two sides (binary segmentation).
+    """
+    found = best_step(values, after, noise_min)
+    if found is None or found.chance > allowed or abs(found.effect) < effect_min:
+        return []
+    if not are_levels(values, found):
+        return []
+    early, late = values[: found.at], values[found.at :]
+    earlier = steps(early, after, noise_min, allowed, effect_min)
+    later = steps(late, after, noise_min, allowed, effect_min)
+    return [*earlier, found, *(Step(found.at + s.at, s.effect, s.chance) for s in later)]
+
+
+def best_step(values: Sequence[float], after: int, noise_min: float) -> Step | None:
+    """The split into two levels that leaves the smallest sum of absolute deviations.
+
+    ``None`` if there are too few nights. Its chance counts every split that was tried.
+    """
+    splits = range(NIGHTS_BEFORE, len(values) - after + 1)
+    if not splits:
+        return None
+    at = min(splits, key=lambda split: sum(_residuals(values, split)))
+    effect = statistics.median(values[at:]) - statistics.median(values[:at])
+    noise = max(_noise(_residuals(values, at)), noise_min, NOISE_MIN)
+    error = noise * _MEDIAN_OVER_MEAN * math.sqrt(1 / at + 1 / (len(values) - at))
+    freedom = _FREEDOM_PER_NIGHT * len(values)
+    return Step(at, effect, min(1.0, len(splits) * two_sided(effect / error, freedom)))
+
+
+def are_levels(values: Sequence[float], step: Step) -> bool:
+    """Whether four nights of five lie on their side of the middle between the two medians.
+
+    A few bad nights among good ones can move the median of three; they do not make a level.
+    """
+    before, after = values[: step.at], values[step.at :]
+    middle = statistics.median(before) + step.effect / 2
+    strays = [sum((v - middle) * step.effect >= 0 for v in before)]
+    strays.append(sum((v - middle) * step.effect <= 0 for v in after))
+    return strays[0] <= _STRAYS_MAX * len(before) and strays[1] <= _STRAYS_MAX * len(after)
+
+
+def _residuals(values: Sequence[float], split: int) -> list[float]:
+    left, right = values[:split], values[split:]
+    low, high = statistics.median(left), statistics.median(right)
+    return [abs(v - low) for v in left] + [abs(v - high) for v in right]
+
+
+def _noise(residuals: list[float]) -> float:
+    """Two medians were fitted: the two smallest residuals are theirs and say nothing."""
+    return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[2:])
+
+
+def two_sided(t: float, freedom: float) -> float:
+    """The chance of a ``t`` this far from 0, by Wallace's (1959) normal approximation."""
+    scale = (8 * freedom + 1) / (8 * freedom + 3)
+    z = scale * math.sqrt(freedom * math.log1p(t * t / freedom))
+    return math.erfc(z / math.sqrt(2))
+
+
+def slope(values: Sequence[float]) -> Slope:
+    """The drift over all nights (Theil, Sen), and its chance by the test of Mann and Kendall."""
+    drift = dispersion.drift([math.exp(value) for value in values])
+    change = max(drift.change, -0.99)  # a share of the median; as a logarithm like all else
+    return Slope(math.log1p(change), math.erfc(abs(drift.z) / math.sqrt(2)))
+
+
+def left_by_steps(values: Sequence[float], found: Sequence[Step]) -> float:
+    """The sum of absolute deviations that the levels leave."""
+    edges = [0, *(step.at for step in found), len(values)]
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    return sum(abs(v - statistics.median(part)) for part in parts for v in part)
+
+
+def left_by_slope(values: Sequence[float], found: Slope) -> float:
+    """The sum of absolute deviations that the line leaves."""
+    rise = found.effect / max(len(values) - 1, 1)
+    flat = [value - rise * night for night, value in enumerate(values)]
+    middle = statistics.median(flat)
+    return sum(abs(value - middle) for value in flat)

@@ -1,0 +1,184 @@
+"""The nights of a reports folder, by DuckDB straight from the runs' own files.
+
+The folder may hold runs that are still going, were killed, or are not runs at all, and lines that
+are half written: each is said and left out, none is fatal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from railgauge.errors import BadInput
+from railgauge.trend.values import Fleet, Key, Night
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+LINES, VERDICT = "measurements.jsonl", "verdict.json"
+_REPLAYED = "replayed"
+_RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
+# A verdict is some kilobytes, a line of measurements less than one.
+_VERDICT_MAX_BYTES = 16 * 2**20
+_LINE_MAX_BYTES = 2**20
+_WORDS = ("run_id", "cluster", "platform", "evidence", "level")
+
+_READ = """
+CREATE OR REPLACE TEMP TABLE line AS
+SELECT json->>'$.subject' AS subject, json->>'$.metric' AS metric, json->>'$.unit' AS unit,
+    TRY_CAST(json->'$.nodes' AS VARCHAR[]) AS nodes, coalesce(json->>'$.pairing', '') AS pairing,
+    TRY_CAST(json->>'$.size_bytes' AS BIGINT) AS size_bytes, json->>'$.evidence' AS evidence,
+    TRY_CAST(json->'$.values' AS DOUBLE[]) AS samples
+FROM read_ndjson_objects(?, ignore_errors = true, maximum_object_size = ?)
+"""
+_COUNT = """
+SELECT count(*) FILTER (concat_ws('', subject, metric, unit) = '' OR subject IS NULL
+        OR metric IS NULL OR unit IS NULL OR nodes IS NULL OR samples IS NULL OR evidence IS NULL),
+    count(*) FILTER (evidence <> ?)
+FROM line
+"""
+# Counts (64 of 64 requests) have no trend, and of 0 there is no logarithm.
+_MEDIANS = """
+SELECT subject, metric, unit, nodes, pairing, size_bytes, median(sample) AS value
+FROM (SELECT *, unnest(samples) AS sample FROM line
+    WHERE evidence = ? AND subject IS NOT NULL AND metric IS NOT NULL AND unit NOT IN ('', 'count')
+    AND nodes IS NOT NULL)
+WHERE isfinite(sample) AND sample > 0
+GROUP BY subject, metric, unit, nodes, pairing, size_bytes
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What a reports folder holds. ``said`` are (folder's name, what was left out and why)."""
+
+    nights: tuple[Night, ...]
+    said: tuple[tuple[str, str], ...]
+
+    @property
+    def fleets(self) -> tuple[Fleet, ...]:
+        found = {night.fleet for night in self.nights}
+        return tuple(sorted(found, key=lambda f: (f.cluster, f.platform, f.evidence)))
+
+    def of(self, fleet: Fleet) -> tuple[Night, ...]:
+        return tuple(night for night in self.nights if night.fleet == fleet)
+
+
+def read(reports: Path, cluster: str | None = None, last: int | None = None) -> Archive:
+    """The nights of ``cluster`` (all of them), of each fleet the ``last`` (all), oldest first."""
+    if not reports.is_dir():
+        raise BadInput("is not a folder", where=str(reports), remedy="name the root with --root")
+    said: list[tuple[str, str]] = []
+    wanted = [one for one in _verdicts(reports, said) if cluster in (None, one[1].fleet.cluster)]
+    wanted.sort(key=lambda one: one[1].run_id)
+    kept = [one for one in wanted if last is None or one in _of_fleet(wanted, one[1])[-last:]]
+    return Archive(tuple(_filled(kept, said)), tuple(sorted(said)))
+
+
+def read_runs(folders: list[Path]) -> Archive:
+    """The nights that these folders hold. Raises ``BadInput`` for one that holds none."""
+    said: list[tuple[str, str]] = []
+    nights = []
+    for folder in folders:
+        night = _verdict(folder)
+        if isinstance(night, str):
+            raise BadInput(night, where=str(folder), remedy="name the folder of a finished run")
+        nights.append((folder, night))
+    return Archive(tuple(_filled(nights, said)), tuple(said))
+
+
+def _of_fleet(all_of_them: list[tuple[Path, Night]], night: Night) -> list[tuple[Path, Night]]:
+    return [one for one in all_of_them if one[1].fleet == night.fleet]
+
+
+def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path, Night]]:
+    seen: set[str] = set()
+    for folder in sorted(reports.iterdir()):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        night = _verdict(folder)
+        if isinstance(night, str):
+            said.append((_plain(folder.name), night))
+        elif night.fleet.evidence == _REPLAYED:
+            said.append((_plain(folder.name), "replayed: it is no night of its own"))
+        elif night.run_id in seen:
+            said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))
+        else:
+            seen.add(night.run_id)
+            yield folder, night
+
+
+def _verdict(folder: Path) -> Night | str:
+    """The night that a folder says it is, still without values, or why it is none."""
+    path = folder / VERDICT
+    if not path.is_file() or not (folder / LINES).is_file():
+        return f"no {VERDICT if not path.is_file() else LINES}: still running, or cut off"
+    if path.stat().st_size > _VERDICT_MAX_BYTES:
+        return f"{VERDICT} is larger than {_VERDICT_MAX_BYTES // 2**20} MiB"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        return f"{VERDICT} cannot be read: {type(error).__name__}"
+    said = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
+    words = [word for word in said if isinstance(word, str) and word and word.isprintable()]
+    if len(words) < len(_WORDS):
+        return f"{VERDICT} does not say {', '.join(_WORDS)}"
+    run_id, cluster, platform, evidence, level = words
+    if not _RUN_ID.fullmatch(run_id):
+        return "its run id does not start with a time (20260131-020000), so it has no place"
+    return Night(run_id, Fleet(cluster, platform, evidence), level)
+
+
+def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> Iterator[Night]:
+    import duckdb  # noqa: PLC0415 - 0.2 s to import
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET enable_progress_bar = false")
+        for folder, night in nights:
+            try:
+                yield replace(night, values=_values(connection, folder, night, said))
+            except duckdb.Error as error:
+                said.append((_plain(folder.name), f"{LINES}: {_plain(str(error))[:200]}"))
+
+
+def _values(
+    connection: DuckDBPyConnection, folder: Path, night: Night, said: list[tuple[str, str]]
+) -> Mapping[Key, float]:
+    connection.execute(_READ, [_literal(folder / LINES), _LINE_MAX_BYTES])
+    broken, others = connection.execute(_COUNT, [night.fleet.evidence]).fetchone() or (0, 0)
+    rows = connection.execute(_MEDIANS, [night.fleet.evidence]).fetchall()
+    keyed = {_key(row): float(f"{row[-1]:.9g}") for row in rows if _printable(row)}
+    odd = len(rows) - len(keyed)
+    for count, what in (
+        (broken, "cannot be read"), (others, "are of another kind of evidence"),
+        (odd, "have names that cannot be printed"),
+    ):  # fmt: skip
+        if count:
+            said.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
+    return keyed
+
+
+def _key(row: tuple[Any, ...]) -> Key:
+    subject, metric, unit, nodes, pairing, size_bytes, _ = row
+    return Key(subject, metric, unit, tuple(nodes), pairing, size_bytes)
+
+
+def _printable(row: tuple[Any, ...]) -> bool:
+    subject, metric, unit, nodes, pairing, *_ = row
+    return all(
+        isinstance(word, str) and word.isprintable()
+        for word in (subject, metric, unit, pairing, *nodes)
+    )
+
+
+def _literal(path: Path) -> str:
+    """A path that DuckDB does not take for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

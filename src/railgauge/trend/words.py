@@ -1,0 +1,120 @@
+"""Findings and standings in words, the same for the terminal, the page and the report. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.thresholds.limits import lower_is_better
+from railgauge.trend.findings import series_of
+from railgauge.trend.values import (
+    DRIFT,
+    FEWEST_NIGHTS,
+    IMPROVEMENT,
+    Finding,
+    Key,
+    Night,
+    Scope,
+    Trend,
+)
+from railgauge.units import format_size, format_value
+
+
+def sentence(finding: Finding) -> str:
+    """One line: verdict, since when, where, by how much, how many series."""
+    better = finding.verdict == IMPROVEMENT
+    by = f"{abs(finding.worse):.1%} {'better' if better else 'worse'}"
+    how = f"drift since {finding.since}" if finding.kind == DRIFT else f"since {finding.since}"
+    of = f"{len(finding.series)} of {finding.of} series" if finding.of > 1 else "1 series"
+    levels = f"{_levels(finding)}, " if _levels(finding) else ""
+    return f"{finding.verdict} {how}: {where(finding.scope)}: {by} ({levels}{of})"
+
+
+def where(scope: Scope) -> str:
+    """``viper, host_send_bandwidth bw_average 8MiB over mlx5_0``."""
+    place = ":".join(scope.nodes) or "all nodes"
+    size = "" if scope.size_bytes is None else format_size(scope.size_bytes)
+    over = f"over {scope.pairing}" if scope.pairing else ""
+    what = " ".join(part for part in (scope.subject, scope.metric, size, over) if part)
+    return f"{place}, {what or 'all metrics'}"
+
+
+def _levels(finding: Finding) -> str:
+    """From what to what, where all series are of one metric and size."""
+    keys = {(m.key.subject, m.key.metric, m.key.unit, m.key.size_bytes) for m in finding.series}
+    if len(keys) != 1:
+        return ""
+    unit = finding.series[0].key.unit
+    before = statistics.median(move.before for move in finding.series)
+    after = statistics.median(move.after for move in finding.series)
+    return f"{format_value(before, unit)} to {format_value(after, unit)}"
+
+
+def summary(trend: Trend) -> str:
+    """What was looked at, and what could not be told."""
+    nights, regressions = len(trend.nights), len(trend.regressions)
+    few = f", {trend.too_few} with too few nights to tell: needs {FEWEST_NIGHTS}"
+    found = f"{regressions} regression{'' if regressions == 1 else 's'}"
+    judged = f"{trend.judged} series judged{few if trend.too_few else ''}"
+    return f"{nights} night{'' if nights == 1 else 's'}, {judged}: {found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One metric at one size on the latest night against the earlier ones, over its series.
+
+    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the largest loss of one
+    series against its own earlier median, as a share, and ``where`` that series; ``None`` where
+    no series was measured before.
+    """
+
+    subject: str
+    metric: str
+    unit: str
+    size_bytes: int | None
+    series: int
+    tonight: float
+    earlier: float | None
+    worst: float | None
+    where: str
+
+    @property
+    def change(self) -> float | None:
+        return None if self.earlier is None else self.tonight / self.earlier - 1
+
+
+def standings(nights: Sequence[Night]) -> list[Standing]:
+    """Every metric and size of the latest night."""
+    groups: dict[tuple[str, str, str, int | None], list[Key]] = {}
+    for key in sorted(nights[-1].values, key=lambda key: key.order):
+        group = (key.subject, key.metric, key.unit, key.size_bytes)
+        groups.setdefault(group, []).append(key)
+    values = series_of(nights)
+    return [_standing(keys, values, len(nights) - 1) for keys in groups.values()]
+
+
+def _standing(
+    keys: Sequence[Key], values: Mapping[Key, Mapping[int, float]], latest: int
+) -> Standing:
+    before = {k: [v for night, v in values[k].items() if night < latest] for k in keys}
+    known = {key: statistics.median(found) for key, found in before.items() if found}
+    losses = {key: _loss(key, known[key], values[key][latest]) for key in known}
+    worst = max(losses, key=lambda key: losses[key], default=None)
+    first = keys[0]
+    return Standing(
+        subject=first.subject,
+        metric=first.metric,
+        unit=first.unit,
+        size_bytes=first.size_bytes,
+        series=len(keys),
+        tonight=statistics.median(values[key][latest] for key in known or keys),
+        earlier=statistics.median(known.values()) if known else None,
+        worst=losses[worst] if worst else None,
+        where=" ".join(filter(None, (":".join(worst.nodes), worst.pairing))) if worst else "",
+    )
+
+
+def _loss(key: Key, before: float, tonight: float) -> float:
+    share = tonight / before - 1
+    return share if lower_is_better(key.metric) else -share
