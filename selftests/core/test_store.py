@@ -10,7 +10,8 @@ from core_values import case, transcript
 
 from railgauge.errors import NodeUnreachable
 from railgauge.leases import Leases, locked
-from railgauge.store import CaseResult, Store, new_folder, point_latest, write_whole
+from railgauge.question import CaseResult
+from railgauge.store import Store, new_folder, point_latest, write_whole
 
 SPAWN = multiprocessing.get_context("fork")
 

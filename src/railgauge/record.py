@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from railgauge.errors import NoEvidence, RailgaugeError
 from railgauge.model import Judgement, Outcome
+from railgauge.plain import from_plain, to_plain
+from railgauge.question import Question
+
+# One line an item, written as it ends; ``SCHEMA_VERSION`` stands in each.
+FILE = "records.jsonl"
+SCHEMA_VERSION = 1
 
 _ORDER = list(Outcome)
 
@@ -18,7 +25,8 @@ class ItemRecord:
     ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path
     below the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part
     of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
-    ``error_where`` names node and tool of an error.
+    ``error_where`` names node and tool of an error. ``questions`` are what the item asked, in
+    order; ``by_evidence`` says that its outcome follows from them and the evidence alone.
     """
 
     id: str
@@ -37,6 +45,8 @@ class ItemRecord:
     blocked_by: tuple[str, ...] = ()
     transcript: str = ""
     duration_s: float = 0.0
+    questions: tuple[Question, ...] = ()
+    by_evidence: bool = False
 
     @property
     def asserted(self) -> bool:
@@ -45,35 +55,49 @@ class ItemRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Only simple types: records travel between processes."""
-        data = asdict(self)
-        data["outcome"] = str(self.outcome)
-        data["judgements"] = [_judgement_json(judgement) for judgement in self.judgements]
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in data.items()}
+        plain: dict[str, Any] = to_plain(self)
+        return plain
 
 
-def _judgement_json(judgement: Judgement) -> dict[str, Any]:
-    data = asdict(judgement)
-    plain = {"outcome": str(judgement.outcome), "values": list(judgement.values)}
-    return {**data, **plain, "points_at": [list(part) for part in judgement.points_at]}
+def from_json(data: Mapping[str, Any], where: str = "") -> ItemRecord:
+    """The record that ``to_json`` was made of. Raises ``BadInput`` for anything else."""
+    return from_plain(ItemRecord, data, where)
 
 
-def from_json(data: Mapping[str, Any]) -> ItemRecord:
-    """The record that ``to_json`` was made of."""
-    judgements = tuple(_judgement(one) for one in data["judgements"])
-    return ItemRecord(
-        **{
-            **data,
-            "outcome": Outcome(data["outcome"]),
-            "nodes": tuple(data["nodes"]),
-            "blocked_by": tuple(data["blocked_by"]),
-            "judgements": judgements,
-        }
+def settled(
+    blank: ItemRecord, judgements: Sequence[Judgement], error: NoEvidence | None
+) -> ItemRecord:
+    """What became of an item, from its judgements and from what could not be judged alone.
+
+    A missed limit is not hidden by another metric that could not be judged, nor an error by a
+    record that does not count.
+    """
+    item = replace(blank, judgements=tuple(judgements), by_evidence=True)
+    failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
+    if failed:
+        return replace(item, outcome=Outcome.FAILED, reason="; ".join(j.reason for j in failed))
+    if error is not None:
+        return replace(with_error(item, error), by_evidence=True)
+    if any(judged.outcome is Outcome.RECORD_ONLY for judged in judgements):
+        return replace(item, outcome=Outcome.RECORD_ONLY, reason=record_only(judgements))
+    reason = "; ".join(judged.reason for judged in judgements if judged.reason)
+    return replace(item, outcome=worst_of(judgements), reason=reason)
+
+
+def record_only(judgements: Sequence[Judgement]) -> str:
+    return "record only: " + "; ".join(f"{j.metric} {j.measured}" for j in judgements)
+
+
+def with_error(item: ItemRecord, error: RailgaugeError) -> ItemRecord:
+    """An item of which nothing can be told, and why."""
+    return replace(
+        item,
+        outcome=Outcome.ERROR,
+        reason=f"{error.where}: {error.what}" if error.where else error.what,
+        error_kind=error.kind,
+        error_where=error.where,
+        remedy=error.remedy,
     )
-
-
-def _judgement(data: Mapping[str, Any]) -> Judgement:
-    typed = {"outcome": Outcome(data["outcome"]), "values": tuple(data["values"])}
-    return Judgement(**{**data, **typed, "points_at": tuple(map(tuple, data["points_at"]))})
 
 
 def worst_of(judgements: Sequence[Judgement]) -> Outcome:

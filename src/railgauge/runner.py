@@ -11,7 +11,8 @@ from railgauge.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.evidence import SERVICE
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command, Node, Transcript
-from railgauge.store import CaseResult, Store
+from railgauge.question import CaseResult
+from railgauge.store import Store
 from railgauge.traffic import AFTER, BEFORE
 from railgauge.transport import Running, Session
 

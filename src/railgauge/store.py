@@ -11,21 +11,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from railgauge.errors import RailgaugeError, from_json, to_json
+from railgauge.errors import from_json, to_json
 from railgauge.leases import locked
 from railgauge.model import Case, Transcript
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """What came of a case: the transcripts of each repeat, or the error that left none."""
-
-    runs: tuple[tuple[Transcript, ...], ...]
-    error: RailgaugeError | None = None
+from railgauge.question import CaseResult
 
 
 class Store:

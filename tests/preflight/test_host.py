@@ -4,30 +4,30 @@ import pytest
 
 
 @pytest.mark.expects("cpu_governor")
-def test_cpu_governor(node, facts, expect):
+def test_cpu_governor(node, expect):
     """Every CPU runs under the governor that keeps its clock up."""
-    expect(facts(node)["governors"])
+    expect(node, "governors")
 
 
 @pytest.mark.expects("numa_balancing")
-def test_numa_balancing(node, facts, expect):
+def test_numa_balancing(node, expect):
     """Automatic NUMA balancing does not move pages under a running collective."""
-    expect(facts(node)["numa_balancing"])
+    expect(node, "numa_balancing")
 
 
 @pytest.mark.expects("memlock")
-def test_locked_memory(node, facts, expect):
+def test_locked_memory(node, expect):
     """A process may lock as much memory as RDMA has to pin."""
-    expect(facts(node)["memlock"])
+    expect(node, "memlock")
 
 
 @pytest.mark.expects("kernel_module")
-def test_kernel_modules(node, facts, expect):
+def test_kernel_modules(node, expect):
     """The kernel modules of the RDMA stack are loaded."""
-    expect(facts(node)["modules"])
+    expect(node, "modules")
 
 
 @pytest.mark.expects("acs")
-def test_acs(node, facts, expect):
+def test_acs(node, expect):
     """No PCIe bridge redirects traffic between peers through the root complex."""
-    expect(facts(node)["acs_enabled"])
+    expect(node, "acs_enabled")

@@ -144,6 +144,8 @@ class NodeFacts:
 def require(facts: NodeFacts, path: str) -> Any:
     """The value at ``governors``, ``nics.mlx5_0.lid``, ``gpus.0.bus_id``, ``topology.gpu0.mlx5_0``.
 
+    ``gpus.#`` is how many there are.
+
     Raises ``FactMissing`` with the node, the path, the reason and a remedy if it was not read.
     A field that does not exist at all is a mistake of the caller and an ``AttributeError``.
     """
@@ -168,6 +170,8 @@ def _step(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(name)
     if isinstance(value, tuple):
+        if name == "#":
+            return len(value)
         return next((item for item in value if _called(item) == name), None)
     return getattr(value, name)
 

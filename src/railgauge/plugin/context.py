@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from railgauge import hostfile, plan, thresholds, traffic
+from railgauge.decision import not_applicable
 from railgauge.errors import BadInput, Uncovered
 from railgauge.gates import Gates
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import options
+from railgauge.question import CaseResult
 from railgauge.runner import Runner, Sessions
 from railgauge.store import Store, new_folder, point_latest
 from railgauge.survey import Found, found_from_json
@@ -69,6 +71,10 @@ class Context:
         """What the survey found on each node; written by the controller."""
         return found_from_json(self.store.read_json("environment.json")["nodes"])
 
+    def result(self, case: Case) -> CaseResult:
+        """What came of a case: measured now, or taken from this run."""
+        return self.runner.measure(case)
+
     @cached_property
     def sessions(self) -> Sessions:
         kind = self.cluster.transport
@@ -113,26 +119,8 @@ def build(config: pytest.Config) -> Context:
         )
     level = plan.level(platform, cluster, config.getoption("--level"), config.getoption("--rounds"))
     context = Context(config, cluster, platform, level, _folder(config, cluster))
-    context.not_applicable.update(_not_applicable(platform, level))
+    context.not_applicable.update(not_applicable(platform, level))
     return context
-
-
-# Where payload moves between nodes, so that the NICs' counters have something to say.
-_BETWEEN_NODES = (1, 2, 4)
-
-
-def _not_applicable(platform: Platform, level: Level) -> dict[str, str]:
-    """What this platform file or this cluster does not have, with the reason."""
-    reasons = dict(platform.not_applicable)
-    for name, measurement in platform.measurements.items():
-        if not plan.places(measurement, level):
-            few = (
-                "pair" if measurement.scope in ("path", "pair") else "group of more than two nodes"
-            )
-            reasons[name] = f"the hostfile has no {few} to measure"
-        elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
-            reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
-    return reasons
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:

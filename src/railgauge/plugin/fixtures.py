@@ -1,28 +1,26 @@
-"""The words that tests are written in: ``fact``, ``expect``, ``measure`` and ``check``."""
+"""The words that tests are written in: ``expect``, ``measure`` and ``check``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from railgauge import plan
-from railgauge.errors import DataCorrupted, FactMissing, LimitMissed, NoEvidence
-from railgauge.evidence import SERVICE, refuse_failure, samples_of
-from railgauge.facts import NodeFacts, require
-from railgauge.judge import judge, judge_corruption, judge_fact, judge_transport
-from railgauge.model import Case, Judgement, Outcome, Pairing, Parsed, Sample, Transcript
+from railgauge import assess, plan
+from railgauge.assess import Findings, Measured
+from railgauge.errors import DataCorrupted, LimitMissed, NoEvidence
+from railgauge.judge import judge_corruption
+from railgauge.model import Outcome, Pairing
 from railgauge.plan import Place
 from railgauge.plugin.context import CONTEXT, Context
 from railgauge.plugin.items import ABOUT
-from railgauge.plugin.ranks import refuse_other_ranks
 from railgauge.plugin.recording import DRAFT, note
+from railgauge.question import FACT, LIMITS, RATIO, READ, TRAFFIC, TRANSPORT, FactAt, Question
+from railgauge.record import record_only
 from railgauge.report import allure
-from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
-from railgauge.tools import tool
-from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
+from railgauge.thresholds import Platform
+
+Check = Callable[[Measured], None]
 
 
 @pytest.fixture(scope="session")
@@ -37,76 +35,24 @@ def platform(context: Context) -> Platform:
     return context.platform
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The facts of one node, as the survey found them."""
-
-    node: NodeFacts
-
-    def __getitem__(self, name: str) -> Any:
-        """A fact by its path: ``governors``, ``nics.mlx5_0.lid``, ``topology.gpu0.mlx5_0``.
-
-        Raises ``FactMissing`` if the probe could not read it.
-        """
-        return require(self.node, name)
-
-
-@pytest.fixture
-def facts(context: Context) -> Callable[[str], Facts]:
-    """``facts(node)``: what the survey found there. An unreachable node is an error here."""
-
-    def facts(node: str) -> Facts:
-        found = context.found[node]
-        if isinstance(found, NoEvidence):
-            raise found
-        return Facts(found)
-
-    return facts
-
-
-@pytest.fixture
-def peers(context: Context) -> Callable[[Callable[[Facts], object]], dict[str, object]]:
-    """``peers(read)``: the same fact of every node that has it, by node."""
-
-    def peers(read: Callable[[Facts], object]) -> dict[str, object]:
-        values = {}
-        for node, found in context.found.items():
-            try:
-                if not isinstance(found, NoEvidence):
-                    values[node] = read(Facts(found))
-            except FactMissing:
-                continue
-        return values
-
-    return peers
-
-
 @pytest.fixture
 def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
-    """``expect(value)``: the fact must be what the platform file's expectation says."""
+    """``expect(node, path)``: the fact at ``path`` must be what the platform file expects.
+
+    Several paths make a list. ``declared=`` is the path of what it should be in the hardware
+    section, ``same_as=`` that of another fact of the node; ``absent=`` stands for the value where
+    the node lacks the device. An unreachable node, or a fact that was not read, is an error here.
+    """
     item = request.node
 
     def expect(
-        value: object, *, declared: object = None, peers: Mapping[str, object] | None = None
+        node: str, *paths: str, declared: str = "", same_as: str = "", absent: str = ""
     ) -> None:
-        expectation = context.platform.expected[item.stash[ABOUT].subject.name]
-        judgement = judge_fact(expectation, value, declared=declared, peers=peers)
-        _conclude(item, context, [judgement])
+        at = FactAt(node, paths, declared, same_as, absent)
+        question = Question(FACT, fact=at, metric=item.stash[ABOUT].subject.name)
+        _conclude(item, context, question, assess.answer(question, context.platform, context))
 
     return expect
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run."""
-
-    case: Case
-    measurement: Measurement
-    runs: tuple[Parsed, ...]
-    transcripts: tuple[tuple[Transcript, ...], ...]
-
-
-Check = Callable[[Measured], None]
 
 
 @pytest.fixture
@@ -128,34 +74,21 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
         ):
             result = context.runner.measure(case)
             allure.attach(context.store.folder / context.store.transcript_name(case))
-        if result.error:
-            raise result.error
+        question = Question(READ, case)
         try:
-            runs = tuple(_read(measurement, run) for run in result.runs)
+            measured = assess.read(context.platform, case, result)
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"
-            _conclude(item, context, [judge_corruption(error)])
+            _conclude(item, context, question, Findings((judge_corruption(error),)))
             raise
-        for parsed in runs:
-            refuse_other_ranks(parsed, case, measurement, context.platform)
-        return Measured(case, measurement, runs, result.runs)
+        except NoEvidence as error:
+            _conclude(item, context, question, Findings(errors=(error,)))
+            raise
+        _ask(item, question)
+        return measured
 
     return measure
-
-
-def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
-    """What the reporting command of a run said, if nothing went wrong on any side."""
-    parse = tool(measurement.tool).parse
-    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
-    # A service was stopped by us; only if it is all there is did it end by itself, too early.
-    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
-    outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
-    if said[0].exit_code == 0:
-        # A client that ended without a word leaves its server waiting: not its fault.
-        refuse_failure(said[:1], outputs[:1])
-    refuse_failure(said, outputs)
-    return outputs[0]
 
 
 @pytest.fixture
@@ -170,50 +103,21 @@ def check(request: pytest.FixtureRequest, context: Context) -> Callable[..., Non
     def check(
         measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
     ) -> None:
-        per = (
-            "size" if size is not None else "link" if link else "gpu" if gpu is not None else "run"
-        )
-        placement = link or (f"gpu{gpu}" if gpu is not None else None)
-        judgements: list[Judgement] = []
-        errors: list[NoEvidence] = []
-        for metric in measured.measurement.asserted(per, size):
-            try:
-                judgements.append(_judged(context.platform, measured, metric, size, placement))
-            except NoEvidence as error:
-                errors.append(error)
-        _conclude(item, context, judgements, errors)
+        placement = link or (None if gpu is None else f"gpu{gpu}")
+        question = Question(LIMITS, measured.case, size, placement)
+        findings = assess.limits(context.platform, measured, size, placement)
+        _conclude(item, context, question, findings)
 
     return check
-
-
-def _judged(
-    platform: Platform, measured: Measured, metric: str, size: int | None, placement: str | None
-) -> Judgement:
-    measurement, pairing = measured.measurement, measured.case.pairing
-    limit = limit_for(measurement, metric, pairing, size)
-    physical = physical_ceiling(platform, measurement, pairing, limit)
-    return judge(samples_of(measured.runs, metric, size, placement), limit, size, physical)
 
 
 @pytest.fixture
 def check_traffic(request: pytest.FixtureRequest, context: Context) -> Check:
     """``check_traffic(measured)``: the NICs that should carry the payload did, and only they."""
-    item = request.node
 
     def check_traffic(measured: Measured) -> None:
-        spec, pairing = measured.measurement.traffic, measured.case.pairing
-        assert spec is not None, "items are made only where the platform file asks for it"
-        fabric = [nic.name for nic in context.platform.fabric_nics]
-        carriers = [pairing.nic] if pairing else fabric
-        payload_bytes = tool(measured.measurement.tool).payload_bytes
-        judgements = [
-            judgement
-            for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
-            for judgement in judge_traffic(
-                moved(run, fabric), payload_bytes(parsed), spec, carriers
-            )
-        ]
-        _conclude(item, context, judgements)
+        findings = assess.traffic(context.platform, measured)
+        _conclude(request.node, context, Question(TRAFFIC, measured.case), findings)
 
     return check_traffic
 
@@ -221,12 +125,10 @@ def check_traffic(request: pytest.FixtureRequest, context: Context) -> Check:
 @pytest.fixture
 def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
     """``check_transport(measured)``: the library's log names the transport it should use."""
-    item = request.node
 
     def check_transport(measured: Measured) -> None:
-        spec = measured.measurement.transport
-        assert spec is not None, "items are made only where the platform file asks for it"
-        _conclude(item, context, [judge_transport(parsed, spec) for parsed in measured.runs])
+        question = Question(TRANSPORT, measured.case)
+        _conclude(request.node, context, question, assess.transport(measured))
 
     return check_transport
 
@@ -235,41 +137,30 @@ def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
 def check_ratio(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
     """``check_ratio(one, other, metric)``: the metric of ``one`` over that of ``other``.
 
-    The limit is the one of the metric ``scaling`` in the test's own measurement.
+    The limit is the one of the metric ``scaling`` in the measurement of ``one``.
     """
-    item = request.node
 
     def check_ratio(one: Measured, other: Measured, metric: str) -> None:
-        measurement = context.platform.measurements[item.stash[ABOUT].subject.name]
-        limit = limit_for(measurement, "scaling", None, None)
-        ratio = _worst(one, metric, min) / _worst(other, metric, max)
-        _conclude(item, context, [judge([Sample("scaling", "1", ratio)], limit, None, None)])
+        question = Question(RATIO, one.case, other=other.case, metric=metric)
+        _conclude(request.node, context, question, assess.ratio(one, other, metric))
 
     return check_ratio
 
 
-def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
-    """The value that makes the ratio least favourable: no sample is preferred."""
-    return choose([sample.value for sample in samples_of(measured.runs, metric, None)])
+def _ask(item: pytest.Item, question: Question) -> None:
+    item.stash[DRAFT].questions.append(question)
 
 
-def _conclude(
-    item: pytest.Item,
-    context: Context,
-    judgements: Sequence[Judgement],
-    errors: Sequence[NoEvidence] = (),
-) -> None:
-    """Record first, then let pytest know: nothing that was measured is lost to an exception.
-
-    A missed limit is not hidden by another metric that could not be judged, nor the reverse by a
-    record that does not count.
-    """
-    for judgement in judgements:
+def _conclude(item: pytest.Item, context: Context, question: Question, findings: Findings) -> None:
+    """Record first, then let pytest know: nothing that was measured is lost to an exception."""
+    _ask(item, question)
+    for judgement in findings.judgements:
         note(item, judgement, context.store)
         allure.judgement(judgement)
-    if failed := [j for j in judgements if j.outcome is Outcome.FAILED]:
+    if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
         raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
-    if errors:
-        raise errors[0]
-    if any(j.outcome is Outcome.RECORD_ONLY for j in judgements):
-        pytest.skip("record only: " + "; ".join(f"{j.metric} {j.measured}" for j in judgements))
+    if findings.errors:
+        item.stash[DRAFT].unanswered = findings.errors[0]
+        raise findings.errors[0]
+    if findings.final:
+        pytest.skip(record_only(findings.judgements))

@@ -16,7 +16,8 @@ import pytest
 from railgauge.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.model import Judgement, Outcome
 from railgauge.plugin.items import ABOUT, About
-from railgauge.record import ItemRecord, worst_of
+from railgauge.question import Question
+from railgauge.record import ItemRecord, settled, with_error, worst_of
 from railgauge.store import Store
 
 
@@ -29,6 +30,8 @@ class Draft:
     blocked_by: tuple[str, ...] = ()
     error: BaseException | None = None
     duration_s: float = 0.0
+    questions: list[Question] = field(default_factory=list)
+    unanswered: NoEvidence | None = None
 
 
 DRAFT = pytest.StashKey[Draft]()
@@ -79,11 +82,22 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
-    record = _blank(item, item.stash[ABOUT], draft)
-    if draft.error is not None:
-        return _went_wrong(record, draft, draft.error)
-    reason = "; ".join(j.reason for j in draft.judgements if j.reason)
-    return replace(record, outcome=worst_of(draft.judgements), reason=reason)
+    blank = _blank(item, item.stash[ABOUT], draft)
+    if draft.questions and _follows(draft):
+        return settled(blank, draft.judgements, draft.unanswered)
+    if draft.error is None:
+        return replace(blank, outcome=worst_of(draft.judgements))
+    return _went_wrong(blank, draft, draft.error)
+
+
+def _follows(draft: Draft) -> bool:
+    """Whether the outcome follows from the answers alone, or from something else that happened."""
+    error, outcomes = draft.error, {judged.outcome for judged in draft.judgements}
+    if isinstance(error, LimitMissed):
+        return Outcome.FAILED in outcomes
+    if isinstance(error, pytest.skip.Exception):
+        return Outcome.RECORD_ONLY in outcomes
+    return error is draft.unanswered
 
 
 def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
@@ -99,36 +113,24 @@ def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
         judgements=tuple(draft.judgements),
         blocked_by=draft.blocked_by,
         transcript=draft.transcript,
+        duration_s=draft.duration_s,
+        questions=tuple(draft.questions),
     )
 
 
 def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemRecord:
+    """What no evidence led to. A skip that is not the suite's own proves nothing: blocked."""
     if isinstance(error, pytest.skip.Exception):
-        return replace(record, outcome=_skip_outcome(draft), reason=str(error.msg))
+        return replace(record, outcome=Outcome.BLOCKED, reason=str(error.msg))
     if isinstance(error, AssertionError):
-        reason = _missed(draft) or str(error)
-        return replace(record, outcome=Outcome.FAILED, reason=reason)
+        return replace(record, outcome=Outcome.FAILED, reason=_missed(draft) or str(error))
     if isinstance(error, RailgaugeError):
-        what = f"{error.where}: {error.what}" if error.where else error.what
-        return replace(
-            record,
-            reason=what,
-            error_kind=error.kind,
-            error_where=error.where,
-            remedy=error.remedy,
-        )
+        return with_error(record, error)
     return replace(record, reason=f"{type(error).__name__}: {error}", error_kind="bug")
 
 
 def _missed(draft: Draft) -> str:
     return "; ".join(j.reason for j in draft.judgements if j.outcome is Outcome.FAILED)
-
-
-def _skip_outcome(draft: Draft) -> Outcome:
-    """A skip that is not the suite's own still proves nothing: it counts as blocked."""
-    if any(j.outcome is Outcome.RECORD_ONLY for j in draft.judgements):
-        return Outcome.RECORD_ONLY
-    return Outcome.BLOCKED
 
 
 def require_judgement(item: pytest.Item) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from railgauge import record
-from railgauge.diagnose import Findings
+from railgauge import __version__, decision, record
+from railgauge.decision import RunPlan
 from railgauge.errors import NoEvidence, RailgaugeError
 from railgauge.hostfile import cluster_to_json
 from railgauge.judge import CORRUPTION
@@ -26,7 +26,7 @@ from railgauge.prepare import Preparer
 from railgauge.report import allure, terminal
 from railgauge.store import Store
 from railgauge.survey import Found, found_to_json, survey
-from railgauge.verdict import Intent, Verdict, decide
+from railgauge.verdict import Verdict
 
 _COMPLAINTS = "complaints.json"
 _DESELECTED = "railgauge_deselected"
@@ -277,7 +277,6 @@ class Controller:
         run = RunPlan(
             schema_version=decision.SCHEMA_VERSION,
             run_id=context.store.folder.name,
-            cluster=context.declared.name,
             evidence=context.evidence,
             level=context.level.name,
             rounds=context.config.getoption("--rounds"),

@@ -1,0 +1,271 @@
+"""From evidence to judgements: what a live run, a replay and the verifier all do alike. Pure.
+
+Every function here gives the same answer for the same transcripts, facts and limits, wherever and
+whenever it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from railgauge.errors import BadInput, DataCorrupted, MetricMissing, NoEvidence
+from railgauge.evidence import SERVICE, refuse_failure, samples_of, stability_doubt
+from railgauge.expectation import judge_at
+from railgauge.facts import NodeFacts
+from railgauge.judge import judge, judge_corruption, judge_stability, judge_transport
+from railgauge.model import Case, Judgement, Outcome, Parsed, Sample, Transcript
+from railgauge.question import (
+    FACT,
+    LIMITS,
+    RATIO,
+    READ,
+    TRAFFIC,
+    TRANSPORT,
+    CaseResult,
+    Question,
+)
+from railgauge.ranks import refuse_other_ranks
+from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
+from railgauge.tools import tool
+from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run."""
+
+    case: Case
+    measurement: Measurement
+    runs: tuple[Parsed, ...]
+    transcripts: tuple[tuple[Transcript, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came of a question: judgements, and the errors of what could not be judged."""
+
+    judgements: tuple[Judgement, ...] = ()
+    errors: tuple[NoEvidence, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether an item ends here: whatever it would ask next could not make it better."""
+        return bool(self.errors) or any(
+            judged.outcome in (Outcome.FAILED, Outcome.RECORD_ONLY) for judged in self.judgements
+        )
+
+
+class Evidence(Protocol):
+    """Where transcripts and facts come from."""
+
+    @property
+    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+        """What the survey found on each node."""
+
+    def result(self, case: Case) -> CaseResult:
+        """What came of a case. Raises ``NoEvidence`` if nothing is there."""
+
+
+# --- a case that was measured ---
+
+
+def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
+    """What the runs of a case said. Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes."""
+    measurement = platform.measurements.get(case.measurement)
+    if measurement is None:
+        raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
+    if result.error:
+        raise result.error
+    if not result.runs:
+        raise MetricMissing(f"{case.key} was not run")
+    runs = tuple(_read(measurement, run) for run in result.runs)
+    for parsed in runs:
+        refuse_other_ranks(parsed, case, measurement, platform)
+    return Measured(case, measurement, runs, result.runs)
+
+
+def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
+    """What the reporting command of a run said, if nothing went wrong on any side."""
+    parse = tool(measurement.tool).parse
+    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    if not heard:
+        raise MetricMissing(f"a run of {measurement.name} has no transcript")
+    # A service was stopped by us; only if it is all there is did it end by itself, too early.
+    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
+    outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
+    if said[0].exit_code == 0:
+        # A client that ended without a word leaves its server waiting: not its fault.
+        refuse_failure(said[:1], outputs[:1])
+    refuse_failure(said, outputs)
+    return outputs[0]
+
+
+def limits(
+    platform: Platform, measured: Measured, size_bytes: int | None, placement: str | None = None
+) -> Findings:
+    """Every metric asserted at a size, for a link or GPU, or for the run, against its limit."""
+    judgements: list[Judgement] = []
+    errors: list[NoEvidence] = []
+    for metric in measured.measurement.asserted(_per(size_bytes, placement), size_bytes):
+        try:
+            judgements.append(_judged(platform, measured, metric, size_bytes, placement))
+        except NoEvidence as error:
+            errors.append(error)
+    return Findings(tuple(judgements), tuple(errors))
+
+
+def _per(size_bytes: int | None, placement: str | None) -> str:
+    if size_bytes is not None:
+        return "size"
+    if placement is None:
+        return "run"
+    return "link" if ">" in placement else "gpu"
+
+
+def _judged(
+    platform: Platform,
+    measured: Measured,
+    metric: str,
+    size_bytes: int | None,
+    placement: str | None,
+) -> Judgement:
+    measurement, pairing = measured.measurement, measured.case.pairing
+    limit = limit_for(measurement, metric, pairing, size_bytes)
+    physical = physical_ceiling(platform, measurement, pairing, limit)
+    samples = samples_of(measured.runs, metric, size_bytes, placement)
+    judgement = judge(samples, limit, size_bytes, physical)
+    doubt = stability_doubt(measured.runs, limit, size_bytes, measurement.options)
+    return judge_stability(judgement, doubt)
+
+
+def traffic(platform: Platform, measured: Measured) -> Findings:
+    """Whether the NICs that should carry the payload did, and only they."""
+    spec, pairing = measured.measurement.traffic, measured.case.pairing
+    if spec is None:
+        return _nothing(measured.measurement, "the NICs' counters")
+    fabric = [nic.name for nic in platform.fabric_nics]
+    carriers = [pairing.nic] if pairing else fabric
+    payload_bytes = tool(measured.measurement.tool).payload_bytes
+    return _collected(
+        judgement
+        for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
+        for judgement in judge_traffic(moved(run, fabric), payload_bytes(parsed), spec, carriers)
+    )
+
+
+def transport(measured: Measured) -> Findings:
+    """Whether the library's log names the transport that it should use."""
+    spec = measured.measurement.transport
+    if spec is None:
+        return _nothing(measured.measurement, "the transport")
+    return _collected(judge_transport(parsed, spec) for parsed in measured.runs)
+
+
+def ratio(one: Measured, other: Measured, metric: str) -> Findings:
+    """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
+
+    def judged() -> Iterable[Judgement]:
+        limit = limit_for(one.measurement, "scaling", None, None)
+        value = _worst(one, metric, min) / _worst(other, metric, max)
+        yield judge([Sample("scaling", "1", value)], limit, None, None)
+
+    return _collected(judged())
+
+
+def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
+    """The value that makes the ratio least favourable: no sample is preferred."""
+    value = choose([sample.value for sample in samples_of(measured.runs, metric, None)])
+    if value <= 0:
+        raise MetricMissing(f"{metric} of {measured.case.key} is {value:g}: nothing was moved")
+    return value
+
+
+def _collected(judgements: Iterable[Judgement]) -> Findings:
+    try:
+        return Findings(tuple(judgements))
+    except NoEvidence as error:
+        return Findings(errors=(error,))
+
+
+def _nothing(measurement: Measurement, what: str) -> Findings:
+    asks = f"the platform file asks nothing of {what} of {measurement.name}"
+    return Findings(errors=(MetricMissing(asks),))
+
+
+# --- questions, as a record keeps them ---
+
+
+def answer(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    """What the evidence says to a question under the limits of ``platform``.
+
+    Data corruption is a judgement; everything else that stands in the way is an error.
+    """
+    try:
+        return _ANSWERS[question.kind](question, platform, evidence)
+    except DataCorrupted as error:
+        return Findings((judge_corruption(error),))
+    except NoEvidence as error:
+        return Findings(errors=(error,))
+    except BadInput as error:  # other limits than those of the run may lack what it asked for
+        return Findings(errors=(MetricMissing(error.what, where=error.where),))
+
+
+def answers(
+    questions: Iterable[Question], platform: Platform, evidence: Evidence
+) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
+    """All judgements of an item's questions, and the error that ended it, if one did."""
+    judgements: list[Judgement] = []
+    for question in questions:
+        found = answer(question, platform, evidence)
+        judgements.extend(found.judgements)
+        if found.final:
+            return tuple(judgements), found.errors[0] if found.errors else None
+    return tuple(judgements), None
+
+
+def _measured(case: Case | None, platform: Platform, evidence: Evidence) -> Measured:
+    if case is None:
+        raise MetricMissing("a question that names no case")
+    return read(platform, case, evidence.result(case))
+
+
+def _about_reading(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    _measured(question.case, platform, evidence)
+    return Findings()
+
+
+def _about_limits(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    measured = _measured(question.case, platform, evidence)
+    return limits(platform, measured, question.size_bytes, question.placement)
+
+
+def _about_traffic(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    return traffic(platform, _measured(question.case, platform, evidence))
+
+
+def _about_transport(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    return transport(_measured(question.case, platform, evidence))
+
+
+def _about_ratio(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    one = _measured(question.case, platform, evidence)
+    return ratio(one, _measured(question.other, platform, evidence), question.metric)
+
+
+def _about_fact(question: Question, platform: Platform, evidence: Evidence) -> Findings:
+    expectation = platform.expected.get(question.metric)
+    if expectation is None or question.fact is None:
+        raise MetricMissing(f"platform {platform.name} expects no {question.metric}")
+    return Findings((judge_at(question.fact, expectation, platform, evidence.found),))
+
+
+_ANSWERS: Mapping[str, Callable[[Question, Platform, Evidence], Findings]] = {
+    READ: _about_reading,
+    LIMITS: _about_limits,
+    TRAFFIC: _about_traffic,
+    TRANSPORT: _about_transport,
+    RATIO: _about_ratio,
+    FACT: _about_fact,
+}

@@ -1,0 +1,78 @@
+"""The verdict of a run from what it set out to do and what became of it. Pure.
+
+The controller of a live run and ``railgauge verify`` both call ``decide``: the same records, facts
+and limits give the same ``verdict.json``, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from railgauge import plan, verdict
+from railgauge.diagnose import Findings
+from railgauge.errors import NoEvidence
+from railgauge.facts import NodeFacts
+from railgauge.model import Cluster
+from railgauge.plan import Level
+from railgauge.record import ItemRecord
+from railgauge.thresholds import Platform
+from railgauge.verdict import Intent, Verdict
+
+FILE = "run.json"
+SCHEMA_VERSION = 1
+
+# Where payload moves between nodes, so that the NICs' counters have something to say.
+_BETWEEN_NODES = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run set out to do: ``run.json``. ``planned`` are the ids of its items, in order.
+
+    ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run.
+    """
+
+    schema_version: int
+    run_id: str
+    evidence: str
+    level: str
+    rounds: int | None
+    planned: tuple[str, ...]
+    deselected: int
+    software: str
+
+
+def decide(
+    run: RunPlan,
+    cluster: Cluster,
+    platform: Platform,
+    records: Mapping[str, ItemRecord],
+    found: Mapping[str, NodeFacts | NoEvidence],
+) -> Verdict:
+    """The verdict. The order in which items ended does not matter, only that of the plan."""
+    level = plan.level(platform, cluster, run.level, run.rounds)
+    intent = Intent(
+        run_id=run.run_id,
+        evidence=run.evidence,
+        level=run.level,
+        planned=run.planned,
+        not_applicable=not_applicable(platform, level),
+        deselected=run.deselected,
+    )
+    ordered = {item: records[item] for item in run.planned if item in records}
+    return verdict.decide(intent, Findings(ordered, found, platform, cluster))
+
+
+def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
+    """What this platform file or this cluster does not have, with the reason."""
+    reasons = dict(platform.not_applicable)
+    for name, measurement in platform.measurements.items():
+        if not plan.places(measurement, level):
+            few = (
+                "pair" if measurement.scope in ("path", "pair") else "group of more than two nodes"
+            )
+            reasons[name] = f"the hostfile has no {few} to measure"
+        elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
+            reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
+    return reasons
