@@ -66,14 +66,15 @@ class Bench:
         return (self.home(index) / "root" / path).read_text()
 
     def pair(
-        self, client: tuple[str, ...], server: tuple[str, ...] = ()
+        self, client: tuple[str, ...], server: tuple[str, ...] = (), *, server_index: int = 1
     ) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
-        """The client on node 0, the server on node 1 with the same arguments unless told others."""
+        """The client on node 0, the server on node 1; the same arguments unless told others."""
         argv = server or client
-        listening = self.start(1, *argv)
+        there = self.nodes[server_index].data_address
+        listening = self.start(server_index, *argv)
         port = next((b for a, b in pairwise(argv) if a == "-p"), "18515")
-        wait_for_listener(self.nodes[1].data_address, int(port))
-        ran = self.run(0, *client, self.nodes[1].data_address)
+        wait_for_listener(there, int(port))
+        ran = self.run(0, *client, there)
         out, err = listening.communicate(timeout=20)
         return ran, subprocess.CompletedProcess(argv, listening.returncode, out, err)
 

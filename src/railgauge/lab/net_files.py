@@ -12,6 +12,7 @@ _STATISTICS = (  # noqa: SIM905 - read as words
     " tx_aborted_errors tx_bytes tx_carrier_errors tx_dropped tx_errors tx_fifo_errors tx_packets"
 ).split()
 _DEVICES = "sys/devices"
+_LOOPBACK = f"{_DEVICES}/virtual/net/lo"
 _BYTES_PER_DEVMEM_PACKET = 8253
 
 PRIVATE = tuple(f"statistics/{way}_{unit}" for way in ("rx", "tx") for unit in ("bytes", "packets"))
@@ -20,7 +21,8 @@ PRIVATE = tuple(f"statistics/{way}_{unit}" for way in ("rx", "tx") for unit in (
 
 def of(node: dict[str, Any]) -> Files:
     """Path below the root to text."""
-    found: Files = {}
+    # Loopback is always there: /sys/class is not gone with the last NIC.
+    found: Files = {f"{_LOOPBACK}/operstate": "unknown\n", f"{_LOOPBACK}/mtu": "65536\n"}
     for name, netdev in node["netdevs"].items():
         found.update(_netdev(_home(name, netdev["pci"]), netdev))
     for nic in node["devices"].values():
@@ -42,7 +44,7 @@ def of(node: dict[str, Any]) -> Files:
 
 def links(node: dict[str, Any]) -> Files:
     """Path below the root to the target of the symbolic link there."""
-    found: Files = {}
+    found: Files = {"sys/class/net/lo": f"../../{_LOOPBACK.removeprefix('sys/')}"}
     named = [(nic["netdev"], nic["pci"]) for nic in node["devices"].values()]
     named += [(name, netdev["pci"]) for name, netdev in node["netdevs"].items()]
     for name, pci in named:

@@ -90,6 +90,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "name": name,
         "seed": seed,
         "speed": 1.0,
+        "slow_paths": {},
         "figures": str(_FIGURES / data["figures"]),
         "cpupower": data["cpupower"],
         "devices": devices,

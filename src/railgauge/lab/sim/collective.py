@@ -8,7 +8,15 @@ from __future__ import annotations
 import os
 import sys
 
-from . import collective_json, collective_layout, collective_log, collective_times, fabric, figures
+from . import (
+    collective_json,
+    collective_layout,
+    collective_log,
+    collective_times,
+    collective_trouble,
+    fabric,
+    figures,
+)
 from .collective_options import TYPES, Refused, read_options
 from .counters import count_ethernet, count_traffic, turn
 from .interference import slowdowns
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
 
 _ALIGNED_BYTES = 16
 _PER_RANK = {"all_gather", "reduce_scatter", "alltoall"}
-_UNCHECKED_IN_PLACE = {"alltoall", "sendrecv"}
-_TEST_FAILURE = 3
 _VISIBLE = (
     "CUDA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
@@ -55,6 +61,7 @@ def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, s
         sys.stdout.write(str(refusal.args[0]))
         return int(refusal.args[1])
     rows = _measure(job)
+    job["out_of_bounds"] = collective_trouble.out_of_bounds(job, rows)
     screen += [collective_layout.row(job, row) for row in rows]
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
@@ -63,7 +70,7 @@ def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, s
     if job["json_path"]:
         collective_json.write(job["json_path"], job, rows, average)
     _count(job, rows)
-    return 0
+    return 1 if job["out_of_bounds"] else 0
 
 
 def _job(
@@ -108,7 +115,9 @@ def _places(
         pid = 2000 + (os.getpid() * 31 + process) % 60000
         wanted = (local + 1) * each
         if wanted > len(gpus):
-            raise Refused(_too_few(options, node, wanted, len(gpus), pid), _TEST_FAILURE)
+            raise Refused(
+                _too_few(options, node, wanted, len(gpus), pid), collective_trouble.TEST_FAILURE
+            )
         for device in range(local * each, wanted):
             places.append((str(node["name"]), device, gpus[device]))
             pids.append(pid)
@@ -150,6 +159,7 @@ def _variants(job: Job) -> list[str]:
 
 def _start(job: Job) -> list[str]:
     options = job["run"]
+    collective_trouble.check_memlock(job)
     job["json_path"] = collective_json.open_new(options["json"]) if options["json"] else ""
     announced = [f"# Writing JSON output to {job['json_path']}"] if job["json_path"] else []
     return [
@@ -198,7 +208,7 @@ def _row(job: Job, asked: int, cycle: int, index: int) -> Row:
         time_us = exact_us / calm * slowdowns(job, before, options["iters"])
         algbw = size / time_us / 1e3
         busbw = algbw * collective_times.bus_factor(options["op"], ranks) if ranks > 1 else 0.0
-        sides.append((time_us, algbw, busbw, _wrong(options, side)))
+        sides.append((time_us, algbw, busbw, collective_trouble.wrong(job, count, side)))
     redop = options["redop"] if options["op"] not in ("all_gather", "alltoall") else "none"
     return {"size": size, "count": count, "redop": redop, "root": -1, "sides": sides}
 
@@ -215,11 +225,6 @@ def _elements(options: dict[str, Any], asked: int, ranks: int) -> int:
         return asked // width
     step = max(1, _ALIGNED_BYTES // width)
     return asked // width // ranks // step * step
-
-
-def _wrong(options: dict[str, Any], side: int) -> str:
-    unchecked = side == 1 and options["op"] in _UNCHECKED_IN_PLACE
-    return "N/A" if unchecked or not options["check"] else "0"
 
 
 def _count(job: Job, rows: list[Row]) -> None:

@@ -38,7 +38,7 @@ def write(path: str, job: Job, rows: list[dict[str, Any]], average: float) -> No
         "config": _config(run),
         "devices": [_device(job, rank) for rank in range(job["ranks"])],
         "results": [_result(run, row) for row in rows],
-        "out_of_bounds": {"count": 0, "okay": "true"},
+        "out_of_bounds": _bounds(job["out_of_bounds"]),
         "average_bus_bandwidth": {"bandwidth": average, "okay": "unchecked"},
         "errors": [],
         "end_time": now,
@@ -46,6 +46,10 @@ def write(path: str, job: Job, rows: list[dict[str, Any]], average: float) -> No
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
         json.dump(document, file, indent=2)
         file.write("\n")
+
+
+def _bounds(count: int) -> dict[str, Any]:
+    return {"count": count, "okay": "false" if count else "true"}
 
 
 def _config(run: dict[str, Any]) -> dict[str, Any]:

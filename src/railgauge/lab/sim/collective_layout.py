@@ -116,7 +116,8 @@ def row(job: Job, line: Row) -> str:
     return text + "".join(_side(dialect, *side) for side in line["sides"])
 
 
-def _side(dialect: str, time_us: float, algbw: float, busbw: float, wrong: str) -> str:
+def _side(dialect: str, time_us: float, algbw: float, busbw: float, count: str) -> str:
+    wrong = f"{int(count):g}" if count.isdecimal() else count
     if dialect == "mccl":
         return f"  {time_us:9.2f}  {algbw:6.2f}  {busbw:6.2f}  {wrong:>5}"
     width = 7 if dialect == "nccl" else 6
@@ -135,9 +136,10 @@ def _shortened(time_us: float, dialect: str) -> str:
 
 def closing(job: Job, average: float) -> list[str]:
     """The footer; ``average`` is the mean bus bandwidth over all rows and both sides."""
+    bounds = job["out_of_bounds"]
     asterisks = "# Errors with asterisks indicate errors that have exceeded the maximum threshold."
     mean = f"# Avg bus bandwidth    : {average:g} "
-    lines = ["# Out of bounds values : 0 OK", mean, "#"]
+    lines = [f"# Out of bounds values : {bounds} {'FAILED' if bounds else 'OK'}", mean, "#"]
     if job["run"]["dialect"] == "rccl":
         return [asterisks, *lines]
     if job["run"]["dialect"] == "nccl":

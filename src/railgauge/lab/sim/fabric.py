@@ -24,7 +24,7 @@ def path(nodes: list[Node], environment: dict[str, str], devices: dict[str, list
     """
     library = nodes[0]["collectives"]
     prefix = library["prefix"]
-    share = min(node["speed"] for node in nodes)
+    share = min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes)
     if len(nodes) == 1:
         return {"network": "", "gdr": False, "nics": {}, "share": share}
     nics = {
@@ -32,6 +32,7 @@ def path(nodes: list[Node], environment: dict[str, str], devices: dict[str, list
         for node in nodes
     }
     network = _network(nodes, nics, environment, prefix)
+    share *= min(figures.route_share(*hop) for hop in _ring(nodes))
     if network != "Socket":
         share *= min(_nic_share(node, nics[node["name"]], devices[node["name"]]) for node in nodes)
     return {
@@ -40,6 +41,16 @@ def path(nodes: list[Node], environment: dict[str, str], devices: dict[str, list
         "nics": nics,
         "share": share,
     }
+
+
+def _gpus_share(node: Node, gpus: list[int]) -> float:
+    """All ranks wait for the slowest GPU."""
+    return min(figures.gpu_share(node, gpu) for gpu in gpus)
+
+
+def _ring(nodes: list[Node]) -> list[tuple[Node, Node]]:
+    """Channels go from node to node in the order of the ranks, and back to the first."""
+    return list(zip(nodes, [*nodes[1:], nodes[0]]))  # noqa: B905
 
 
 def used_nics(node: Node, environment: dict[str, str]) -> list[str]:
@@ -102,17 +113,25 @@ def _nearest(node: Node, nics: list[str], gpus: list[int]) -> list[str]:
 
 def _nic_share(node: Node, used: list[str], gpus: list[int]) -> float:
     """All NICs carry the same part, so the slowest of them sets the pace of all."""
-    slowest = min(_nic_speed(node, name) for name in used)
+    slowest = min(_nic_speed(node, name) * _worst_way(node, name, used, gpus) for name in used)
     expected = _nearest(node, node["collectives"]["fabric"], gpus)
     return slowest * min(1.0, len(used) / len(expected))
+
+
+def _worst_way(node: Node, name: str, used: list[str], gpus: list[int]) -> float:
+    """The slowest way to the NIC from the GPUs that use it."""
+    ways = [node["gpus"][gpu] for gpu in gpus if name in _nearest(node, used, [gpu])]
+    return min((float(gpu.get("slow_to", {}).get(name, 1.0)) for gpu in ways), default=1.0)
 
 
 def _nic_speed(node: Node, name: str) -> float:
     device = node["devices"].get(name)
     if device is None:
-        return float(node["netdevs"][name]["speed"])
+        netdev = node["netdevs"][name]
+        return float(netdev["speed"] * netdev.get("wire_share", 1.0))
     ceiling = device["cap_gbps"]
-    return float(device["speed"] * (min(1.0, ceiling / _line_gbps(node)) if ceiling else 1.0))
+    speed = float(device["speed"] * device.get("wire_share", 1.0))
+    return min(speed, ceiling / _line_gbps(node)) if ceiling else speed
 
 
 def _line_gbps(node: Node) -> float:

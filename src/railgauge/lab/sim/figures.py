@@ -43,7 +43,9 @@ def bandwidth(node: Node, device: str, tool: str, gpu: int | None, size: int) ->
     figures = load(node["figures"])
     factor, _, rows = _table(figures, "bandwidth", tool, placement(node, device, gpu))
     nic = node["devices"][device]
-    factor *= node["speed"] * nic["speed"]
+    factor *= node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
+    if size > nic["mtu"]:
+        factor *= nic.get("wire_share", 1.0)
     unit = BYTES_PER_S[figures["unit"]]
     points = [_bytes_per_s(row, unit) for row in rows]
     peak, average = (factor * value for value in _between(points, size, hold_rate=True))
@@ -56,7 +58,8 @@ def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> l
     """``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
     figures = load(node["figures"])
     _, plus_us, rows = _table(figures, "latency", tool, placement(node, device, gpu))
-    slowness = 1.0 / (node["speed"] * node["devices"][device]["speed"])
+    nic = node["devices"][device]
+    slowness = 1.0 / (node["speed"] * nic["speed"] * gpu_share(node, gpu, device))
     times = _between([row[:8] for row in rows], size, hold_rate=False)
     shifted = [value if index == _STDEV else value + plus_us for index, value in enumerate(times)]
     return [slowness * value for value in shifted]
@@ -65,6 +68,20 @@ def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> l
 def both_ways(node: Node) -> float:
     """What the sum of both directions is, as a multiple of one."""
     return float(load(node["figures"])["bidirectional"]["factor"])
+
+
+def gpu_share(node: Node, gpu: int | None, device: str = "") -> float:
+    """What is left of the bandwidth of a GPU, and of its way to a NIC; 1 for host memory."""
+    if gpu is None:
+        return 1.0
+    one = node["gpus"][gpu]
+    return float(one.get("speed", 1.0) * one.get("slow_to", {}).get(device, 1.0))
+
+
+def route_share(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """What is left of the bandwidth between two nodes, by either's ``name`` and ``slow_paths``."""
+    there = one["slow_paths"].get(other["name"], 1.0)
+    return float(there * other["slow_paths"].get(one["name"], 1.0))
 
 
 def placement(node: Node, device: str, gpu: int | None) -> str:

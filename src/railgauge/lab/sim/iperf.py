@@ -85,7 +85,8 @@ def _one_test(link: wire.Wire, options: Options, node: Node, port: int) -> int:
         asked = link.receive()
         if "streams" not in asked:
             raise wire.Hangup
-        link.send({"gbps": _able(node, _device(options, node), asked["streams"])})
+        gbps = _able(node, _device(options, node), asked["streams"])
+        link.send({"gbps": gbps, "name": node["name"], "slow_paths": node["slow_paths"]})
         result = link.receive()
     except wire.Hangup:
         sys.stderr.write("iperf3: error - the client has terminated\n")
@@ -108,7 +109,7 @@ def _able(node: Node, device: str, streams: int) -> float:
     netdev = node["netdevs"].get(device, {"speed": 1.0, "state": "up"})
     if netdev["state"] != "up":
         return 0.0
-    line = tcp["line_gbps"] * netdev["speed"]
+    line = tcp["line_gbps"] * netdev["speed"] * netdev.get("wire_share", 1.0)
     return float(node["speed"] * min(streams * tcp["single_gbps"], line))
 
 
@@ -124,13 +125,15 @@ def _client(options: Options, node: Node, port: int) -> int:
     try:
         link = wire.connect(host, port, node["address"])
         link.send({"streams": streams, "seconds": seconds, "reverse": reverse})
-        theirs = link.receive()["gbps"]
+        theirs = link.receive()
+        most = theirs["gbps"] * figures.route_share(node, theirs)
     except (OSError, wire.Hangup, KeyError):
         return _failed(options, f"unable to connect to server - server may have stopped running or"
                        f" use a different port, firewall issue, etc.: {_refused()}")  # fmt: skip
     key = f"{node['name']} {host} iperf {device} {streams}"
     calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
-    gbps = min(_able(node, device, streams), theirs) * calm
+    own = _able(node, device, streams) * figures.route_share(node, theirs)
+    gbps = min(own, most) * calm
     if gbps <= 0:
         return _failed(options, "unable to connect to server: No route to host")
     moved = int(gbps * _GBPS / 8 * seconds)

@@ -106,7 +106,9 @@ def _matrix(name: str, node: Node) -> Matrix:
             slow = node["collectives"]["slow_links"].get(f"{row}>{column}", 1.0)
             calm = figures.noise(node["seed"], f"{key} {row} {column}", 1 << 29)
             same = between and row == column
-            rows[-1].append(None if same else base * calm * (slow if between else 1.0))
+            # Between GPUs the way is NVLink, not the PCIe of a GPU.
+            own = slow if between else figures.gpu_share(node, column)
+            rows[-1].append(None if same else base * calm * own)
     return rows
 
 

@@ -148,6 +148,7 @@ def _side(test: Test, node: Node, sizes: list[int]) -> dict[str, Any]:
     return {
         "tool": tool,
         "name": node["name"],
+        "slow_paths": node["slow_paths"],
         "sizes": sizes,
         "largest": max(test["sizes"]),
         "mtu": min(device["mtu"], test["mtu"] or device["mtu"]),
@@ -183,8 +184,9 @@ def _measure(
         return [], 1
     key = f"{node['name']}:{theirs['name']} {test['tool']} {test['device']} {test['gpu']}"
     key = f"{key} turn {turn(node, key)}"
+    route = figures.route_share(mine, theirs)
     rows = [
-        _row(test, node, key, size, (a, b))
+        _row(test, node, size, route * figures.noise(node["seed"], key, size), (a, b))
         for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
         if size <= theirs["largest"]
     ]
@@ -201,13 +203,17 @@ def _complain(status: int, syndrome: int) -> None:
     )
 
 
-def _row(test: Test, node: Node, key: str, size: int, able: tuple[list[float], list[float]]) -> Row:
-    """``able`` is what either side can do; the pair does what the worse one can."""
-    quiet = figures.noise(node["seed"], key, size)
+def _row(
+    test: Test, node: Node, size: int, share: float, able: tuple[list[float], list[float]]
+) -> Row:
+    """``able`` is what either side can do: the pair does what the worse one can.
+
+    ``share`` is what the way between them, and noise, leave of it.
+    """
     if test["kind"] == "lat":
         # What lowers a bandwidth lengthens a time.
-        return _latency_row(test, size, [max(both) / quiet for both in zip(*able, strict=True)])
-    peak, average = (min(both) * quiet for both in zip(*able, strict=True))
+        return _latency_row(test, size, [max(both) / share for both in zip(*able, strict=True)])
+    peak, average = (min(both) * share for both in zip(*able, strict=True))
     if test["both_ways"]:
         peak, average = (value * figures.both_ways(node) for value in (peak, average))
     return _bandwidth_row(test, size, 0.0 if test["no_peak"] else peak, average)

@@ -188,9 +188,10 @@ def _peer_to_peer(node: Node, size: int) -> list[str]:
     def one_way(a: int, b: int) -> float:
         if a < cpus and b < cpus:
             return float(loaded["host_copy"])
-        if a < cpus or b < cpus:
-            return float(loaded["host_to_gpu" if a < cpus else "gpu_to_host"])
-        return float(links[a - cpus][b - cpus] or loaded["local_copy"])
+        if a >= cpus and b >= cpus and a != b:
+            return float(links[a - cpus][b - cpus] or 0.0)
+        kind = "host_to_gpu" if a < cpus else "gpu_to_host" if b < cpus else "local_copy"
+        return float(loaded[kind] * figures.gpu_share(node, max(a, b) - cpus))
 
     heads = "".join(f"{name:>10}" for name in names)
     lines = [

@@ -1,0 +1,179 @@
+"""Faults of machines: of nodes, NICs, GPUs, and of the ways between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from railgauge.lab import fault_places, platforms
+from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
+
+SLOW = 0.6
+_ENDS = 2
+# Around the payload of an InfiniBand packet: LRH 8, BTH 12, ICRC 4, VCRC 2 bytes. In an Ethernet
+# frame's MTU: IP 20, TCP with time stamps 32; around it: preamble 8, header 14, FCS 4, gap 12.
+_IB_HEADER = 26
+_TCP_HEADERS = 52
+_FRAME = 38
+
+
+def slow_node(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["speed"] *= SLOW
+
+
+def slow_nic(node: Node, fault: Fault, _platform: Platform) -> None:
+    fault_places.nic(node, fault)["speed"] *= SLOW
+
+
+def slow_path(node: Node, fault: Fault, _platform: Platform) -> None:
+    """One node knows of it; whoever measures between the two asks both."""
+    paths = node["slow_paths"]
+    paths[fault.device] = paths.get(fault.device, 1.0) * SLOW
+
+
+def slow_gpu(node: Node, fault: Fault, _platform: Platform) -> None:
+    gpu = fault_places.gpu(node, fault)
+    gpu["speed"] = gpu.get("speed", 1.0) * SLOW
+
+
+def slow_pcie_path(node: Node, fault: Fault, _platform: Platform) -> None:
+    number, _, name = fault.device.partition("-")
+    gpu = fault_places.gpu(node, fault, number or "0")
+    if not node["devices"]:
+        raise inapplicable(fault, "the platform has no RDMA device")
+    name = name or next(iter(node["devices"]))
+    if name not in gpu["links"]:
+        raise bad(fault, f"unknown NIC {name!r}", f"write {fault.name}@{node['name']}:gpu0-mlx5_0")
+    slow = gpu.setdefault("slow_to", {})
+    slow[name] = slow.get(name, 1.0) * SLOW
+
+
+def corrupt(node: Node, fault: Fault, _platform: Platform) -> None:
+    fault_places.collectives(node, fault)
+    fault_places.gpu(node, fault)["computes_wrong"] = True
+
+
+def slow_xgmi(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise inapplicable(fault, "its GPUs are not joined link by link")
+    link = fault.device or change["link"]
+    ends = link.split(">")
+    count = len(node["gpus"])
+    is_link = len(ends) == _ENDS and all(x.isdecimal() and int(x) < count for x in ends)
+    if not is_link or ends[0] == ends[1]:
+        raise bad(fault, f"unknown link {link!r}", "write slow-xgmi@NODE:0>7")
+    slow = node["collectives"]["slow_links"]
+    slow[link] = slow.get(link, 1.0) * change["factor"]
+
+
+def acs(node: Node, fault: Fault, _platform: Platform) -> None:
+    """No figure changes: the detour through the root complex costs document 000 nothing.
+
+    There a GPU and a NIC on different NUMA nodes, whose traffic goes that way at all times, reach
+    392.51 Gb/s against 392.57 behind one switch.
+    """
+    bridges = [function for function in node["pci"] if "acs" in function]
+    wanted = [one for one in bridges if one["address"] == (fault.device or one["address"])]
+    if not wanted:
+        addresses = ", ".join(one["address"] for one in bridges)
+        raise bad(fault, f"unknown bridge {fault.device!r}", f"there are: {addresses}")
+    wanted[0]["acs"] = True
+
+
+def no_sm(node: Node, fault: Fault, _platform: Platform) -> None:
+    nic = fault_places.rdma_nic(node, fault)
+    if nic["link_layer"] != "InfiniBand":
+        raise inapplicable(fault, "only InfiniBand has a subnet manager")
+    nic.update(sm_lid=0, lid=0)
+    if nic["state"] == "4: ACTIVE":
+        nic["state"] = "2: INIT"
+
+
+def mtu(node: Node, fault: Fault, _platform: Platform) -> None:
+    """Smaller packets carry the same headers: the payload's share of the wire sinks by that."""
+    nic = fault_places.nic(node, fault)
+    healthy = nic.setdefault("healthy_mtu", nic["mtu"])
+    if "node_guid" in nic:
+        nic["mtu"] = healthy // 2
+        nic["wire_share"] = _ib_share(nic["mtu"]) / _ib_share(healthy)
+        return
+    nic["mtu"] = 1460
+    nic["wire_share"] = _tcp_share(nic["mtu"]) / _tcp_share(healthy)
+
+
+def _ib_share(mtu_bytes: int) -> float:
+    return mtu_bytes / (mtu_bytes + _IB_HEADER)
+
+
+def _tcp_share(mtu_bytes: int) -> float:
+    return (mtu_bytes - _TCP_HEADERS) / (mtu_bytes + _FRAME)
+
+
+def firmware(node: Node, fault: Fault, platform: Platform) -> None:
+    nic = fault_places.rdma_nic(node, fault)
+    nic["firmware"] = platform["faults"][fault.name][fault_places.nic_name(node, fault)]
+
+
+def port_down(node: Node, fault: Fault, _platform: Platform) -> None:
+    nic = fault_places.nic(node, fault)
+    if "node_guid" not in nic:
+        nic["state"] = "down"
+        return
+    nic.update(state="1: DOWN", phys_state="2: Polling", rate="10 Gb/sec (4X SDR)", lid=0, sm_lid=0)
+
+
+def link_rate(node: Node, fault: Fault, platform: Platform) -> None:
+    nic = fault_places.nic(node, fault)
+    slower = platform["faults"][fault.name][fault_places.nic_name(node, fault)]
+    if "node_guid" not in nic:
+        nic.update(speed_mbps=slower["speed_mbps"], speed=nic["speed"] * slower["speed"])
+        return
+    nic["cap_gbps"] = min(slower["cap_gbps"], nic["cap_gbps"] or slower["cap_gbps"])
+    if nic["state"] != "1: DOWN":
+        nic["rate"] = slower["rate"]
+
+
+def high_ber(node: Node, fault: Fault, _platform: Platform) -> None:
+    """Errors come with the traffic; what the link repeats in hardware costs a little of it.
+
+    Document 001 isolates such links and gives no figure. 3 % is less than any limit allows, so
+    that only the counters give the link away.
+    """
+    nic = fault_places.rdma_nic(node, fault)
+    nic["errors_per_gb"] = 40
+    nic["speed"] *= 0.97
+
+
+def pcie_width(node: Node, fault: Fault, _platform: Platform) -> None:
+    fault_places.rdma_nic(node, fault)
+    platforms.narrow(node, fault_places.nic_name(node, fault))
+
+
+def gpu_missing(node: Node, fault: Fault, platform: Platform) -> None:
+    if not platform["gpus"]:
+        raise inapplicable(fault, "the lab simulates no GPU on this platform")
+    buses = [gpu["bus"] for gpu in platform["gpus"]]
+    place = fault.device.removeprefix("gpu") or "0"
+    if not place.isdecimal() or int(place) >= len(buses):
+        raise bad(fault, f"unknown GPU {fault.device!r}", f"there are: 0 to {len(buses) - 1}")
+    _remove(node, buses[int(place)])
+    node["gpus"] = [gpu for gpu in node["gpus"] if gpu["bus"] != buses[int(place)]]
+
+
+def nic_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+    name = fault_places.nic_name(node, fault)
+    lost = node["devices" if name in node["devices"] else "netdevs"].pop(name)["pci"]
+    node["interrupts"] = [one for one in node["interrupts"] if one["pci"] != lost]
+    _remove(node, lost)
+
+
+def _remove(node: Node, address: str) -> None:
+    node["pci"] = [function for function in node["pci"] if function["address"] != address]
+
+
+def ecc(node: Node, fault: Fault, _platform: Platform) -> None:
+    gpu: dict[str, Any] = fault_places.gpu(node, fault)
+    if "ecc" not in gpu:
+        raise inapplicable(fault, "its GPUs count no memory errors")
+    gpu["ecc"] |= {"dram_uncorrectable": 2, "dram_correctable": 177}
+    gpu["remapped"] |= {"uncorrectable": 1, "pending": 1}

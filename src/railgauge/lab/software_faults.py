@@ -1,0 +1,114 @@
+"""Faults of what runs on a node: access, tools, settings, drivers, and other people's jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from railgauge.lab import fault_places
+from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
+
+Strike = Callable[[Node, Fault, Platform], None]
+
+_DIAGNOSTICS = {
+    "nvidia": "/usr/share/nvidia/diagnostic/fieldiag eud --gpus all",
+    "amd": "/opt/rocm/bin/rvs -c /opt/rocm/share/rocm-validation-suite/conf/gst_single.conf",
+    "metax": "/opt/maca/bin/mxvs -r stress",
+}
+
+
+def unreachable(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["listens"] = False
+
+
+def node_stops(node: Node, fault: Fault, _platform: Platform) -> None:
+    if fault.device and not fault.device.isdecimal():
+        raise bad(fault, "the device is a number of commands", "write node-stops@NODE:5")
+    node["ssh"]["stops_after"] = int(fault.device or 5)
+
+
+def host_key_changed(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["other_host_key"] = True
+
+
+def wrong_key(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["ssh"]["refuses"] = True
+
+
+def tool_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+    del node["tools"][fault_places.tool(node, fault)]
+
+
+def broken(how: str) -> Strike:
+    """The tool is there and does not work; ``how`` is one of ``sim.main``'s ways."""
+
+    def strike(node: Node, fault: Fault, _platform: Platform) -> None:
+        node["broken_tools"][fault_places.tool(node, fault)] = how
+
+    return strike
+
+
+def governor(node: Node, _fault: Fault, _platform: Platform) -> None:
+    """No figure changes: document 004 finds the throughput almost identical before and after.
+
+    Its latency of 1.15 us was measured before the governor was set.
+    """
+    node["host"]["governor"] = "powersave"
+
+
+def numa_balancing(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["host"]["numa_balancing"] = 1
+
+
+def memlock(node: Node, _fault: Fault, _platform: Platform) -> None:
+    node["host"]["memlock"] = "65536"
+
+
+def gdr_disabled(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise inapplicable(fault, "its GPU driver has no file under memory_peers")
+    node["peer_memory"].pop(change["peer_memory"], None)
+    node["host"].update({key: change[key] for key in ("kernel", "os_release") if key in change})
+
+
+def peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise inapplicable(fault, "its GPU driver has no peer memory module of its own")
+    node["host"]["modules"] = [
+        module for module in node["host"]["modules"] if module != change["module"]
+    ]
+
+
+def tcp_fallback(node: Node, fault: Fault, _platform: Platform) -> None:
+    fault_places.collectives(node, fault)["plugin_loads"] = False
+
+
+def nic_idle(node: Node, fault: Fault, _platform: Platform) -> None:
+    library = fault_places.collectives(node, fault)
+    name = fault_places.nic_name(node, fault)
+    if name not in library["fabric"]:
+        raise bad(fault, f"{name} carries no collectives", f"{', '.join(library['fabric'])} do")
+    library["idle_nics"].append(name)
+
+
+def background_diagnostics(node: Node, fault: Fault, _platform: Platform) -> None:
+    command = _DIAGNOSTICS.get(node["smi"].get("vendor", ""))
+    if command is None or not node["gpus"]:
+        raise inapplicable(fault, "the lab has no diagnostics for its GPUs")
+    node["diagnostics"]["48230"] = command
+    if node["smi"]["vendor"] == "nvidia":
+        node["processes"]["48211"] = "dcgmi diag -r eud"
+
+
+def irq_affinity(node: Node, fault: Fault, platform: Platform) -> None:
+    """A NIC's interrupts go to the other NUMA node; document 003 shows that it does not matter."""
+    change = platform["faults"].get(fault.name)
+    if change is None:
+        raise inapplicable(fault, "the lab shows no interrupts on this platform")
+    name = fault.device or change["netdev"]
+    wanted = [one for one in node["interrupts"] if one["netdev"] == name]
+    if not wanted:
+        known = ", ".join(one["netdev"] for one in node["interrupts"])
+        raise bad(fault, f"unknown NIC {name!r}", f"there are: {known}")
+    wanted[0]["first_cpu"] = change["first_cpu"][name]
