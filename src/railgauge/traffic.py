@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.errors import FactMissing
+from railgauge.errors import FactMissing, MetricMissing
 from railgauge.model import Judgement, Outcome, Transcript
 from railgauge.thresholds.model import Traffic
 from railgauge.units import format_value
@@ -128,8 +128,11 @@ def judge_traffic(
     """Share of the payload, spread over the ``carriers``, and counters that must not move.
 
     ``carriers`` are the NICs that should have carried the payload; what others carried is judged
-    too. ``payload_bytes`` is what each node sent or received.
+    too. ``payload_bytes`` is what each node sent or received. Raises ``MetricMissing`` without any:
+    a share of nothing proves nothing.
     """
+    if payload_bytes <= 0:
+        raise MetricMissing("the tool reports no payload, so the counters prove nothing")
     judgements = []
     for one in found:
         judgements.append(_share(one, payload_bytes, spec, carriers))
@@ -143,7 +146,7 @@ def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[s
     least, most = spec.share
     carried = sum(one.nics[nic] for nic in carriers)
     stray = sum(count for nic, count in one.nics.items() if nic not in carriers)
-    share = carried / payload_bytes if payload_bytes else 0.0
+    share = carried / payload_bytes
     reasons = []
     if not least <= share <= most:
         reasons.append(f"{', '.join(carriers)} of {one.node} carried {share:.0%} of the payload")

@@ -15,6 +15,7 @@ import allure
 
 from railgauge.errors import LimitMissed
 from railgauge.model import Judgement, Outcome
+from railgauge.report import allure_causes
 from railgauge.thresholds.model import Platform
 from railgauge.verdict import Verdict
 
@@ -87,7 +88,7 @@ def _shown(judged: Judgement) -> dict[str, Any]:
 
 
 def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> None:
-    """``environment.properties``, ``executor.json`` and ``categories.json``."""
+    """``environment.properties``, ``executor.json``, ``categories.json``; causes on the items."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "Evidence": verdict.evidence,
@@ -103,7 +104,9 @@ def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> No
     name = f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
     executor = {"name": "railgauge", "type": "railgauge", "reportName": name}
     (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
-    (folder / "categories.json").write_text(json.dumps(_CATEGORIES, indent=1), encoding="utf-8")
+    listed = [*allure_causes.categories(verdict.causes), *_CATEGORIES]
+    (folder / "categories.json").write_text(json.dumps(listed, indent=1), encoding="utf-8")
+    allure_causes.mark(folder, verdict.causes)
 
 
 def write_config(path: Path, verdict: Verdict) -> None:

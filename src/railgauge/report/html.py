@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import pytest
 
+from railgauge.diagnose import Cause
 from railgauge.model import Judgement, Outcome
 from railgauge.prepare import JOURNAL, from_journal
 from railgauge.record import ItemRecord, from_json
+from railgauge.report.causes import about, unexplained
 from railgauge.units import format_value
 from railgauge.verdict import Verdict, troubles, worst_measurements
 
@@ -85,8 +87,9 @@ def summary(verdict: Verdict, records: Mapping[str, ItemRecord], context: Any) -
     parts = (
         _STYLE,
         _banner(verdict),
+        _causes(verdict.causes),
         _identity(verdict, context),
-        _troubles(records),
+        _troubles(unexplained(verdict, records)),
         _changes(context),
         _tightest(records),
         _coverage(verdict),
@@ -101,6 +104,11 @@ _STYLE = """<style>
 .rg table {border-collapse: collapse; margin: .5em 0 1.2em}
 .rg td, .rg th {border: 1px solid #bbb; padding: .3em .6em; text-align: left; vertical-align: top}
 .rg .num {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap}
+.rg .cause {border-left: 6px solid #7f1d1d; padding: .2em .9em; margin: .6em 0; background: #fafafa}
+.rg .cause h3 {margin: .2em 0; font-size: 1.15em}
+.rg .cause small {font-weight: normal; color: #555}
+.rg .cause dl {display: grid; grid-template-columns: max-content 1fr; gap: .15em .8em}
+.rg .cause dt {font-weight: bold} .rg .cause dd {margin: 0; overflow-wrap: anywhere}
 .rg .verdict {border: 3px solid; padding: .6em .9em; font-size: 1.5em; font-weight: bold}
 .rg .accepted {color: #14532d} .rg .rejected {color: #7f1d1d} .rg .incomplete {color: #713f12}
 .rg .simulated {border: 3px dashed #7c2d12; color: #7c2d12; padding: .5em .9em; margin: .6em 0;
@@ -149,9 +157,38 @@ def _identity(verdict: Verdict, context: Any) -> str:
     return _table((), [[escape(key), escape(value)] for key, value in rows.items()])
 
 
-def _troubles(records: Mapping[str, ItemRecord]) -> str:
+def _causes(causes: Sequence[Cause]) -> str:
+    """A card for each root cause: where, why, how far the ladder holds, and what to do."""
+    if not causes:
+        return ""
+    more = f"<p>{len(causes) - _MOST} more in verdict.json.</p>" if len(causes) > _MOST else ""
+    cards = "".join(_card(number, cause) for number, cause in enumerate(causes[:_MOST], 1))
+    return f"<h2>{'Cause' if len(causes) == 1 else 'Causes'}</h2>{cards}{more}"
+
+
+def _card(number: int, cause: Cause) -> str:
+    sure = f"<small>{_SURE[cause.confidence]}</small>"
+    head = f"{number}. {escape(cause.cause)}: {escape(str(cause.where))} {sure}"
+    rows = "".join(
+        f"<dt>{escape(label)}</dt><dd>{_lines(said)}</dd>" for label, said in about(cause)
+    )
+    return f'<div class="cause"><h3>{head}</h3><dl>{rows}</dl></div>'
+
+
+_SURE = {
+    "certain": "a fact or a counter says so",
+    "likely": "the pattern of the measurements says so",
+    "open": "not decided",
+}
+
+
+def _lines(said: Sequence[str]) -> str:
+    return "<br>".join(map(escape, said))
+
+
+def _troubles(records: Sequence[ItemRecord]) -> str:
     """What went wrong on the lowest rung comes first: it explains what stands above it."""
-    found = troubles(records.values())
+    found = troubles(records)
     if not found:
         return ""
     rows = [

@@ -14,6 +14,7 @@ from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
 from railgauge.prepare import Change
 from railgauge.record import ItemRecord
+from railgauge.report.causes import about, unexplained
 from railgauge.survey import Found
 from railgauge.verdict import ACCEPTED, REJECTED, Verdict, troubles, worst_measurements
 
@@ -96,7 +97,7 @@ def summary(
     """The last screen: what went wrong, the tightest margins, counts, verdict, where to read on."""
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
-    _troubles(out, _unexplained(verdict, records))
+    _troubles(out, unexplained(verdict, records))
     _worst(out, records)
     _counts(out, verdict)
     colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
@@ -115,37 +116,17 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
     for number, cause in enumerate(causes[:_MOST_LINES], 1):
         sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
         out.write_line(f"cause {number}: {cause.cause}, {cause.where}{sure}", red=True, bold=True)
-        for label, text in _about(cause):
-            _paragraph(out, label, text)
+        for label, said in about(cause):
+            _paragraph(out, label, said)
     if len(causes) > _MOST_LINES:
         out.write_line(f"{len(causes) - _MOST_LINES} more causes, see the report", red=True)
 
 
-def _about(cause: Cause) -> list[tuple[str, str]]:
-    more = f" and {len(cause.evidence) - 1} more" if len(cause.evidence) > 1 else ""
-    lines = [
-        ("why", cause.says),
-        ("holds", "; ".join(cause.passes)),
-        ("misses", "; ".join(cause.misses)),
-        ("decide", cause.would_decide),
-        ("do", cause.remedy),
-        ("seen in", f"{cause.evidence[0].rsplit('::', 1)[-1]}{more}"),
-        ("explains", f"{len(cause.explains)} more items" if cause.explains else ""),
-        ("basis", cause.basis),
-    ]
-    return [(label, text) for label, text in lines if text]
-
-
-def _paragraph(out: pytest.TerminalReporter, label: str, text: str) -> None:
-    lines = textwrap.wrap(text, 86)
+def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) -> None:
+    inline = [", ".join(said)] if label == "seen in" else said
+    lines = [line for one in inline for line in textwrap.wrap(one, 86, subsequent_indent="  ")]
     for first, line in zip([f"{label}:", *[""] * (len(lines) - 1)], lines, strict=True):
         out.write_line(f"    {first:<10}{line}")
-
-
-def _unexplained(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
-    """What no cause speaks for; with many causes on the screen their items need no line."""
-    spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
-    return [record for record in records.values() if record.id not in spoken]
 
 
 def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:

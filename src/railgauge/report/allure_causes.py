@@ -1,0 +1,63 @@
+"""Causes in Allure: a category for each, and its name on every item that it accounts for.
+
+Allure's own plugin has written an item's result long before the run knows why it went wrong, so
+the results are marked afterwards. Categories find their items by the message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from railgauge.diagnose import Cause
+
+
+def mark(folder: Path, causes: Sequence[Cause]) -> None:
+    """Name the cause in the results of the items that show it or are explained by it."""
+    by_item = {
+        item: cause for cause in reversed(causes) for item in (*cause.explains, *cause.evidence)
+    }
+    for path, result in _results(folder) if by_item else ():
+        if cause := by_item.get(_item_id(result)):
+            path.write_text(json.dumps(_marked(result, cause)), encoding="utf-8")
+
+
+def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:
+    """One category for each cause, before those for what has none."""
+    return [
+        {
+            "name": f"Cause: {cause.cause}, {cause.where}",
+            "messageRegex": rf"[\s\S]*{_literal(_words(cause))}[\s\S]*",
+            "matchedStatuses": ["failed", "broken", "skipped"],
+        }
+        for cause in causes
+    ]
+
+
+def _words(cause: Cause) -> str:
+    return f"[cause: {cause.cause}, {cause.where}]"
+
+
+def _literal(text: str) -> str:
+    """For the regular expressions of Java (Allure 2) and JavaScript (Allure 3) alike."""
+    return re.sub(r"([.*+?^${}()|\[\]\\])", r"\\\1", text)
+
+
+def _results(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in folder.glob("*-result.json"):
+        yield path, json.loads(path.read_text(encoding="utf-8"))
+
+
+def _item_id(result: Mapping[str, Any]) -> str:
+    module = str(result.get("fullName", "")).partition("#")[0].replace(".", "/")
+    return f"{module}.py::{result.get('name', '')}"
+
+
+def _marked(result: dict[str, Any], cause: Cause) -> dict[str, Any]:
+    details = dict(result.get("statusDetails") or {})
+    details["message"] = f"{details.get('message', '')}\n{_words(cause)} {cause.remedy}".strip()
+    label = {"name": "tag", "value": f"cause: {cause.cause}"}
+    return {**result, "statusDetails": details, "labels": [*result.get("labels", ()), label]}

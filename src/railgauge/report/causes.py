@@ -1,0 +1,34 @@
+"""How a cause is told, on the terminal and in HTML alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from railgauge.diagnose import Cause
+from railgauge.record import ItemRecord
+from railgauge.verdict import Verdict
+
+_SHOWN = 3
+
+
+def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
+    """Label and lines; what there is nothing to say of is left out."""
+    rest = len(cause.evidence) - _SHOWN
+    seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:_SHOWN]]
+    lines: list[tuple[str, Sequence[str]]] = [
+        ("why", [cause.says]),
+        ("holds", cause.passes),
+        ("misses", cause.misses),
+        ("decide", [cause.would_decide] if cause.would_decide else []),
+        ("do", [cause.remedy]),
+        ("seen in", [*seen, *([f"and {rest} more"] if rest > 0 else [])]),
+        ("explains", [f"{len(cause.explains)} more items"] if cause.explains else []),
+        ("basis", [cause.basis]),
+    ]
+    return [(label, said) for label, said in lines if said]
+
+
+def unexplained(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
+    """The items that no cause speaks for; those of a cause need no line of their own."""
+    spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
+    return [record for record in records.values() if record.id not in spoken]
