@@ -8,6 +8,7 @@ import pytest
 from acceptance import (
     HOMELAB,
     METAX,
+    ONE_PAIR,
     SMOKE,
     Change,
     Project,
@@ -17,9 +18,9 @@ from acceptance import (
     assert_sound,
 )
 
-WRITE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:prometheus-mlx5_0-8MiB]"
+WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 # The other item that reads what the same command printed.
-TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[columbia:prometheus-mlx5_0]"
+TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[viper:columbia-mlx5_0]"
 # A row of perftest up to its average, the average, and the message rate.
 ROW = r"^\( *[0-9]\+ \+[0-9]\+ \+[^ ]* \+\)[^ ]* \+[^ ]*$"
 
@@ -53,7 +54,7 @@ def falsify(average: str, rate: str) -> Change:
 
 
 def falsified(average: str, rate: str = "0.000472") -> Scenario:
-    return Scenario((*HOMELAB, *SMOKE, "-k", "write_bandwidth"), falsify(average, rate))
+    return Scenario((*ONE_PAIR, "-k", "write_bandwidth"), falsify(average, rate))
 
 
 def unchanged(project: Project) -> None:
@@ -61,38 +62,38 @@ def unchanged(project: Project) -> None:
 
 
 def fault(name: str, change: Change = unchanged) -> Scenario:
-    return Scenario((*HOMELAB, *SMOKE, "--lab-fault", name), change, waits=True)
+    return Scenario((*ONE_PAIR, "--lab-fault", name), change, waits=True)
 
 
 # The words that the item's reason must have.
 REASONS = {
-    "missing": ("columbia: ib_write_bw", "tool-missing", "install it there"),
-    "missing-server": ("prometheus", "ib_write_bw", "No such file"),
-    "silent": ("columbia: ib_write_bw", "no-output"),
-    "hangs": ("columbia: ib_write_bw", "command-timed-out after 3"),
-    "hangs-server": ("prometheus: ib_write_bw did not listen on port",),
-    "garbage": ("columbia: ib_write_bw", "no-table"),
-    "floods": ("columbia: ib_write_bw", "output-too-large"),
-    "nan": ("columbia: ib_write_bw", "nan"),
-    "infinite": ("columbia: ib_write_bw", "inf"),
-    "negative": ("columbia: ib_write_bw", "-3774.33"),
-    "zero": ("columbia: ib_write_bw", "bw_average is 0"),
+    "missing": ("viper: ib_write_bw", "tool-missing", "install it there"),
+    "missing-server": ("columbia", "ib_write_bw", "No such file"),
+    "silent": ("viper: ib_write_bw", "no-output"),
+    "hangs": ("viper: ib_write_bw", "command-timed-out after 3"),
+    "hangs-server": ("columbia: ib_write_bw did not listen on port",),
+    "garbage": ("viper: ib_write_bw", "no-table"),
+    "floods": ("viper: ib_write_bw", "output-too-large"),
+    "nan": ("viper: ib_write_bw", "nan"),
+    "infinite": ("viper: ib_write_bw", "inf"),
+    "negative": ("viper: ib_write_bw", "-3774.33"),
+    "zero": ("viper: ib_write_bw", "bw_average is 0"),
     "too-good": ("bw_average of 3900.00 MiB/s", "above the physical ceiling"),
-    "inconsistent": ("columbia: ib_write_bw", "does not follow from"),
-    "words": ("columbia: ib_write_bw",),
+    "inconsistent": ("viper: ib_write_bw", "does not follow from"),
+    "words": ("viper: ib_write_bw",),
 }
 SCENARIOS = {
     "survey-hangs": Scenario(
         (*METAX, *SMOKE, "--lab-nodes", "2", "--lab-fault", "tool-hangs@mx02:mx-smi"),
         waits=True,
     ),
-    "silent": fault("tool-silent@columbia"),
-    "garbage": fault("tool-garbage@columbia"),
-    "floods": fault("tool-floods@columbia"),
-    "missing": fault("tool-missing@columbia"),
-    "missing-server": fault("tool-missing@prometheus"),
-    "hangs": fault("tool-hangs@columbia", hurry),
-    "hangs-server": fault("tool-hangs@prometheus", hurry),
+    "silent": fault("tool-silent@viper"),
+    "garbage": fault("tool-garbage@viper"),
+    "floods": fault("tool-floods@viper"),
+    "missing": fault("tool-missing@viper"),
+    "missing-server": fault("tool-missing@columbia"),
+    "hangs": fault("tool-hangs@viper", hurry),
+    "hangs-server": fault("tool-hangs@columbia", hurry),
     "nan": falsified("nan"),
     "infinite": falsified("inf"),
     "negative": falsified("-3774.33"),
@@ -137,11 +138,11 @@ def test_no_number_of_it_is_taken_for_a_measurement(run: Run) -> None:
 
 
 def test_what_the_tool_printed_is_on_disk(run: Run, name: str) -> None:
-    case = run.transcripts["host_write_bandwidth[columbia:prometheus-mlx5_0]"]
+    case = run.transcripts["host_write_bandwidth[viper:columbia-mlx5_0]"]
     if name == "hangs-server":
         assert case["error"]["kind"] == "command-timed-out"
     else:
-        assert {t["node"] for t in case["runs"][0]} & {"columbia", "prometheus"}
+        assert {t["node"] for t in case["runs"][0]} & {"viper", "columbia"}
     texts = (run.latest / "transcripts").glob("host_write_bandwidth*.txt")
     text = next(texts).read_text(encoding="utf-8", errors="replace")
     assert "ib_write_bw" in text

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from acceptance import HOMELAB, HOMELAB_NODES, SMOKE, Project, Run, Runs, Scenario, assert_sound
+from acceptance import (
+    HOMELAB,
+    HOMELAB_NODES,
+    ONE_PAIR,
+    SMOKE,
+    Project,
+    Run,
+    Runs,
+    Scenario,
+    assert_sound,
+)
 
 ALL_PAIRS = (*HOMELAB, *SMOKE, "--rounds", "3")
-RAISED = "tests/network/test_rdma.py::test_write_bandwidth[columbia:prometheus-mlx5_0-8MiB]"
+RAISED = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[columbia]"
 
 
@@ -32,9 +42,9 @@ def miss_one_and_spoil_one(project: Project) -> None:
 
 
 SCENARIOS = {
-    "two-metrics": Scenario((*HOMELAB, *SMOKE), miss_one_and_spoil_one),
-    "raised": Scenario((*HOMELAB, *SMOKE), raise_limit),
-    "raised-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2"), raise_limit),
+    "two-metrics": Scenario(ONE_PAIR, miss_one_and_spoil_one),
+    "raised": Scenario(ONE_PAIR, raise_limit),
+    "raised-n2": Scenario((*ONE_PAIR, "-n", "2"), raise_limit),
     "slow": Scenario((*ALL_PAIRS, "--lab-fault", "slow-node@columbia")),
     "unreachable": Scenario((*ALL_PAIRS, "--lab-fault", "unreachable@columbia")),
     "unreachable-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "unreachable@columbia")),

@@ -28,15 +28,22 @@ class LinkBlame:
 def blame_links(slow: Mapping[Link, bool]) -> LinkBlame:
     """Explain slow directed links ``(from, to)`` between the GPUs of one node.
 
+    A fast link clears both its GPUs, so a GPU that is slow one way only is no slow GPU.
     It is assumed that the links of a node are not all faulty by themselves, and that a GPU which
     is fine has a fast link, or at most one neighbour to which the link is faulty.
     """
     if slow and all(slow.values()):
-        gpus = {gpu for link in slow for gpu in link}
-        two = "" if len(gpus) > 2 else "two GPUs: the node, a GPU and their link look alike"  # noqa: PLR2004
-        return LinkBlame(node=True, gpus=(), links=(), note=two)
+        return LinkBlame(node=True, gpus=(), links=(), note=_alike(slow))
     found = sift(slow)
     return LinkBlame(False, found.slow, found.pairs, tuple(map(_undecided, found.open)))
+
+
+def _alike(links: Iterable[Link]) -> str:
+    """What is on all links is as good an explanation as the node."""
+    common = sorted(set.intersection(*map(set, links)))
+    if not common:
+        return ""
+    return f"every measured link is one of {listed(_named(common))}: it may be that, or the node"
 
 
 def _undecided(group: Open[int]) -> Undecided:

@@ -108,7 +108,7 @@ def _pairs(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Part]:
         for pair in unordered(pair for pair in said[path] if fine.issuperset(pair)):
             seen[pair].add(path)
     for pair, paths in sorted(slow.items()):
-        for device in _summed_up(paths, seen[pair]):
+        for device in _summed_up(paths, seen[pair], {nic for _, nic in said}):
             yield Part("pair", pair[0], device, pair[1])
 
 
@@ -120,7 +120,7 @@ def _open(nodes: Iterable[Paths], sifted: Mapping[Path, Sifted[str]]) -> Iterato
             groups[group].add(path)
     for group, paths in groups.items():
         everywhere = frozenset().union(*(tested[name] for name in group.members))
-        for device in _summed_up(paths, everywhere):
+        for device in _summed_up(paths, everywhere, {nic for _, nic in sifted}):
             yield _over(device, undecided(group))
 
 
@@ -131,9 +131,14 @@ def _over(device: str, item: Undecided) -> Undecided:
     return Undecided(among, f"{item.would_decide}, with {device}", item.measure)
 
 
-def _summed_up(paths: Collection[Path], tested: Collection[Path]) -> Iterator[str]:
-    """The devices that these paths come down to: nothing for all, a NIC, a GPU, single paths."""
-    if len(paths) == len(tested):
+def _summed_up(
+    paths: Collection[Path], tested: Collection[Path], nics: Collection[str]
+) -> Iterator[str]:
+    """The devices that these paths come down to: nothing for all, a NIC, a GPU, single paths.
+
+    All that was ``tested`` is everything only if no NIC of the cluster is missing from it.
+    """
+    if len(paths) == len(tested) and len({nic for _, nic in paths}) == len(nics):
         yield ""
         return
     through: dict[str, set[Path]] = defaultdict(set)

@@ -1,0 +1,41 @@
+"""What a measurement would say of given faults: the ground truth that localisation must recover."""
+
+from collections.abc import Iterable
+
+from railgauge.localise import PairResult, PathResult
+from railgauge.model import Pair
+
+Cable = frozenset
+
+
+def named(count: int) -> list[str]:
+    return [f"n{number:03}" for number in range(count)]
+
+
+def pairs_of(turns: Iterable[Iterable[Pair]]) -> list[tuple[str, str]]:
+    return [(pair.source, pair.target) for pairs in turns for pair in pairs]
+
+
+def measured(pairs, nodes=(), cables=()):
+    """A pair is slow if one of its nodes or its cable is faulty."""
+    slow = set(nodes)
+    return [PairResult((a, b), a in slow or b in slow or Cable((a, b)) in cables) for a, b in pairs]
+
+
+def on_paths(pairs, paths, parts=(), cables=()):
+    """``parts`` are (node, "" or NIC or "gpu3" or "gpu3-mlx5_0"), ``cables`` (nodes, NIC)."""
+
+    def lame(node, gpu, nic):
+        on_it = {"", nic, *(() if gpu is None else (f"gpu{gpu}", f"gpu{gpu}-{nic}"))}
+        return any((node, part) in parts for part in on_it)
+
+    return [
+        PathResult(
+            (a, b),
+            lame(a, gpu, nic) or lame(b, gpu, nic) or (Cable((a, b)), nic) in cables,
+            gpu,
+            nic,
+        )
+        for a, b in pairs
+        for gpu, nic in paths
+    ]
