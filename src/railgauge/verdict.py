@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from railgauge.diagnose import Cause, Findings, diagnose
+from railgauge.diagnose import Cause, Findings, diagnose, notes
 from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
@@ -47,6 +47,7 @@ class Verdict:
     not_applicable: Mapping[str, str]
     deselected: int
     causes: Sequence[Cause] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -85,6 +86,7 @@ def decide(intent: Intent, findings: Findings) -> Verdict:
         not_applicable=intent.not_applicable,
         deselected=intent.deselected,
         causes=diagnose(findings),
+        notes=notes(findings),
     )
 
 

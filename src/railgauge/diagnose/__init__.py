@@ -13,11 +13,12 @@ from railgauge.diagnose.catalogue import CATALOGUE
 from railgauge.diagnose.folding import folded
 from railgauge.diagnose.ladder import passes_and_misses
 from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
+from railgauge.diagnose.notes import notes
 from railgauge.diagnose.reach import explains
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
-__all__ = ["CATALOGUE", "CERTAIN", "OPEN", "Cause", "Findings", "Where", "diagnose"]
+__all__ = ["CATALOGUE", "CERTAIN", "OPEN", "Cause", "Findings", "Where", "diagnose", "notes"]
 
 _RULES = (
     *troubles.FIRST,

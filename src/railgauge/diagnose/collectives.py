@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from railgauge.diagnose.ladder import swing_of
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
-from railgauge.dispersion import two_groups
 from railgauge.localise import PairResult, blame
 from railgauge.model import Judgement, Outcome
 from railgauge.record import ItemRecord
-from railgauge.units import format_value
 
 _FIRST_RUNG = 4
 _PAIR = 2
@@ -91,12 +90,7 @@ def unstable(scene: Scene) -> Iterator[Claim]:
 
 
 def _swing(record: ItemRecord) -> str:
-    """The two groups that samples of a missed judgement fall into, in words."""
-    for judged in missed(record):
-        if len(judged.values) > 1 and (groups := two_groups(judged.values)):
-            low, high = (format_value(v, judged.unit) for v in (groups.low, groups.high))
-            return f"{groups.low_count} iterations around {low}, {groups.high_count} around {high}"
-    return ""
+    return next(filter(None, map(swing_of, missed(record))), "")
 
 
 def slow_collectives(scene: Scene) -> Iterator[Claim]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from railgauge.diagnose.model import Claim, Findings, missed
 from railgauge.diagnose.reach import nodes_of
+from railgauge.dispersion import two_groups
 from railgauge.model import Judgement, Outcome
 from railgauge.record import ItemRecord
+from railgauge.units import format_value
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 Line = tuple[ItemRecord, Judgement]
@@ -18,14 +21,13 @@ def passes_and_misses(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What holds and what misses, a line for each measurement, with its value closest to failing.
 
-    Told only where the cause made something above it miss: behind closed gates there is nothing
-    to tell. ``holds`` goes no higher than the highest rung that misses.
+    ``misses`` is told only where the cause made something above it miss: behind closed gates there
+    is nothing to tell. ``holds`` goes no higher than the highest rung that misses.
     """
     above = [line for record in explained for line in _missed(record)]
-    if not above:
-        return (), ()
-    wrong = [*(line for record in claim.evidence for line in _missed(record)), *above]
-    failing, highest = {r.subject for r, _ in wrong}, max(r.rung for r, _ in wrong)
+    shown = [line for record in claim.evidence for line in _missed(record)]
+    failing = {record.subject for record, _ in (*shown, *above)}
+    highest = max((record.rung for record, _ in above), default=5)
     nodes = nodes_of(claim.where.node) if claim.where.node else set()
     fine = [
         (record, judged)
@@ -35,7 +37,7 @@ def passes_and_misses(
         for judged in record.judgements
         if judged.margin is not None
     ]
-    return _lines(fine), _lines(wrong)
+    return _lines(fine), _lines([*shown, *above]) if above else ()
 
 
 def _missed(record: ItemRecord) -> list[Line]:
@@ -53,4 +55,21 @@ def _lines(lines: Iterable[Line]) -> tuple[str, ...]:
 
 
 def _text(record: ItemRecord, judged: Judgement) -> str:
-    return f"{record.subject} {judged.metric} {judged.measured} ({judged.limit})"
+    line = f"{record.subject} {judged.metric} {judged.measured} ({judged.limit})"
+    return f"{line}: {swing}" if (swing := swing_of(judged)) else line
+
+
+def swing_of(judged: Judgement) -> str:
+    """The two groups that the samples of a missed judgement fall into, in words, if they do."""
+    values = judged.values
+    groups = two_groups(values) if judged.outcome is Outcome.FAILED and len(values) > 1 else None
+    if groups is None:
+        return ""
+    low, high, least, most, mean = (
+        format_value(value, judged.unit)
+        for value in (groups.low, groups.high, min(values), max(values), fmean(values))
+    )
+    return (
+        f"{groups.low_count} iterations around {low}, {groups.high_count} around {high}; "
+        f"from {least} to {most}, which a mean of {mean} would hide"
+    )

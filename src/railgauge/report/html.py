@@ -152,6 +152,8 @@ def _identity(verdict: Verdict, context: Any) -> str:
             if (number := getattr(counts, str(outcome)))
         ).replace("_", " "),
     }
+    if verdict.notes:
+        rows["Noted"] = "; ".join(verdict.notes)
     if verdict.deselected:
         rows["Deselected"] = f"{verdict.deselected} items of this level, which say nothing"
     return _table((), [[escape(key), escape(value)] for key, value in rows.items()])

@@ -25,6 +25,7 @@ _LETTERS = {
     Outcome.ERROR: ("error", "E", ("ERROR", {"red": True})),
 }
 _MOST_LINES = 10
+_MOST_ABSENT = 6
 
 
 def header(context: Any) -> list[str]:
@@ -99,6 +100,8 @@ def summary(
     _causes(out, verdict.causes)
     _troubles(out, unexplained(verdict, records))
     _worst(out, records)
+    for note in verdict.notes:
+        _paragraph(out, "note", [note])
     _counts(out, verdict)
     colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
     simulated = "" if verdict.evidence == "hardware" else f" ({verdict.evidence.upper()} evidence)"
@@ -175,4 +178,7 @@ def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
             f"{verdict.deselected} items of this level were deselected and say nothing", yellow=True
         )
     if verdict.not_applicable:
-        out.write_line(f"not applicable here: {', '.join(sorted(verdict.not_applicable))}")
+        absent = sorted(verdict.not_applicable)
+        some = f"{', '.join(absent[:_MOST_ABSENT])} and {len(absent) - _MOST_ABSENT} more"
+        names = some if len(absent) > _MOST_ABSENT else ", ".join(absent)
+        out.write_line(f"not applicable here: {names}")
