@@ -119,6 +119,12 @@ class MetricMissing(ToolError):
     kind = "metric-missing"
 
 
+class StabilityUnproven(ToolError):
+    """Too few rows to tell whether iterations are alike: a mean can hide a swing."""
+
+    kind = "stability-unproven"
+
+
 class UnitUnknown(NoEvidence):
     """A unit that cannot be converted to the one of the limit."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.errors import (
@@ -11,11 +12,12 @@ from railgauge.errors import (
     DataCorrupted,
     MetricMissing,
     NoEvidence,
+    StabilityUnproven,
     ToolFailed,
     ToolMissing,
     Unparsable,
 )
-from railgauge.model import Parsed, Problem, Sample, Transcript
+from railgauge.model import Dispersion, Limit, Parsed, Problem, Sample, Transcript
 from railgauge.units import format_size
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
@@ -152,3 +154,50 @@ def _missing(
     on = f" for {placement}" if placement else ""
     of = f" in run {of_runs[0]} of {of_runs[1]}" if of_runs[1] > 1 else ""
     return f"{run.tool} printed no {metric}{on}{at}{of}"
+
+
+def stability_doubt(
+    runs: Sequence[Parsed],
+    limit: Limit,
+    size_bytes: int | None,
+    options: Mapping[str, object],
+    *,
+    is_planned: bool = True,
+) -> StabilityUnproven | None:
+    """Why the rows of a size cannot show that iterations are alike; ``None`` if they can.
+
+    That is asked for where the measurement's ``options`` plan several rows (``cycles``) and the
+    limit judges how they lie: then each run must have printed them all. Of an output that nobody
+    planned (not ``is_planned``) two rows are enough.
+    """
+    cycles = options.get("cycles")
+    judges = limit.dispersion != Dispersion() and not limit.record_only
+    if not judges or not isinstance(cycles, int) or cycles < _SEVERAL:
+        return None
+    least = cycles if is_planned else _SEVERAL
+    for run in runs:
+        rows = _row_count(run, limit.metric, size_bytes)
+        if rows < least:
+            remedy = f"run with -n {options.get('iterations', 1)} -N {cycles}"
+            return StabilityUnproven(_too_few_rows(run, rows, least), remedy=remedy)
+    return None
+
+
+_SEVERAL = 2
+
+
+def _row_count(run: Parsed, metric: str, size_bytes: int | None) -> int:
+    """Out of place and in place are two columns of one row."""
+    columns = Counter(sample.placement for sample in _rows(run, metric, size_bytes, None))
+    return max(columns.values(), default=0)
+
+
+def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
+    iterations = run.summary.get("iterations")
+    over = ""
+    if isinstance(iterations, int):
+        over = f" over {iterations} iteration{'s' if iterations > 1 else ''}"
+    if rows == 1:
+        return f"one row{over} cannot show whether iterations are alike"
+    each = f", each{over}," if over else ""
+    return f"{rows} of {least} planned rows{each} cannot show whether iterations are alike"

@@ -7,11 +7,11 @@ unit, no sense) raises ``NoEvidence`` and becomes an *error*: it is never a pass
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.errors import DataCorrupted, Implausible, MetricMissing
+from railgauge.dispersion import spread, two_groups
+from railgauge.errors import DataCorrupted, Implausible, MetricMissing, StabilityUnproven
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
 from railgauge.thresholds.limits import bound_at, lower_is_better
 from railgauge.thresholds.model import Expectation, Transport
@@ -119,12 +119,14 @@ def _with_outcome(judgement: Judgement, limit: Limit) -> Judgement:
     margin = judgement.margin
     if margin is None:
         raise MetricMissing(f"{limit.metric} has no limit at {judgement.size_bytes} B")
+    dispersed = _dispersed(judgement.values, limit)
     if margin < 0:
         reason = f"{limit.metric} {judgement.measured}{_at(judgement)}, limit {judgement.limit}"
+        reason += f"; it {dispersed}" if dispersed else ""
         return replace(judgement, outcome=Outcome.FAILED, reason=reason)
-    if spread := _spread(judgement.values, limit.dispersion, lower_is_better(limit.metric)):
+    if dispersed:
         return replace(
-            judgement, outcome=Outcome.FAILED, reason=f"{limit.metric}{_at(judgement)} {spread}"
+            judgement, outcome=Outcome.FAILED, reason=f"{limit.metric}{_at(judgement)} {dispersed}"
         )
     if margin < limit.marginal:
         reason = f"within {limit.marginal:.1%} of the limit"
@@ -136,20 +138,50 @@ def _at(judgement: Judgement) -> str:
     return "" if judgement.size_bytes is None else f" at {format_size(judgement.size_bytes)}"
 
 
-def _spread(values: Sequence[float], limit: Dispersion, lower: bool) -> str:
-    """How the samples lie too far apart, or an empty string. One sample cannot be dispersed."""
-    if len(values) < 2:  # noqa: PLR2004
+def _dispersed(values: Sequence[float], limit: Limit) -> str:
+    """How the samples lie too far apart, or an empty string. One sample cannot be dispersed.
+
+    Two groups come first: they say more about the cause than how far the samples vary.
+    """
+    allowed = limit.dispersion
+    if len(values) < 2 or allowed == Dispersion():  # noqa: PLR2004
         return ""
-    variation = statistics.stdev(values) / statistics.fmean(values)
-    if limit.cv_max is not None and variation > limit.cv_max:
-        return f"varies by {variation:.2%} (standard deviation over mean), limit {limit.cv_max:.2%}"
-    median = statistics.median(values)
-    worst = median / max(values) if lower else min(values) / median
-    if limit.worst_over_median_min is not None and worst < limit.worst_over_median_min:
+    if groups := _two_groups(values, limit):
+        return groups
+    found = spread(values, lower_is_better(limit.metric))
+    if allowed.cv_max is not None and found.cv > allowed.cv_max:
         return (
-            f"has a worst sample of {worst:.3f} of the median, limit {limit.worst_over_median_min}"
+            f"varies by {found.cv:.2%} (standard deviation over mean), limit {allowed.cv_max:.2%}"
         )
+    worst, least = found.worst_over_median, allowed.worst_over_median_min
+    if least is not None and worst < least:
+        return f"has a worst sample of {worst:.3f} of the median, limit {least}"
     return ""
+
+
+def _two_groups(values: Sequence[float], limit: Limit) -> str:
+    most = limit.dispersion.groups_apart_max
+    groups = None if most is None else two_groups(values, apart_min=most)
+    if groups is None or most is None:
+        return ""
+    return (
+        f"falls into two groups around {groups.low:.4g} and {groups.high:.4g} {limit.unit} "
+        f"({groups.low_count} and {groups.high_count} samples), "
+        f"which lie {groups.apart:.0%} apart, limit {most:.0%}"
+    )
+
+
+def judge_stability(judgement: Judgement, doubt: StabilityUnproven | None) -> Judgement:
+    """The judgement, if its rows can show that iterations are alike.
+
+    A missed limit is missed all the same, and its reason says what else is in doubt. What would
+    have passed is not proven: then ``doubt`` is raised.
+    """
+    if doubt is None:
+        return judgement
+    if judgement.outcome is not Outcome.FAILED:
+        raise doubt
+    return replace(judgement, reason=f"{judgement.reason}; {doubt}")
 
 
 def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:

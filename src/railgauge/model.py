@@ -243,10 +243,15 @@ Bound = float | Curve
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """Limits on how far samples of one size may lie apart; ``None`` is not judged."""
+    """Limits on how far samples of one size may lie apart; ``None`` is not judged.
+
+    ``groups_apart_max``: if the samples fall into two groups, how far the groups' medians may lie
+    apart, as a share of the larger one.
+    """
 
     cv_max: float | None = None
     worst_over_median_min: float | None = None
+    groups_apart_max: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from railgauge import thresholds, tools
 from railgauge.cli import text
 from railgauge.cli.match import fits
 from railgauge.errors import BadInput, NoEvidence, Uncovered
-from railgauge.evidence import samples_of
-from railgauge.judge import judge
+from railgauge.evidence import samples_of, stability_doubt
+from railgauge.judge import judge, judge_stability
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.thresholds import LEVELS, Measurement, Platform
 from railgauge.thresholds.model import NEAR_LINKS
@@ -99,7 +99,11 @@ def _find(platform: Platform, measurement: Measurement, parsed: Parsed, level: s
             physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
             samples = samples_of([parsed], metric, size, placement)
             judged = judge(samples, limit, size, physical)
+            doubt = stability_doubt([parsed], limit, size, measurement.options, is_planned=False)
+            judged = judge_stability(judged, doubt)
             judgements.append(replace(judged, metric=_named(metric, placement)))
+            # A limit is missed, and yet the rows prove less than they should.
+            errors += [str(doubt)] if doubt else []
         except (NoEvidence, Uncovered) as error:
             errors.append(str(error))
     return Findings(measurement.name, pairing, tuple(judgements), tuple(errors))
@@ -172,6 +176,8 @@ def _print_text(findings: Findings) -> None:
             f"  {size:>7} {judged.metric:<20} {judged.measured:>16}  {judged.limit:<18}"
             f"{margin:>8}  {judged.outcome}"
         )
+    for reason in (j.reason for j in findings.judgements if j.outcome is Outcome.FAILED):
+        print(f"  failed: {reason}")
     for basis in dict.fromkeys(judged.basis for judged in findings.judgements):
         print(f"  basis {basis}")
     for error in findings.errors:

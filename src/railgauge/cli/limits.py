@@ -92,6 +92,9 @@ def _bounds(limit: Limit) -> str:
         parts.append(f"at most {_bound(limit.ceiling, limit)}")
     if limit.dispersion.cv_max is not None:
         parts.append(f"varies by at most {limit.dispersion.cv_max:.0%}")
+    if limit.dispersion.groups_apart_max is not None:
+        apart = limit.dispersion.groups_apart_max
+        parts.append(f"no two groups that lie {apart:.0%} or more apart")
     return "; ".join(parts) or "record only"
 
 
