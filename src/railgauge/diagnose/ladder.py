@@ -35,7 +35,7 @@ def passes_and_misses(
         if record.outcome in _GOOD and 0 < record.rung <= highest and record.subject not in failing
         if not nodes or nodes & set(record.nodes)
         for judged in record.judgements
-        if judged.margin is not None
+        if judged.margin is not None and judged.unit != "count"
     ]
     return _lines(fine), _lines([*shown, *above]) if above else ()
 

@@ -11,7 +11,7 @@ import sys
 import time
 from urllib.parse import urlparse
 
-from . import fabric, figures, hosts, interference, wire
+from . import fabric, figures, interference, vllm_nodes, wire
 from .counters import turn
 from .options import UsageError
 
@@ -76,7 +76,9 @@ def _serve(options: Options, node: Node) -> int:
     for name in ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"):
         ranks *= int(options.get(name, 1))
     local = len(node["gpus"])
-    nodes = _nodes(node, -(-ranks // max(local, 1)))
+    if vllm_nodes.is_worker(options):
+        return vllm_nodes.join(node, options)
+    nodes = vllm_nodes.together(node, options, -(-ranks // max(local, 1)))
     if nodes is None:
         sys.stderr.write(
             f"ValueError: Total number of attention heads: the world size ({ranks}) is larger than"
@@ -99,18 +101,6 @@ def _serve(options: Options, node: Node) -> int:
             link.send({**able, "model": options.get("model", ""), "nodes": len(nodes)})
         except wire.Hangup:
             connection.close()
-
-
-def _nodes(node: Node, count: int) -> list[Node] | None:
-    """Its own node and those that follow it in the cluster; ``None`` if there are not so many."""
-    names = hosts.names(node)
-    if count > len(names):
-        return None
-    start = names.index(node["name"])
-    try:
-        return [hosts.named(node, names[(start + i) % len(names)]) for i in range(count)]
-    except hosts.Unreachable:
-        return None
 
 
 def _able(nodes: list[Node]) -> dict[str, float]:

@@ -1,0 +1,78 @@
+"""How the nodes of one served model find each other: ``--nnodes``, ``--node-rank``, the master."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from . import hosts, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+    Options = dict[str, str]
+
+_MASTER_PORT = "29501"
+_RETRY_S = 0.05
+
+
+def together(node: Node, options: Options, needed: int) -> list[Node] | None:
+    """The nodes that serve, this one first; ``None`` if they are too few for the world size.
+
+    With ``--nnodes`` those that join, else those that follow it in the cluster, as a resource
+    manager would give them.
+    """
+    if "nnodes" not in options:
+        return _following(node, needed)
+    count = int(options["nnodes"])
+    return None if needed > count else [node, *_joined(node, options, count - 1)]
+
+
+def is_worker(options: Options) -> bool:
+    return int(options.get("node-rank", 0)) > 0
+
+
+def join(node: Node, options: Options) -> int:
+    """Serve under the master until it ends; it may still be on its way up."""
+    master, port = options.get("master-addr", "127.0.0.1"), _port(options)
+    while True:
+        try:
+            link = wire.connect(master, port, node["address"])
+            link.send({"name": node["name"]})
+            link.receive()
+        except wire.Hangup:
+            sys.stderr.write("torch.distributed.DistNetworkError: the master has gone\n")
+            return 1
+        except OSError:
+            time.sleep(_RETRY_S)
+
+
+def _port(options: Options) -> int:
+    return int(options.get("master-port", _MASTER_PORT))
+
+
+def _joined(node: Node, options: Options, count: int) -> list[Node]:
+    listener = wire.listen(node["address"], _port(options))
+    links = []
+    while len(links) < count:
+        connection, _ = listener.accept()
+        links.append(wire.Wire(connection))
+    listener.close()
+    _held.extend(links)  # they hang up when this process ends
+    return [hosts.named(node, link.receive()["name"]) for link in links]
+
+
+_held: list[wire.Wire] = []
+
+
+def _following(node: Node, count: int) -> list[Node] | None:
+    names = hosts.names(node)
+    if count > len(names):
+        return None
+    start = names.index(node["name"])
+    try:
+        return [hosts.named(node, names[(start + i) % len(names)]) for i in range(count)]
+    except hosts.Unreachable:
+        return None
