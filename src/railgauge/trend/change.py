@@ -25,6 +25,8 @@ _FREEDOM_PER_NIGHT = 0.45
 # Printed figures have three digits at least; less noise than this is rounding, not quietness.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
+# Three cuttings make eight levels: more changes than a history that anybody reads has.
+_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +57,73 @@ def steps(
 ) -> list[Step]:
     """The changes of level, first to last, whose chance is below ``allowed``.
 
-    ``after`` is how many nights a new level needs. The likeliest split of all nights comes first,
-    then those of the parts on its two sides (binary segmentation).
+    ``after`` is how many nights a new level needs. The nights are cut into likely levels first
+    (binary segmentation), then cuts are dropped, the likeliest to be chance first, until all that
+    are left stand against the levels on their two sides. Cutting before testing sees a level that
+    came and went, which hides in the noise of a single cut.
     """
-    found = best_step(values, after, noise_min)
-    if found is None or found.chance > allowed or abs(found.effect) < effect_min:
+    cuts = _cuts(values, after, _DEPTH)
+    while cuts:
+        edges = [0, *cuts, len(values)]
+        found = [
+            _between(values, (left, at, right), after, noise_min)
+            for left, at, right in zip(edges, cuts, edges[2:], strict=False)
+        ]
+        worst = max(found, key=lambda step: _likely_chance(step, effect_min))
+        if worst.chance <= allowed and abs(worst.effect) >= effect_min:
+            return found
+        cuts.remove(worst.at)
+    return []
+
+
+def _cuts(values: Sequence[float], after: int, depth: int) -> list[int]:
+    """Where the nights fall apart best, then their parts, ``depth`` times over."""
+    at = _best_split(values, after)
+    if at is None or not depth:
         return []
-    if not are_levels(values, found):
-        return []
-    early, late = values[: found.at], values[found.at :]
-    earlier = steps(early, after, noise_min, allowed, effect_min)
-    later = steps(late, after, noise_min, allowed, effect_min)
-    return [*earlier, found, *(Step(found.at + s.at, s.effect, s.chance) for s in later)]
+    later = [at + cut for cut in _cuts(values[at:], after, depth - 1)]
+    return [*_cuts(values[:at], after, depth - 1), at, *later]
+
+
+def _best_split(values: Sequence[float], after: int) -> int | None:
+    """The split into two levels that leaves the smallest sum of absolute deviations."""
+    splits = range(NIGHTS_BEFORE, len(values) - after + 1)
+    return min(splits, key=lambda split: sum(_residuals(values, split)), default=None)
 
 
 def best_step(values: Sequence[float], after: int, noise_min: float) -> Step | None:
-    """The split into two levels that leaves the smallest sum of absolute deviations.
+    """The likeliest single step; ``None`` if there are too few nights."""
+    at = _best_split(values, after)
+    return None if at is None else _between(values, (0, at, len(values)), after, noise_min)
 
-    ``None`` if there are too few nights. Its chance counts every split that was tried.
+
+def _between(
+    values: Sequence[float], edges: tuple[int, int, int], after: int, noise_min: float
+) -> Step:
+    """The step at the middle edge, on the nights between the outer two.
+
+    Its chance counts every split that was tried, and every stretch of nights, if it is not all.
     """
-    splits = range(NIGHTS_BEFORE, len(values) - after + 1)
-    if not splits:
-        return None
-    at = min(splits, key=lambda split: sum(_residuals(values, split)))
+    left, at, right = edges
+    stretch = values[left:right]
+    found = _step(stretch, at - left, noise_min)
+    if not are_levels(stretch, found):
+        return Step(at, found.effect, 1.0)
+    splits = len(values) - NIGHTS_BEFORE - after + 1
+    tried = splits if right - left == len(values) else splits * len(values) / 2
+    return Step(at, found.effect, min(1.0, tried * found.chance))
+
+
+def _step(values: Sequence[float], at: int, noise_min: float) -> Step:
     effect = statistics.median(values[at:]) - statistics.median(values[:at])
     noise = max(_noise(_residuals(values, at)), noise_min, NOISE_MIN)
     error = noise * _MEDIAN_OVER_MEAN * math.sqrt(1 / at + 1 / (len(values) - at))
-    freedom = _FREEDOM_PER_NIGHT * len(values)
-    return Step(at, effect, min(1.0, len(splits) * two_sided(effect / error, freedom)))
+    return Step(at, effect, two_sided(effect / error, _FREEDOM_PER_NIGHT * len(values)))
+
+
+def _likely_chance(step: Step, effect_min: float) -> tuple[bool, float, float]:
+    """Orders steps: those too small last, then by chance, then by size."""
+    return abs(step.effect) < effect_min, step.chance, -abs(step.effect)
 
 
 def are_levels(values: Sequence[float], step: Step) -> bool:

@@ -1,0 +1,116 @@
+"""How often nothing is taken for something: measured, not believed."""
+
+import random
+import statistics
+
+import pytest
+from histories import dipping, heavy, history, normal, series, skewed
+
+from railgauge.trend import Rules, findings
+from railgauge.trend.change import NOISE_MIN, best_step, slope, steps, two_sided
+
+SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
+
+
+def alarms(seeds, **changed):
+    """Histories without a change in which something was found."""
+    found = 0
+    for seed in seeds:
+        nights = history(seed, keys=SMALL, **changed)
+        found += bool(findings(nights[:-1], nights[-1]).findings)
+    return found
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.03])
+def test_two_hundred_unchanged_histories_of_twenty_nights_raise_no_alarm(noise):
+    """At the rate that the rules allow, 1 %, two are expected; 7 come in one of 200 runs."""
+    assert Rules().false_alarm_rate == 0.01
+    assert alarms(range(1000, 1200), noise=noise) <= 6
+
+
+@pytest.mark.parametrize("law", [heavy, skewed, dipping])
+@pytest.mark.parametrize("nights", [6, 12])
+def test_noise_need_not_be_normal(law, nights):
+    """2 % of noise, so that the least change is no more than the noise of one night."""
+    assert alarms(range(30), nights=nights, noise=0.02, law=law) <= 3
+
+
+@pytest.mark.parametrize("nights", [5, 6, 7, 8, 10, 14, 20, 30])
+def test_the_chance_of_a_step_is_no_smaller_than_it_is_said_to_be(nights):
+    """Of 2000 histories of pure noise, those with a chance below 1 % are about 1 % or fewer."""
+    rng = random.Random(nights)
+    chances = []
+    for _ in range(2000):
+        values = [rng.gauss(0, 1) for _ in range(nights)]
+        chances.append(best_step(values, 2, 0.0).chance)
+    assert sum(chance < 0.01 for chance in chances) <= 34, "more than 3 sigma above 20"
+    assert sum(chance < 0.1 for chance in chances) <= 240
+
+
+@pytest.mark.parametrize("nights", [6, 10, 20, 30])
+def test_the_search_for_steps_keeps_its_rate(nights):
+    """All cuts of it together: of 1000 histories of noise, about 1 % or fewer at 1 %."""
+    rng = random.Random(nights)
+    found = 0
+    for _ in range(1000):
+        found += bool(steps([rng.gauss(0, 1) for _ in range(nights)], 2, 0.0, 0.01, 0.0))
+    assert found <= 19, "more than 3 sigma above 10"
+
+
+def test_the_power_of_the_test_is_what_the_page_says():
+    """4 % at 0.1 % of noise: two nights old, at twelve nights or more, of one node's series."""
+
+    def lost(night, key):
+        return 0.96 if night >= 11 and "n02" in key.nodes else 1.0
+
+    caught = 0
+    for seed in range(20):
+        nights = history(seed, 12, lost, noise=0.001, keys=SMALL)
+        caught += bool(findings(nights[:-1], nights[-1]).regressions)
+    assert caught == 20
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "chance"),
+    [(2.776, 4, 0.05), (4.604, 4, 0.01), (3.169, 10, 0.01), (3.850, 30, 0.000575), (0, 5, 1.0)],
+)
+def test_the_chance_is_student_s(t, freedom, chance):
+    """Against tables of the t distribution."""
+    assert two_sided(t, freedom) == pytest.approx(chance, rel=0.06)
+
+
+def test_a_step_is_found_where_it_is():
+    rng = random.Random(1)
+    for at in range(3, 18):
+        values = [rng.gauss(5.0 if i < at else 4.9, 0.01) for i in range(20)]
+        found = best_step(values, 2, 0.0)
+        assert found.at == at
+        assert found.effect == pytest.approx(-0.1, abs=0.02)
+        assert found.chance < 1e-3
+
+
+def test_levels_are_found_from_first_to_last():
+    levels = [5.0] * 8 + [4.9] * 8 + [4.95] * 8
+    rng = random.Random(2)
+    values = [level + rng.gauss(0, 0.002) for level in levels]
+    assert [step.at for step in steps(values, 3, 0.0, 1e-3, 0.02)] == [8, 16]
+
+
+def test_few_bad_nights_among_good_ones_make_no_level():
+    values = [5.0 + 0.001 * (i % 3) for i in range(12)] + [4.5, 5.0, 4.5]
+    assert statistics.median(values[-3:]) == 4.5
+    assert steps(values, 3, 0.0, 0.5, 0.02) == []
+
+
+def test_no_noise_at_all_is_no_certainty():
+    """Equal figures to the last digit: rounding, which is given the noise of a digit."""
+    still = [1.0] * 6 + [1.0 - 2 * NOISE_MIN] * 3
+    assert best_step(still, 3, 0.0).chance > 1e-3
+
+
+def test_a_drift_over_all_nights():
+    rng = random.Random(3)
+    found = slope([5 - 0.002 * i + rng.gauss(0, 0.003) for i in range(30)])
+    assert found.effect == pytest.approx(-0.058, abs=0.01)
+    assert found.chance < 1e-6
+    assert slope([normal(rng) / 100 for _ in range(30)]).chance > 1e-3

@@ -1,0 +1,174 @@
+"""Reading the folders of runs: what is no run, or half of one, is said and left out."""
+
+import json
+
+import pytest
+from histories import write_run
+
+from railgauge.errors import BadInput
+from railgauge.trend.read import read, read_runs
+
+VERDICT = {
+    "run_id": "20260101-020000-alpha", "cluster": "alpha", "platform": "h200",
+    "evidence": "hardware", "level": "nightly", "verdict": "accepted",
+}  # fmt: skip
+LINE = {
+    "subject": "host_write_bandwidth", "metric": "bw_average", "unit": "Gb/s",
+    "nodes": ["n01", "n02"], "pairing": "mlx5_0", "size_bytes": 8388608,
+    "values": [390.0, 392.0, 391.5], "evidence": "hardware", "id": "x",
+}  # fmt: skip
+FACT = {**LINE, "subject": "memlock", "metric": "memlock", "unit": "", "values": [], "pairing": ""}
+
+
+def verdict(run_id, **changed):
+    return {**VERDICT, "run_id": run_id, **changed}
+
+
+def a_run(reports, run_id="20260101-020000-alpha", lines=(LINE,), **changed):
+    return write_run(reports / run_id, verdict(run_id, **changed), list(lines))
+
+
+def why(archive):
+    return dict(archive.said)
+
+
+def test_a_night_holds_the_median_of_every_series(tmp_path):
+    again = {**LINE, "values": [380.0]}
+    other = {**LINE, "pairing": "mlx5_1", "values": [370.25]}
+    a_run(tmp_path, lines=[LINE, FACT, other, again])
+    archive = read(tmp_path)
+    assert archive.said == ()
+    values = {key.pairing: value for key, value in archive.nights[0].values.items()}
+    assert values == {"mlx5_0": 390.75, "mlx5_1": 370.25}, "every sample of the night counts"
+
+
+def test_nights_are_in_the_order_of_their_time(tmp_path):
+    for run_id in ("20260103-020000-b", "20260101-020000-c", "20260102-020000-a"):
+        a_run(tmp_path, run_id)
+    (tmp_path / "latest").symlink_to("20260103-020000-b")
+    (tmp_path / "README.md").write_text("runs are written here")
+    archive = read(tmp_path)
+    assert [night.run_id[:8] for night in archive.nights] == ["20260101", "20260102", "20260103"]
+    assert [night.run_id[:8] for night in read(tmp_path, last=2).nights] == ["20260102", "20260103"]
+
+
+def test_the_last_nights_are_those_of_each_cluster(tmp_path):
+    for day in (1, 2, 3):
+        a_run(tmp_path, f"2026010{day}-020000-a", cluster="a")
+    a_run(tmp_path, "20250101-020000-b", cluster="b")
+    assert len(read(tmp_path, last=2).nights) == 3
+    assert {fleet.cluster for fleet in read(tmp_path).fleets} == {"a", "b"}
+    assert {fleet.cluster for fleet in read(tmp_path, cluster="b").fleets} == {"b"}
+
+
+def test_broken_lines_are_counted_and_the_others_read(tmp_path):
+    folder = a_run(tmp_path)
+    with (folder / "measurements.jsonl").open("ab") as file:
+        file.write(b'{"subject": "half a li\n[1, 2]\n"word"\n\xff\xfe\xfd\n{"subject": 3}\n')
+        file.write(json.dumps({**LINE, "pairing": "mlx5_7"}).encode() + b"\n")
+        file.write(json.dumps({**LINE, "values": "many"}).encode() + b"\n")
+        file.write(b'{"subject": "the last one, cut o')
+    archive = read(tmp_path)
+    assert {key.pairing for key in archive.nights[0].values} == {"mlx5_0", "mlx5_7"}
+    assert why(archive) == {folder.name: "7 lines of measurements.jsonl cannot be read: left out"}
+
+
+@pytest.mark.parametrize("values", ["[NaN]", "[1e999]", "[0]", "[-3.5]", "[]", "[null]"])
+def test_what_is_no_measurement_is_left_out(tmp_path, values):
+    folder = a_run(tmp_path, lines=[])
+    text = json.dumps({**LINE, "values": 0}).replace('"values": 0', f'"values": {values}')
+    (folder / "measurements.jsonl").write_text(text + "\n")
+    assert read(tmp_path).nights[0].values == {}
+
+
+def test_counts_have_no_trend(tmp_path):
+    a_run(tmp_path, lines=[{**LINE, "metric": "completed", "unit": "count", "values": [64]}])
+    assert read(tmp_path).nights[0].values == {}
+
+
+def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
+    folder = a_run(tmp_path, lines=[LINE, {**LINE, "pairing": "mlx5_1", "evidence": "simulated"}])
+    archive = read(tmp_path)
+    assert {key.pairing for key in archive.nights[0].values} == {"mlx5_0"}
+    assert "1 lines of measurements.jsonl are of another kind" in why(archive)[folder.name]
+
+
+def test_folders_that_are_no_finished_run_are_said(tmp_path):
+    a_run(tmp_path, "20260101-020000-good")
+    (a_run(tmp_path, "20260102-020000-going") / "verdict.json").unlink()
+    (a_run(tmp_path, "20260103-020000-empty") / "measurements.jsonl").unlink()
+    (a_run(tmp_path, "20260104-020000-half") / "verdict.json").write_text('{"run_id": "2026')
+    (a_run(tmp_path, "20260105-020000-list") / "verdict.json").write_text("[]")
+    (a_run(tmp_path, "20260106-020000-deep") / "verdict.json").write_text("[" * 100_000)
+    a_run(tmp_path, "some-notes")
+    a_run(tmp_path, "20260107-020000-again", evidence="replayed")
+    write_run(tmp_path / "20260108-020000-copy", verdict("20260101-020000-good"), [LINE])
+    a_run(tmp_path, "20260109-020000-odd", cluster="\x1b[31mred")
+    archive = read(tmp_path)
+    assert [night.run_id for night in archive.nights] == ["20260101-020000-good"]
+    said = {name[16:] or name: reason for name, reason in archive.said}
+    assert said.pop("some-notes"[16:] or "some-notes").startswith("its run id does not start with")
+    assert said == {
+        "going": "no verdict.json: still running, or cut off",
+        "empty": "no measurements.jsonl: still running, or cut off",
+        "half": "verdict.json cannot be read: JSONDecodeError",
+        "list": "verdict.json does not say run_id, cluster, platform, evidence, level",
+        "deep": "verdict.json cannot be read: RecursionError",
+        "again": "replayed: it is no night of its own",
+        "copy": "a second folder of run 20260101-020000-good",
+        "odd": "verdict.json does not say run_id, cluster, platform, evidence, level",
+    }
+
+
+def test_a_line_too_long_to_be_one_spoils_its_night_only(tmp_path):
+    folder = a_run(tmp_path, "20260101-020000-a")
+    a_run(tmp_path, "20260102-020000-a")
+    with (folder / "measurements.jsonl").open("a") as file:
+        file.write(json.dumps({**LINE, "id": "x" * 40_000_000}) + "\n")
+    archive = read(tmp_path)
+    assert "20260102-020000-a" in {night.run_id for night in archive.nights}
+    assert folder.name in why(archive)
+
+
+def test_names_that_cannot_be_printed_are_left_out(tmp_path):
+    folder = a_run(tmp_path, lines=[LINE, {**LINE, "nodes": ["n01\x1b[2J"]}])
+    archive = read(tmp_path)
+    assert len(archive.nights[0].values) == 1
+    assert "names that cannot be printed" in why(archive)[folder.name]
+
+
+@pytest.mark.parametrize("name", ["a[1]b", "a*b", "a?b", "it's", "a{b,c}"])
+def test_a_folder_s_name_is_no_pattern(tmp_path, name):
+    a_run(tmp_path / name)
+    a_run(tmp_path / "a1b", lines=[{**LINE, "pairing": "other"}])
+    assert {key.pairing for key in read(tmp_path / name).nights[0].values} == {"mlx5_0"}
+
+
+def test_a_root_without_reports_is_one_clear_line(railgauge, tmp_path):
+    code, out, err = railgauge("trend", "--root", tmp_path)
+    assert (code, out) == (2, "")
+    assert "reports: is not a folder" in err
+    (tmp_path / "reports").mkdir()
+    code, out, err = railgauge("trend", "--root", tmp_path)
+    assert (code, out) == (2, "")
+    assert "no finished run" in err
+
+
+def test_a_run_by_name_must_be_one(tmp_path):
+    assert len(read_runs([a_run(tmp_path)]).nights) == 1
+    with pytest.raises(BadInput, match="no verdict"):
+        read_runs([tmp_path])
+
+
+def test_hostile_names_are_text_on_the_page(railgauge, tmp_path):
+    nasty = "<script>alert(1)</script>"
+    for day in range(1, 7):
+        a_run(
+            tmp_path / "reports", f"2026010{day}-020000-x", cluster=nasty,
+            lines=[{**LINE, "subject": nasty, "nodes": [nasty]}],
+        )  # fmt: skip
+    file = tmp_path / "page.html"
+    assert railgauge("trend", "--root", tmp_path, "--html", file)[0] == 0
+    page = file.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page

@@ -1,0 +1,212 @@
+"""What a change is blamed on: the cluster, a metric, a node, a NIC, a pair, or one series."""
+
+import pytest
+from histories import FLEET, NODES, history, series, step
+
+from railgauge.errors import BadInput
+from railgauge.trend import Fleet, Key, Night, Rules, findings
+from railgauge.trend.words import sentence, standings, summary
+
+
+def found(nights, rules=None):
+    trend = findings(nights[:-1], nights[-1], rules or Rules())
+    return [
+        (f.verdict, f.kind, f.scope.nodes, f.scope.subject, f.scope.pairing, f.since[6:8])
+        for f in trend.findings
+    ]
+
+
+def of_node(key):
+    return "n02" in key.nodes
+
+
+def of_metric(key):
+    return key.subject == "host_write_bandwidth"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("which", "nodes", "subject", "pairing"),
+    [
+        (lambda key: True, (), "", ""),
+        (of_metric, (), "host_write_bandwidth", ""),
+        (of_node, ("n02",), "", ""),
+        (lambda key: of_node(key) and of_metric(key), ("n02",), "host_write_bandwidth", ""),
+        (lambda key: of_node(key) and key.pairing == "mlx5_1", ("n02",), "", "mlx5_1"),
+        (lambda key: key.nodes == ("n02", "n03"), ("n02", "n03"), "", ""),
+        (
+            lambda key: key.nodes == ("n03",) and key.pairing == "gpu1",
+            ("n03",), "gpu_copy", "gpu1",
+        ),
+    ],
+    ids=["cluster", "metric", "node", "node-metric", "nic", "pair", "series"],
+)  # fmt: skip
+def test_one_change_is_one_finding_at_the_right_place(seed, which, nodes, subject, pairing):
+    nights = history(seed, change=step(14, 0.04, which))
+    assert found(nights) == [("regression", "step", nodes, subject, pairing, "14")]
+
+
+def test_two_nodes_at_different_nights_are_two_findings():
+    def change(night, key):
+        first = 0.96 if night >= 9 and key.nodes == ("n01",) else 1.0
+        return first * (0.95 if night >= 15 and key.nodes == ("n03",) else 1.0)
+
+    assert sorted(found(history(1, change=change))) == [
+        ("regression", "step", ("n01",), "gpu_copy", "", "09"),
+        ("regression", "step", ("n03",), "gpu_copy", "", "15"),
+    ]
+
+
+def test_a_node_that_lost_more_than_the_cluster_is_named_too():
+    def change(night, key):
+        return (0.96 if night >= 10 else 1.0) * (0.9 if night >= 10 and of_node(key) else 1.0)
+
+    assert sorted(found(history(1, change=change))) == [
+        ("regression", "step", (), "", "", "10"),
+        ("regression", "step", ("n02",), "", "", "10"),
+    ]
+
+
+def test_the_node_in_the_middle_of_all_pairs_is_named_not_the_cluster():
+    keys = [
+        Key("host_write_bandwidth", "bw_average", "Gb/s", ("n01", other), "mlx5_0", 8)
+        for other in ("n02", "n03", "n04")
+    ]
+    nights = history(1, change=step(14, 0.04, lambda key: True), keys=keys)
+    assert [scope for *_, scope, _, _, _ in found(nights)] == [("n01",)]
+
+
+def test_of_two_nodes_alone_the_pair_is_named():
+    keys = series(("n01", "n02"))[:2] + series(("n01", "n02"))[4:6]
+    nights = history(1, change=step(14, 0.04, lambda key: True), keys=keys)
+    assert [scope for *_, scope, _, _, _ in found(nights)] == [("n01", "n02")]
+
+
+def test_a_drift_is_no_step():
+    nights = history(1, 24, lambda night, key: 1 - 0.002 * night if of_node(key) else 1.0)
+    assert found(nights) == [("regression", "drift", ("n02",), "", "", "01")]
+    (finding,) = findings(nights[:-1], nights[-1]).findings
+    assert finding.worse == pytest.approx(0.046, abs=0.006)
+
+
+def test_a_gain_is_no_regression():
+    nights = history(1, change=step(14, -0.04, of_node))
+    assert found(nights) == [("improvement", "step", ("n02",), "", "", "14")]
+    assert not findings(nights[:-1], nights[-1]).regressions
+
+
+def test_what_has_recovered_is_told_and_is_no_regression():
+    nights = history(1, change=step(7, 0.04, of_node, until=14))
+    verdicts = {(verdict, since) for verdict, *_, since in found(nights)}
+    assert verdicts == {("recovered", "07"), ("improvement", "14")}
+
+
+def test_one_bad_night_is_noise():
+    assert found(history(1, change=step(14, 0.3, lambda key: True, until=15))) == []
+    assert found(history(1, change=step(20, 0.3, lambda key: True))) == []
+
+
+def test_one_series_alone_needs_three_nights():
+    def alone(key):
+        return key.nodes == ("n03",) and key.pairing == "gpu1"
+
+    assert found(history(1, 15, step(14, 0.1, alone))) == []
+    assert len(found(history(1, 16, step(14, 0.1, alone)))) == 1
+
+
+def test_five_nights_are_enough_for_a_quiet_node_and_four_never():
+    """Nothing but the size of the change can tell so early."""
+    assert found(history(1, 5, step(4, 0.3, of_node), noise=0.001))[0][2] == ("n02",)
+    four = history(1, 4, step(3, 0.5, of_node), noise=0.001)
+    trend = findings(four[:-1], four[-1])
+    assert (trend.findings, trend.judged, trend.too_few) == ((), 0, len(series()))
+    assert summary(trend).endswith("with too few nights to tell: needs 5: 0 regressions")
+
+
+def test_rounding_is_no_step():
+    """A latency on the edge between two printed digits, of which one is 3 %."""
+    key = Key("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2)
+    values = [0.33] * 10 + [0.34] * 10
+    nights = [Night(f"202601{i:02}-020000", FLEET, "", {key: v}) for i, v in enumerate(values, 1)]
+    assert found(nights) == []
+    wide = [
+        Night(night.run_id, FLEET, "", {key: 0.33 if i < 10 else 0.36})
+        for i, night in enumerate(nights)
+    ]
+    assert len(found(wide)) == 1
+
+
+def smoke(night):
+    values = {key: value for key, value in night.values.items() if of_metric(key)}
+    return Night(night.run_id, FLEET, "smoke", values)
+
+
+def test_series_that_come_and_go_with_the_level_are_no_change():
+    """Every third night is a signoff run, with series that the others do not have."""
+    nights = history(1, 21)
+    thinned = [night if i % 3 == 2 else smoke(night) for i, night in enumerate(nights)]
+    assert found(thinned) == []
+    trend = findings(thinned[:-1], thinned[-1])
+    assert (trend.judged, trend.too_few) == (len(series()), 0)
+
+
+def test_a_step_is_seen_through_nights_without_the_series():
+    nights = history(1, 24, step(13, 0.04, of_node))
+    thinned = [
+        Night(n.run_id, FLEET, "", {k: v for k, v in n.values.items() if i % 2 or not of_node(k)})
+        for i, n in enumerate(nights)
+    ]
+    assert found(thinned) == [("regression", "step", ("n02",), "", "", "14")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Fleet("alpha", "h200", "simulated"),
+        Fleet("alpha", "metax-c500", "hardware"),
+        Fleet("beta", "h200", "hardware"),
+    ],
+)
+def test_nights_of_another_fleet_are_never_compared(other):
+    """Ten nights elsewhere, then five here at 60 % of that: nothing has changed here."""
+    elsewhere = history(1, 10, fleet=other)
+    here = history(2, 15, step(1, 0.4, lambda key: True))[10:]
+    trend = findings([*elsewhere, *here[:-1]], here[-1])
+    assert (trend.findings, len(trend.nights)) == ((), 5)
+    mixed = [Night(n.run_id, FLEET, n.level, n.values) for n in elsewhere]
+    assert findings([*mixed, *here[:-1]], here[-1]).regressions, "the same, taken for one fleet"
+
+
+def test_the_order_of_the_earlier_nights_does_not_matter():
+    nights = history(1, change=step(14, 0.04, of_node))
+    assert findings(nights[-2::-1], nights[-1]) == findings(nights[:-1], nights[-1])
+
+
+def test_a_run_counts_once():
+    nights = history(1, 6)
+    with pytest.raises(BadInput, match="the same run is given twice"):
+        findings(nights, nights[-1])
+
+
+def test_a_finding_in_words():
+    nights = history(1, change=step(14, 0.04, lambda key: key.pairing == "gpu0" and of_node(key)))
+    (finding,) = findings(nights[:-1], nights[-1]).findings
+    move = finding.series[0]
+    assert sentence(finding) == (
+        f"regression since 20260114-020000-alpha: n02, gpu_copy copy_bw over gpu0: "
+        f"{finding.worse:.1%} worse ({move.before:.2f} GB/s to {move.after:.2f} GB/s, 1 series)"
+    )
+    assert (finding.nights, round(move.change, 2)) == (7, -0.04)
+    assert finding.chance < Rules().false_alarm_rate
+
+
+def test_tonight_stands_against_the_median_of_the_earlier_nights():
+    nights = history(1, 9, step(9, 0.1, of_node))
+    by_name = {(s.subject, s.metric): s for s in standings(nights)}
+    late = by_name["send_latency", "lat_avg"]
+    assert late.worst == pytest.approx(0.11, abs=0.02), "a latency that rose is worse"
+    assert "n02" in late.where
+    write = by_name["host_write_bandwidth", "bw_average"]
+    assert (write.series, write.unit) == (2 * len(NODES), "Gb/s")
+    assert write.worst == pytest.approx(0.1, abs=0.02)
+    assert standings(nights[:1])[0].change is None

@@ -1,0 +1,96 @@
+"""Twenty nights of the lab's figures, through the console command as a user starts it."""
+
+import json
+
+import pytest
+from histories import below_limits, step, write_nights
+
+STEP = step(14, 0.04, lambda key: "viper" in key.nodes and key.subject == "host_send_bandwidth")
+SINCE = "20260114-020000-lab-connectx4-homelab"
+
+
+@pytest.fixture(scope="module")
+def stepped(template, tmp_path_factory):
+    return write_nights(tmp_path_factory.mktemp("stepped"), template, 1, 20, STEP)
+
+
+@pytest.fixture(scope="module")
+def level(template, tmp_path_factory):
+    return write_nights(tmp_path_factory.mktemp("level"), template, 2, 20)
+
+
+def test_no_limit_catches_the_step(stepped):
+    assert list(below_limits(stepped)) == []
+
+
+def test_a_step_is_named_with_night_node_and_metric(railgauge, stepped):
+    code, out, err = railgauge("trend", "--root", stepped, "--json")
+    (fleet,) = json.loads(out)["fleets"]
+    (finding,) = fleet["findings"]
+    assert (code, err) == (1, "")
+    assert (finding["verdict"], finding["kind"], finding["since"]) == ("regression", "step", SINCE)
+    scope = finding["scope"]
+    assert (scope["nodes"], scope["subject"]) == (["viper"], "host_send_bandwidth")
+    assert scope["metric"] == "bw_average"
+    assert finding["worse"] == pytest.approx(0.04, abs=0.003)
+    assert {tuple(m["key"]["nodes"]) for m in finding["series"]} == {
+        ("columbia", "viper"), ("viper", "prometheus"),
+    }  # fmt: skip
+
+
+def test_the_terminal_says_it_in_one_line(railgauge, stepped):
+    _, out, _ = railgauge("trend", "--root", stepped)
+    said = [line.strip() for line in out.splitlines() if "regression since" in line]
+    assert len(said) == 1
+    assert said[0].startswith(
+        f"regression since {SINCE}: viper, host_send_bandwidth bw_average: 4.0% worse (37"
+    )
+    assert said[0].endswith(" MiB/s, 2 of 2 series)")
+    assert "SIMULATED evidence" in out
+    assert "20 nights, 21 series judged: 1 regression" in out
+
+
+def test_nights_without_a_step_say_nothing(railgauge, level):
+    code, out, err = railgauge("trend", "--root", level)
+    assert (code, err) == (0, "")
+    assert "20 nights, 21 series judged: 0 regressions" in out
+    assert "since" not in out
+
+
+def test_before_the_second_night_of_a_step_nothing_is_said(railgauge, template, tmp_path):
+    """One bad night is a bad night; two, of every series of the node, are a step."""
+    for nights, code in ((14, 0), (15, 1)):
+        root = write_nights(tmp_path / str(nights), template, 3, nights, STEP)
+        assert railgauge("trend", "--root", root)[0] == code
+
+
+def test_only_the_last_nights_and_only_one_cluster(railgauge, stepped):
+    assert railgauge("trend", "--root", stepped, "--last", 6)[0] == 0, "all after the step"
+    assert railgauge("trend", "--root", stepped, "--last", 12)[0] == 1
+    assert railgauge("trend", "--root", stepped, "--cluster", "lab-connectx4-homelab")[0] == 1
+    code, out, err = railgauge("trend", "--root", stepped, "--cluster", "other")
+    assert (code, out) == (2, "")
+    assert "no finished run of cluster other" in err
+
+
+def test_smaller_changes_than_asked_for_are_no_finding(railgauge, stepped):
+    assert railgauge("trend", "--root", stepped, "--min-change", 5)[0] == 0
+
+
+def test_too_few_nights_are_said(railgauge, template, tmp_path):
+    root = write_nights(tmp_path, template, 4, 4, STEP)
+    code, out, _ = railgauge("trend", "--root", root)
+    assert code == 0
+    assert "4 nights, 0 series judged, 21 with too few nights to tell: needs 5" in out
+
+
+def test_the_page_shows_the_finding_and_calls_nobody(railgauge, stepped, tmp_path):
+    file = tmp_path / "trend.html"
+    railgauge("trend", "--root", stepped, "--html", file)
+    page = file.read_text(encoding="utf-8")
+    assert f"regression since {SINCE}: viper, host_send_bandwidth bw_average" in page
+    assert page.count("since here") == 1
+    assert page.count('<g class="told">') == 4, "two series, where they are found and among all"
+    assert "SIMULATED evidence" in page
+    for word in ("http", "src=", "href=", "<script", "url("):
+        assert word not in page
