@@ -10,7 +10,7 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"units", "plain", "question"},
+    {"units", "plain", "question", "redaction"},
     {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
@@ -20,6 +20,7 @@ LAYERS = (
     {"diagnose", "assess"},
     {"survey", "verdict", "gates", "prepare", "trend"},
     {"decision"},
+    {"bundle"},
     {"report"},
     {"plugin", "cli"},
 )
@@ -30,7 +31,7 @@ FACES = {"plugin", "cli"}
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
-    "plain", "question", "ranks", "expectation", "assess", "decision", "trend",
+    "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -85,8 +85,7 @@ class Runner:
         with self._leases.hold(case.nodes):
             result = self._store.load(case)
             if result is None:
-                result = self._run(case)
-                self._store.save(case, result)
+                result = self._store.save(case, self._run(case))
         return result
 
     def _run(self, case: Case) -> CaseResult:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,14 +19,19 @@ from railgauge.errors import from_json, to_json
 from railgauge.leases import locked
 from railgauge.model import Case, Transcript
 from railgauge.question import CaseResult
+from railgauge.redaction import in_strings, mask_assignment, mask_environment, mask_values
 
 
 class Store:
     """Reads and writes a run's folder. Several processes may use it at once."""
 
-    def __init__(self, folder: Path, evidence: str = "hardware") -> None:
+    def __init__(
+        self, folder: Path, evidence: str = "hardware", secrets: Sequence[str] = ()
+    ) -> None:
+        """``secrets`` are values that must not be written, whatever printed them."""
         self.folder = folder
         self.evidence = evidence
+        self._secrets = tuple(secrets)
 
     @property
     def transcripts(self) -> Path:
@@ -47,8 +52,12 @@ class Store:
         runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
         return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
 
-    def save(self, case: Case, result: CaseResult) -> None:
-        """Keep a case's transcripts, for people and for programs, before they are parsed."""
+    def save(self, case: Case, result: CaseResult) -> CaseResult:
+        """Keep a case's transcripts, for people and for programs, before they are parsed.
+
+        What is kept, without the values of secret variables, is what is returned to be judged.
+        """
+        result = self._masked(result)
         data = {
             "case": _identity(case),
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
@@ -59,10 +68,33 @@ class Store:
         text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
         write_whole(self.folder / self.transcript_name(case), text)
         self.write_json(f"transcripts/{_slug(case.key)}.json", data)
+        return result
+
+    def _masked(self, result: CaseResult) -> CaseResult:
+        runs = tuple(tuple(map(self._masked_transcript, run)) for run in result.runs)
+        if result.error is None or not self._secrets:
+            return CaseResult(runs, result.error)
+        return CaseResult(runs, from_json(in_strings(to_json(result.error), self.masked)))
+
+    def _masked_transcript(self, one: Transcript) -> Transcript:
+        return replace(
+            one,
+            argv=tuple(self.masked(mask_assignment(word)) for word in one.argv),
+            stdout=self.masked(one.stdout),
+            stderr=self.masked(one.stderr),
+            environment=in_strings(mask_environment(one.environment), self.masked),
+        )
+
+    def masked(self, text: str) -> str:
+        """The text without the values of secret variables."""
+        return mask_values(text, self._secrets)
 
     def write_json(self, name: str, data: object) -> None:
-        text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True)
-        write_whole(self.folder / name, f"{text}\n")
+        """A whole file of JSON, as ``json_text`` writes it, without secret values."""
+        write_whole(self.folder / name, json_text(self._plain(data)))
+
+    def _plain(self, data: object) -> object:
+        return in_strings(data, self.masked) if self._secrets else data
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -72,7 +104,7 @@ class Store:
 
         A writer that was killed may have left half a line there: it stays a line of its own.
         """
-        line = json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
+        line = json.dumps(self._plain(data), ensure_ascii=False, sort_keys=True) + "\n"
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
@@ -91,6 +123,11 @@ class Store:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         return list(_whole_values(whole)), offset + len(whole)
+
+
+def json_text(data: object) -> str:
+    """JSON as every file of a run is written: the same data give the same bytes."""
+    return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _at_line_start(file: BinaryIO) -> bool:

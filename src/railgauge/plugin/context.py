@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import options
 from railgauge.question import CaseResult
+from railgauge.redaction import secret_values
 from railgauge.runner import Runner, Sessions
 from railgauge.store import Store, new_folder, point_latest
 from railgauge.survey import Found, found_from_json
@@ -48,10 +49,17 @@ class Context:
     def evidence(self) -> str:
         return "simulated" if self.declared.transport == "lab" else "hardware"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Every variable that a command may be given."""
+        every = [m.environment for m in self.platform.measurements.values()]
+        sources = (self.platform.environment, *every, self.declared.environment)
+        return {name: value for source in sources for name, value in source.items()}
+
     @cached_property
     def store(self) -> Store:
         assert self.folder is not None, "nothing is stored when tests are only collected"
-        return Store(self.folder, self.evidence)
+        return Store(self.folder, self.evidence, secret_values(self.environment))
 
     @cached_property
     def gates(self) -> Gates:
@@ -63,8 +71,12 @@ class Context:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The cluster as it can be reached; written by the controller before the first test."""
-        return hostfile.cluster_from_json(self.store.read_json("cluster.json"))
+        """The cluster as it can be reached; written by the controller before the first test.
+
+        The values of secret variables are not in that file.
+        """
+        reached = hostfile.cluster_from_json(self.store.read_json("cluster.json"))
+        return replace(reached, environment=self.declared.environment)
 
     @cached_property
     def found(self) -> dict[str, Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import shutil
 import signal
@@ -23,8 +24,9 @@ from railgauge.plan import platform_stack
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
 from railgauge.prepare import Preparer
+from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, terminal
-from railgauge.store import Store
+from railgauge.store import Store, write_whole
 from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
@@ -162,7 +164,8 @@ class Controller:
         except RailgaugeError as error:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
         self._run_plan()
-        context.store.write_json("cluster.json", cluster_to_json(cluster))
+        context.store.write_json("cluster.json", _without_secrets(cluster))
+        self._keep_hostfile()
         shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
@@ -170,6 +173,12 @@ class Controller:
         progress = terminal.Progress(context.config, len(cluster.nodes))
         found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
         self._write_environment(found)
+
+    def _keep_hostfile(self) -> None:
+        """The hostfile as it was, but for the values of secret variables."""
+        source = Path(self.context.declared.source)
+        text = mask_named(source.read_text(encoding="utf-8"), self.context.declared.environment)
+        write_whole(self.context.store.folder / f"hostfile{source.suffix or '.txt'}", text)
 
     def _apply_preparations(self, cluster: Cluster) -> None:
         """The only changes that are made on nodes, and only if asked for."""
@@ -314,6 +323,12 @@ class Controller:
         if self.context.folder is not None:
             shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
             _write_manifest(self.context.store)
+
+
+def _without_secrets(cluster: Cluster) -> dict[str, Any]:
+    return cluster_to_json(
+        dataclasses.replace(cluster, environment=mask_environment(cluster.environment))
+    )
 
 
 def _write_manifest(store: Store) -> None:

@@ -1,0 +1,1 @@
+"""Evidence bundles: one signed file of a run, and what checks it."""
