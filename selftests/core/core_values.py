@@ -43,8 +43,10 @@ def limit(**changes: Any) -> Limit:
     return replace(plain, **changes)
 
 
-def dispersed(cv_max: float | None = None, worst: float | None = None) -> Limit:
-    return limit(dispersion=Dispersion(cv_max, worst))
+def dispersed(
+    cv_max: float | None = None, worst: float | None = None, apart: float | None = None
+) -> Limit:
+    return limit(dispersion=Dispersion(cv_max, worst, apart))
 
 
 def latency(**changes: Any) -> Limit:

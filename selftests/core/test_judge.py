@@ -144,6 +144,42 @@ def test_calm_samples_and_single_samples_are_not_dispersed():
     assert judged(samples(150.0), strict).outcome is Outcome.PASSED
 
 
+TWO_GROUPS = (150.0, 150.1, 380.0, 150.1, 380.1, 380.1, 380.3, 150.3)
+
+
+def test_two_groups_that_all_pass_fail_by_name():
+    result = judged(samples(*TWO_GROUPS), dispersed(cv_max=0.01, worst=0.9, apart=0.05))
+    assert result.outcome is Outcome.FAILED
+    assert result.reason == (
+        "bw_average at 8MiB falls into two groups around 150.1 and 380.1 Gb/s "
+        "(4 and 4 samples), which lie 61% apart, limit 5%"
+    )
+
+
+@pytest.mark.parametrize("against", [dispersed(cv_max=0.01), dispersed(cv_max=0.01, apart=0.7)])
+def test_groups_that_no_limit_forbids_are_not_named(against):
+    result = judged(samples(*TWO_GROUPS), against)
+    assert result.outcome is Outcome.FAILED
+    assert "varies by" in result.reason
+
+
+def test_groups_alone_are_enough_to_fail_and_no_samples_are_dropped():
+    result = judged(samples(*TWO_GROUPS), dispersed(apart=0.05))
+    assert result.outcome is Outcome.FAILED
+    assert result.values == TWO_GROUPS
+    calm = samples(*(150 + value / 1000 for value in TWO_GROUPS))
+    assert judged(calm, dispersed(apart=0.05)).outcome is Outcome.PASSED
+
+
+def test_a_missed_floor_says_how_the_samples_lie_too():
+    values = (33.0, 33.1, 33.2, 390.0, 390.1, 390.2, 390.3, 33.3)
+    result = judged(samples(*values), dispersed(apart=0.05))
+    assert result.outcome is Outcome.FAILED
+    assert "33 Gb/s (worst of 8) at 8MiB, limit >= 100.00 Gb/s; it falls into" in result.reason
+    alike = judged(samples(90.0, 90.1, 90.2, 90.1), dispersed(cv_max=0.01, apart=0.05))
+    assert "; it" not in alike.reason
+
+
 # --- rule 6: two-sided ---
 
 

@@ -68,7 +68,7 @@ def test_every_part_of_a_limit_is_kept(tmp_path):
         floor={"curve": {"8MiB": 372, "64KiB": 340}},
         ceiling=399,
         marginal=0.01,
-        dispersion={"cv_max": 0.02},
+        dispersion={"cv_max": 0.02, "groups_apart_max": 0.05},
         sizes=["64KiB", "8MiB"],
         pairings=["host"],
         record_only=True,
@@ -76,7 +76,7 @@ def test_every_part_of_a_limit_is_kept(tmp_path):
     limit = load(tmp_path, doc).measurements["host_write_bandwidth"].limits[0]
     assert limit.floor == Curve(((65536, 340.0), (8388608, 372.0)))
     assert (limit.ceiling, limit.marginal, limit.record_only) == (399.0, 0.01, True)
-    assert limit.dispersion == Dispersion(cv_max=0.02)
+    assert limit.dispersion == Dispersion(cv_max=0.02, groups_apart_max=0.05)
     assert (limit.sizes, limit.pairings) == ((65536, 8388608), ("host",))
 
 
@@ -97,6 +97,11 @@ def test_every_part_of_a_limit_is_kept(tmp_path):
         (changed(*IN_LIMIT, "floor", to={"curve": {"8MiB": 1}}), f"{LIMIT}/floor/curve", ""),
         (changed(*IN_LIMIT, "marginal", to=1.5), f"{LIMIT}/marginal", "1.5"),
         (changed(*IN_LIMIT, "dispersion", to={}), f"{LIMIT}/dispersion", ""),
+        (
+            changed(*IN_LIMIT, "dispersion", to={"groups_apart_max": 1}),
+            f"{LIMIT}/dispersion/groups_apart_max",
+            "",
+        ),
         (changed(*IN_LIMIT, "sizes", to=["64KiB"]), f"{LIMIT}/sizes", ""),
         (changed(*IN_LIMIT, "sizes", to=["64 KB", "8MiB"]), f"{LIMIT}/sizes/0", "64 KB"),
         (without(*IN_LIMIT, "floor"), LIMIT, ""),
