@@ -6,6 +6,7 @@ from core_values import sample, transcript
 from railgauge.errors import (
     CommandTimedOut,
     ConnectionLost,
+    DataCorrupted,
     MetricMissing,
     ToolFailed,
     ToolMissing,
@@ -94,6 +95,13 @@ def test_a_command_that_was_cut_off_comes_before_what_it_printed(kind, error):
 def test_the_tool_s_own_words_come_before_its_exit_code():
     with pytest.raises(Unparsable):
         refuse_failure([transcript(exit_code=1)], [read(problem("truncated"))])
+
+
+@pytest.mark.parametrize("kind", ["data-corruption", "out-of-bounds"])
+def test_wrong_results_come_before_the_launcher_s_word_that_a_rank_died(kind):
+    found = read(problem("rank-died"), problem(kind))
+    with pytest.raises(DataCorrupted):
+        refuse_failure([transcript(exit_code=1)], [found])
 
 
 def test_a_failed_client_is_blamed_before_the_server_that_was_stopped_for_it():

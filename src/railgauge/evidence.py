@@ -67,9 +67,15 @@ def refuse_failure(transcripts: Sequence[Transcript], parsed: Sequence[Parsed]) 
         where = f"{transcript.node}: {program(transcript)}"
         problems = _serious(transcript, output)
         if problems:
-            raise _error(problems[0], where)
+            raise _error(_gravest(problems), where)
         if transcript.exit_code != 0:
             raise _exit_error(transcript, where)
+
+
+def _gravest(problems: Sequence[Problem]) -> Problem:
+    """Wrong results before all else: a tool that finds some fails, and its launcher says so too."""
+    wrong = (one for one in problems if _PROBLEM_ERRORS.get(one.kind) is DataCorrupted)
+    return next(wrong, problems[0])
 
 
 def _cut_off(transcript: Transcript) -> NoEvidence:
