@@ -7,7 +7,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs clean
+.PHONY: accept test lint types docs jars clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -32,6 +32,10 @@ $(VENV)/.ready: pyproject.toml
 $(VENV)/.ready-lint: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
 	@touch $@
+
+# What the test of the Jenkinsfile runs it on; needs Java and Maven.
+jars:
+	selftests/jenkins/fetch_jars .cache/jars
 
 docs: $(VENV)/.ready
 	{ cat docs/limits.head.md; $(BIN)/railgauge limits; } >docs/limits.md

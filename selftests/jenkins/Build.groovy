@@ -207,12 +207,10 @@ class Build {
         def matcher = FileSystems.default.getPathMatcher("glob:${pattern}")
         def found = []
         def root = workspace.toPath()
-        Files.walk(root, FileVisitOption.FOLLOW_LINKS).withCloseable { paths ->
-            paths.each { Path path ->
-                def name = root.relativize(path)
-                if (Files.isRegularFile(path) && matcher.matches(name)) {
-                    found << name.toString()
-                }
+        for (Path path : Files.walk(root, FileVisitOption.FOLLOW_LINKS).iterator()) {
+            def name = root.relativize(path)
+            if (Files.isRegularFile(path) && matcher.matches(name)) {
+                found << name.toString()
             }
         }
         return found.sort()

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# One night for any scheduler: measures a cluster, keeps the evidence, and exits with the verdict's
+# code: 0 accepted, 1 rejected, 10 incomplete; anything else is no verdict.
+#
+#   examples/nightly.sh HOSTFILE [options of pytest]
+#
+# RAILGAUGE_KEY names the key that signs the evidence. SIGTERM and Ctrl-C reach the run, which then
+# cleans the nodes before it ends.
+set -euo pipefail
+
+refuse() {
+    echo "nightly.sh: $2" >&2
+    exit "$1"
+}
+
+[ "$#" -ge 1 ] || refuse 2 "usage: nightly.sh HOSTFILE [options of pytest]"
+[ -r "$1" ] || refuse 2 "$1: no such hostfile"
+hostfile=$(realpath -- "$1")
+shift
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+# The run inherits both locks: they are free again when it has ended, whatever became of this shell.
+exec 8<reports 9<"$hostfile"
+flock --nonblock 8 || refuse 75 "another night is running in $PWD"
+flock --nonblock 9 || refuse 75 "another run is measuring the cluster of $hostfile"
+
+make --silent .venv/.ready
+# What an earlier night left must not be taken for what this one found.
+rm -f reports/latest
+
+run=
+trap '[ -z "$run" ] || kill -TERM "$run" 2>/dev/null || true' TERM INT HUP
+.venv/bin/python -m pytest --hostfile "$hostfile" "$@" &
+run=$!
+# A signal ends "wait" before the run has ended.
+while kill -0 "$run" 2>/dev/null; do wait "$run" || true; done
+code=0
+wait "$run" || code=$?
+
+if [ -e reports/latest/verdict.json ]; then
+    bundle="evidence/$(basename "$(readlink reports/latest)").railgauge"
+    signature=(--unsigned)
+    [ -z "${RAILGAUGE_KEY:-}" ] || signature=(--key "$RAILGAUGE_KEY")
+    mkdir -p evidence
+    .venv/bin/railgauge bundle reports/latest "${signature[@]}" -o "$bundle" ||
+        refuse 74 "exit code $code, but the evidence could not be kept"
+elif [ "$code" -eq 0 ]; then
+    refuse 74 "exit code 0, but the run left no verdict.json"
+fi
+exit "$code"

@@ -1,0 +1,187 @@
+"""The same night for any other scheduler: the shell script, and the units of systemd."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nights import RUN, Night, make_workspace, verdict
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ("examples/nightly.sh", "selftests/jenkins/fetch_jars", ".ci/run")
+TIME_LIMIT_S = 60.0
+ACCEPTED = Night(verdict=verdict("accepted"))
+
+
+def make_night(folder: Path, night: Night) -> Path:
+    """A project folder with the script and stand-ins for all that it calls."""
+    make_workspace(folder, night)
+    (folder / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "nightly.sh", folder / "examples")
+    return folder
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    return [str(folder / "examples" / "nightly.sh"), *arguments]
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder, *arguments),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def diary(folder: Path) -> list[str]:
+    return (folder / "diary.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, "accepted"), (1, "rejected"), (10, "incomplete"), (2, "incomplete")]
+)
+def test_exit_code_and_evidence(tmp_path: Path, code: int, said: str) -> None:
+    folder = make_night(tmp_path / "night", Night(code, verdict(said)))
+    done = run(folder, "mine.yaml", "--level", "smoke", "-k", "a b")
+    assert done.returncode == code, done.stderr
+    assert (folder / "evidence" / f"{RUN}.railgauge").exists()
+    assert diary(folder)[1:] == [
+        f"python [-m] [pytest] [--hostfile] [{folder}/mine.yaml] [--level] [smoke] [-k] [a b]",
+        f"railgauge [bundle] [reports/latest] [--unsigned] [-o] [evidence/{RUN}.railgauge]",
+    ]
+
+
+def test_signed_evidence(tmp_path: Path) -> None:
+    folder = make_night(tmp_path / "night", ACCEPTED)
+    assert run(folder, "mine.yaml", RAILGAUGE_KEY="/secret/a key").returncode == 0
+    assert "[--key] [/secret/a key]" in diary(folder)[-1]
+
+
+@pytest.mark.parametrize(
+    ("night", "code", "says"),
+    [
+        (Night(), 74, "left no verdict.json"),
+        (Night(earlier=True), 74, "left no verdict.json"),
+        (Night(4), 4, ""),
+        (replace(ACCEPTED, bundle="exit 2"), 74, "the evidence could not be kept"),
+        (replace(ACCEPTED, make="exit 1"), 2, ""),
+    ],
+    ids=["silent", "last-night-again", "bad-input", "no-evidence", "no-installation"],
+)
+def test_no_verdict(tmp_path: Path, night: Night, code: int, says: str) -> None:
+    done = run(make_night(tmp_path / "night", night), "mine.yaml")
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("missing.yaml",)])
+def test_bad_usage(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    folder = make_night(tmp_path / "night", ACCEPTED)
+    done = run(folder, *arguments)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert not (folder / "diary.txt").exists()
+
+
+@pytest.mark.parametrize("held", ["mine.yaml", "reports"])
+def test_one_night_at_a_time(tmp_path: Path, held: str) -> None:
+    folder = make_night(tmp_path / "night", ACCEPTED)
+    place = os.open(folder / held, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        done = run(folder, "mine.yaml")
+    finally:
+        os.close(place)
+    assert done.returncode == 75, done.stderr
+    assert not (folder / "diary.txt").exists()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_sigterm_lets_the_run_clean_the_nodes(tmp_path: Path, times: int) -> None:
+    cleaning = "trap 'sleep 0.5; echo cleaned >>diary.txt; exit 2' TERM; touch started\n"
+    night = replace(ACCEPTED, pytest=cleaning + "while :; do sleep 0.05; done")
+    folder = make_night(tmp_path / "night", night)
+    process = subprocess.Popen(
+        command(folder, "mine.yaml"),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + TIME_LIMIT_S
+    while not (folder / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for _ in range(times):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    assert process.wait(TIME_LIMIT_S) == 2
+    assert "cleaned" in diary(folder)
+    assert "[bundle]" in diary(folder)[-1]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_are_bash(script: str) -> None:
+    done = subprocess.run(["bash", "-n", ROOT / script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_shellcheck(script: str) -> None:
+    """Where it is installed, for it is not needed to see whether a script works."""
+    beside = Path(sys.executable).with_name("shellcheck")
+    shellcheck = shutil.which("shellcheck") or (str(beside) if beside.exists() else None)
+    if shellcheck is None:
+        pytest.skip("there is no shellcheck")
+    done = subprocess.run([shellcheck, ROOT / script], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def verify(folder: Path, change: Callable[[str], str] = str) -> str:
+    """What systemd says about the units, with the project's own folder as their place."""
+    folder.mkdir()
+    for name in ("railgauge@.service", "railgauge@.timer"):
+        text = (ROOT / "examples" / name).read_text(encoding="utf-8")
+        unit = change(text.replace("/opt/railgauge", str(ROOT)))
+        (folder / name).write_text(unit, encoding="utf-8")
+    units = [str(folder / f"railgauge@mine.{kind}") for kind in ("service", "timer")]
+    tool = ["systemd-analyze", "verify", "--man=no", *units]
+    done = subprocess.run(tool, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    # It returns 0 for what it ignores, too.
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "railgauge" in line]
+    return "\n".join(said) or ("" if done.returncode == 0 else done.stderr)
+
+
+@pytest.fixture
+def systemd() -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("there is no systemd-analyze")
+
+
+@pytest.mark.usefixtures("systemd")
+def test_units(tmp_path: Path) -> None:
+    assert verify(tmp_path / "units") == ""
+
+
+@pytest.mark.usefixtures("systemd")
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("KillMode=mixed", "KillMode=mixt"),
+        ("TimeoutStopSec", "TimeoutStoppSec"),
+        ("examples/nightly.sh", "examples/nightly"),
+        ("OnCalendar=*-*-* 01", "OnCalendar=*-*-* 25"),
+    ],
+)
+def test_broken_units_are_seen(tmp_path: Path, right: str, wrong: str) -> None:
+    assert verify(tmp_path / "units", lambda text: text.replace(right, wrong)) != ""

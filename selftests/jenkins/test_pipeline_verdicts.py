@@ -1,0 +1,278 @@
+"""The Jenkinsfile at work: what each exit code and verdict of a run leads to."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nights import GROOVY_OF_JENKINS, RUN, Asked, Build, Night, changed, jenkinsfile, verdict
+
+
+def cause(name: str, node: str, device: str = "", peer: str = "") -> dict[str, object]:
+    return {"cause": name, "where": {"device": device, "node": node, "peer": peer}}
+
+
+CAUSES = [
+    cause("link-down", "mx03", "mlx5_1"),
+    cause("slow-path", "mx07", "mlx5_0", "mx08"),
+    cause("subnet-manager-missing", ""),
+    cause("acs-enabled", "mx05"),
+    cause("cpu-governor", "mx[01-04]"),
+    cause("ecc", "mx08"),
+    cause("numa-balancing-enabled", "mx09"),
+]
+HOSTILE = 'it\'s "$(touch pwned)" `touch pwned`; touch pwned & ${IFS} *.yaml'
+ACCEPTED = Night(verdict=verdict("accepted"))
+CLEANING = """
+trap 'sleep 0.6; echo cleaned >>diary.txt; exit 2' TERM
+touch started
+while :; do sleep 0.05; done
+"""
+NIGHTS = {
+    "accepted": ACCEPTED,
+    "rejected": Night(1, verdict("rejected", CAUSES)),
+    "incomplete": Night(10, verdict("incomplete", CAUSES[:1])),
+    "interrupted": Night(2, verdict("incomplete")),
+    "bad-input": Night(4),
+    "unknown-code": Night(99),
+    "terminated": Night(pytest="kill -TERM $$"),
+    "silent": Night(),
+    "silent-after-a-good-night": Night(earlier=True),
+    "said-and-done-disagree": Night(0, verdict("rejected")),
+    "unreadable-verdict": Night(0, '{"verdict": '),
+    "no-hostfile": replace(ACCEPTED, parameters={}),
+    "no-plan": replace(ACCEPTED, plan="echo 'railgauge: mine.yaml: bad' >&2; exit 2"),
+    "nameless-plan": replace(ACCEPTED, plan="echo nothing"),
+    "no-installation": replace(ACCEPTED, make="exit 1", earlier=True),
+    "no-evidence": replace(ACCEPTED, bundle="exit 2"),
+    "signed": replace(
+        ACCEPTED,
+        parameters={"HOSTFILE": "mine.yaml", "SIGNING_KEY": "night"},
+        credentials={"night": "/secret/night.key"},
+    ),
+    "options": replace(
+        ACCEPTED,
+        parameters={
+            "HOSTFILE": "mine.yaml",
+            "PLATFORM": "h200",
+            "LEVEL": "signoff",
+            "ROUNDS": "2",
+            "WORKERS": "3",
+            "PREPARE": True,
+        },
+    ),
+    "hostile": replace(ACCEPTED, parameters={"HOSTFILE": HOSTILE, "PLATFORM": HOSTILE}),
+    "aborted": replace(ACCEPTED, pytest=CLEANING, abort_at="started"),
+}
+# A change to the Jenkinsfile, the night that shows it, and the result that gives it away.
+LOCK = 'lock(resource: "railgauge-${cluster}")'
+MUTANTS = {
+    "last-night-again": ("rm -rf reports/latest evidence", "true", "silent-after-a-good-night"),
+    "disagreement": ("found.verdict != verdict", "false", "said-and-done-disagree"),
+    "green-rejection": ("if (verdict == 'rejected')", "if (false)", "rejected"),
+    "green-incomplete": ("unstable(describe", "nameOf(describe", "incomplete"),
+    "no-lock": (LOCK, "script", "accepted"),
+    "no-waiting": ("if (code == null)", "if (false)", "aborted"),
+}
+
+
+@pytest.fixture(scope="module")
+def builds(recorder) -> dict[str, Build]:
+    asked = {name: Asked(jenkinsfile(), night) for name, night in NIGHTS.items()}
+    for name, (old, new, night) in MUTANTS.items():
+        asked[f"mutant-{name}"] = Asked(changed(old, new), NIGHTS[night])
+    return recorder(asked)
+
+
+@pytest.mark.parametrize(
+    ("night", "result", "description"),
+    [
+        ("accepted", "SUCCESS", "mx: ACCEPTED (hardware evidence), asserted 100 of 100"),
+        (
+            "rejected",
+            "FAILURE",
+            "mx: REJECTED (hardware evidence), asserted 90 of 100: link-down at mx03 mlx5_1; "
+            "slow-path at mx07 and mx08 mlx5_0; subnet-manager-missing; acs-enabled at mx05; "
+            "cpu-governor at mx[01-04]; and 2 more",
+        ),
+        (
+            "incomplete",
+            "UNSTABLE",
+            "mx: INCOMPLETE (hardware evidence), asserted 90 of 100: link-down at mx03 mlx5_1",
+        ),
+        ("interrupted", "FAILURE", "no verdict: the run was interrupted"),
+        (
+            "bad-input",
+            "FAILURE",
+            "no verdict: the hostfile, platform file or options cannot be used",
+        ),
+        ("unknown-code", "FAILURE", "no verdict: unknown exit code 99"),
+        (
+            "terminated",
+            "FAILURE",
+            "no verdict: the run was ended by SIGTERM before it could conclude",
+        ),
+        ("silent", "FAILURE", "no verdict: exit code 0, but the run left no verdict.json"),
+        (
+            "silent-after-a-good-night",
+            "FAILURE",
+            "no verdict: exit code 0, but the run left no verdict.json",
+        ),
+        (
+            "said-and-done-disagree",
+            "FAILURE",
+            "no verdict: exit code 0, but verdict.json says rejected",
+        ),
+        ("unreadable-verdict", "FAILURE", "mx: no verdict"),
+        ("no-hostfile", "FAILURE", "no verdict: HOSTFILE is empty"),
+        ("no-plan", "FAILURE", None),
+        ("nameless-plan", "FAILURE", None),
+        ("no-installation", "FAILURE", None),
+        ("no-evidence", "FAILURE", "mx: ACCEPTED (hardware evidence), asserted 100 of 100"),
+        ("aborted", "ABORTED", "mx: no verdict"),
+    ],
+)
+def test_result(builds: dict[str, Build], night: str, result: str, description: str | None) -> None:
+    build = builds[night]
+    assert (build.result, build.description) == (result, description), build.log
+    # Groovy fails by itself only where it reads what is no JSON.
+    assert bool(build.mistakes) == (night == "unreadable-verdict"), build.mistakes
+
+
+@pytest.mark.parametrize("night", ["accepted", "rejected", "incomplete", "interrupted", "aborted"])
+def test_what_was_measured_is_published(builds: dict[str, Build], night: str) -> None:
+    build = builds[night]
+    assert [entry["files"] for entry in build.called("junit")] == [["reports/latest/junit.xml"]]
+    assert [entry["args"]["results"] for entry in build.called("allure")] == [
+        "[[path:reports/latest/allure-results]]"
+    ]
+    assert build.archived == [
+        f"evidence/{RUN}.railgauge",
+        "evidence/plan.txt",
+        "reports/latest/report.html",
+        "reports/latest/verdict.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    "night", ["silent", "silent-after-a-good-night", "bad-input", "terminated", "no-hostfile"]
+)
+def test_without_a_run_there_is_nothing_to_publish(builds: dict[str, Build], night: str) -> None:
+    build = builds[night]
+    assert [entry["files"] for entry in build.called("junit")] == [[]]
+    assert build.called("allure") == []
+    assert build.archived == []
+    assert not any("[bundle]" in line for line in build.diary)
+
+
+def test_evidence_of_an_earlier_night_is_not_published(builds: dict[str, Build]) -> None:
+    build = builds["no-installation"]
+    assert (build.stages["Install"], build.stages["Measure"]) == ("FAILURE", "skipped")
+    assert build.archived == []
+
+
+def test_no_evidence_is_no_reason_to_hide_the_report(builds: dict[str, Build]) -> None:
+    build = builds["no-evidence"]
+    assert build.called("junit")
+    assert "reports/latest/report.html" in build.archived
+
+
+@pytest.mark.parametrize("night", ["no-hostfile", "no-plan", "nameless-plan", "no-installation"])
+def test_what_cannot_be_planned_is_not_measured(builds: dict[str, Build], night: str) -> None:
+    assert builds[night].measured == []
+    assert not builds[night].called("lock")
+
+
+def in_lock(build: Build) -> bool:
+    """Whether the cluster was locked for as long as the suite ran."""
+    begin, *_, end = [line.split()[0] for line in build.diary if "install" not in line][1:4]
+    return (begin, end) == ("locked", "unlocked") and bool(build.measured)
+
+
+def test_the_cluster_is_locked_by_its_name(builds: dict[str, Build]) -> None:
+    build = builds["accepted"]
+    assert [entry["args"]["resource"] for entry in build.called("lock")] == ["railgauge-mx"]
+    assert in_lock(build)
+
+
+def test_time_counts_from_when_the_cluster_is_free(builds: dict[str, Build]) -> None:
+    (limit,) = builds["accepted"].called("timeout")
+    assert limit["args"] == {"time": "8", "unit": "HOURS"}
+    assert limit["in"] == ["script", "lock"]
+
+
+def test_options_of_the_run(builds: dict[str, Build]) -> None:
+    assert builds["accepted"].measured == [
+        "python [-m] [pytest] [--hostfile] [mine.yaml] [--level] [nightly]"
+    ]
+    assert builds["options"].measured == [
+        "python [-m] [pytest] [--hostfile] [mine.yaml] [--level] [signoff] [--platform] [h200]"
+        " [--rounds] [2] [-n] [3] [--prepare]"
+    ]
+    planned = "railgauge [plan] [--hostfile] [mine.yaml] [--level] [signoff] [--platform] [h200]"
+    assert f"{planned} [--rounds] [2]" in builds["options"].diary
+
+
+def test_parameters_are_never_shell_text(builds: dict[str, Build]) -> None:
+    build = builds["hostile"]
+    assert build.measured == [
+        f"python [-m] [pytest] [--hostfile] [{HOSTILE}] [--level] [nightly]"
+        f" [--platform] [{HOSTILE}]"
+    ]
+    assert build.result == "SUCCESS"
+    assert not list(build.workspace.rglob("pwned*"))
+
+
+def test_signature(builds: dict[str, Build]) -> None:
+    bundle = f"railgauge [bundle] [reports/latest] [%s] [-o] [evidence/{RUN}.railgauge]"
+    assert bundle % "--unsigned" in builds["accepted"].diary
+    assert bundle % "--key] [/secret/night.key" in builds["signed"].diary
+
+
+def test_an_abort_frees_the_cluster_when_the_nodes_are_clean(builds: dict[str, Build]) -> None:
+    diary = builds["aborted"].diary
+    assert diary.index("cleaned") < diary.index("unlocked railgauge-mx")
+    assert builds["aborted"].stages["Verdict"] == "skipped"
+
+
+@pytest.fixture
+def held_hostfile(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "held.yaml"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield path
+
+
+def test_somebody_else_measures_the_cluster(recorder, held_hostfile: Path) -> None:
+    """It ends at once: the lock of Jenkins does not know who measures without Jenkins."""
+    night = replace(ACCEPTED, parameters={"HOSTFILE": str(held_hostfile)})
+    build = recorder({"busy": Asked(jenkinsfile(), night)})["busy"]
+    reason = "no verdict: another run on this machine is measuring the cluster"
+    assert (build.result, build.description, build.measured) == ("FAILURE", reason, [])
+
+
+@pytest.mark.parametrize("name", [n for n in MUTANTS if not n.startswith("no-")])
+def test_a_wrong_pipeline_would_be_seen(builds: dict[str, Build], name: str) -> None:
+    mutant, right = builds[f"mutant-{name}"], builds[MUTANTS[name][2]]
+    assert mutant.problems == []
+    assert mutant.result != right.result
+
+
+def test_a_missing_lock_would_be_seen(builds: dict[str, Build]) -> None:
+    assert not in_lock(builds["mutant-no-lock"])
+    diary = builds["mutant-no-waiting"].diary
+    unlocked = diary.index("unlocked railgauge-mx")
+    assert "cleaned" not in diary[:unlocked]
+
+
+def test_groovy_of_jenkins(recorder, builds: dict[str, Build]) -> None:
+    """Jenkins embeds Groovy 2.4; the same nights end in the same way on it."""
+    names = ("accepted", "rejected", "incomplete", "silent", "aborted")
+    asked = {name: Asked(jenkinsfile(), NIGHTS[name]) for name in names}
+    for name, build in recorder(asked, GROOVY_OF_JENKINS).items():
+        for what in ("problems", "tree", "result", "description", "stages", "mistakes"):
+            assert getattr(build, what) == getattr(builds[name], what), (name, build.mistakes)
+        assert [e["step"] for e in build.steps] == [e["step"] for e in builds[name].steps]
