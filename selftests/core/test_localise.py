@@ -256,8 +256,9 @@ def test_two_nodes_alone():
     assert item.measure == ()
 
 
-def test_all_slow_is_no_node():
-    pairs = pairs_of(tournament(named(6)))
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_all_slow_is_no_node(rounds):
+    pairs = pairs_of(tournament(named(6), rounds))
     found = blame(measured(pairs, named(6)))
     assert (found.nodes, found.pairs) == ((), ())
     (item,) = found.undecided

@@ -54,6 +54,12 @@ def test_a_nic_is_known_by_host_memory_or_by_all_its_gpus(paths):
     assert found == Located((Part("nic", "n002", "mlx5_1"),), ())
 
 
+def test_what_a_nic_known_to_be_faulty_explains_is_not_held_against_its_gpus():
+    gpu_paths = [(gpu, nic) for gpu in (0, 1) for nic in ("mlx5_0", "mlx5_1")]
+    found = located((HOST[0], *gpu_paths, (2, "mlx5_2")), [("n002", "mlx5_0"), ("n002", "mlx5_1")])
+    assert found == Located((Part("nic", "n002", "mlx5_0"), Part("nic", "n002", "mlx5_1")), ())
+
+
 def test_a_nic_measured_with_one_gpu_is_open():
     (item,) = located(ONE_EACH, [("n002", "mlx5_1")]).undecided
     assert set(item.among) == {"n002 gpu2", "n002 mlx5_1", "n002 gpu2-mlx5_1"}
