@@ -94,7 +94,7 @@ def _untune(project: Project, platform: str) -> None:
 
 
 def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
-    if not (folder / "verdict.json").exists():
+    if not (folder / "verdict.json").exists() or not (folder / "outcomes.jsonl").exists():
         return Result(struck, "none", (), {}, output)
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     red: dict[str, int] = {}
@@ -137,7 +137,7 @@ def _all(wanted: Sequence[Strike], arguments: Any, folder: Path) -> Iterator[Res
                 f"{sign} {strike.platform:<18} {strike.fault or strike.name:<40} {mark}", flush=True
             )
             if result.complaint and arguments.verbose:
-                print(result.output)
+                print(result.output[-4000:])
             yield result
 
 

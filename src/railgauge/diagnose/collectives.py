@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from railgauge.diagnose.ladder import swing_of
-from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
-from railgauge.localise import PairResult, blame
-from railgauge.model import Judgement, Outcome
+from railgauge.diagnose.model import LIKELY, Claim, Scene, Where, missed
+from railgauge.diagnose.pattern import (
+    Pattern,
+    between_nodes,
+    has_value,
+    is_value,
+    passed_pairs,
+    swing_in,
+    worst_of,
+)
+from railgauge.model import Judgement
 from railgauge.record import ItemRecord
 
 _FIRST_RUNG = 4
@@ -44,11 +51,23 @@ def _said_of(judged: Judgement, node: str, device: str) -> str:
 
 def transports(scene: Scene) -> Iterator[Claim]:
     """What the library's log names: sockets, or InfiniBand without access to GPU memory."""
-    failed = [record for record, _ in scene.judged("transport")]
+    failed = [record for record, _ in scene.judged(_TRANSPORT)]
     sockets = [record for record in failed if _names_refused(scene, record)]
-    yield from _between_nodes(scene, sockets, "wrong-transport", "transport")
     rest = [record for record in failed if record not in sockets]
-    yield from _between_nodes(scene, rest, "gpudirect-rdma-disabled", "transport")
+    for records, cause in ((sockets, "wrong-transport"), (rest, "gpudirect-rdma-disabled")):
+        pattern = Pattern(cause, says=_told_by_log, shows=_shows_transport)
+        yield from between_nodes(scene, records, pattern)
+
+
+_TRANSPORT = "transport"
+
+
+def _told_by_log(records: Sequence[ItemRecord]) -> str:
+    return next(j.reason for r in records for j in missed(r) if j.metric == _TRANSPORT)
+
+
+def _shows_transport(record: ItemRecord) -> bool:
+    return any(judged.metric == _TRANSPORT for judged in record.judgements)
 
 
 def _names_refused(scene: Scene, record: ItemRecord) -> bool:
@@ -67,13 +86,11 @@ def tuning(scene: Scene) -> Iterator[Claim]:
     slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
     subjects = {record.subject for record in failing}
-    cleared = [
-        r for r in _passed(scene) if r.subject in subjects and any(map(_is_value, r.judgements))
-    ]
+    cleared = [r for r in passed_pairs(scene) if r.subject in subjects and has_value(r)]
     if differs and failing and not cleared:
         have = scene.findings.cluster.environment
         names = ", ".join(f"{n}={have[n] or '(empty)'} instead of {v}" for n, v in differs.items())
-        says = f"{_worst(slow)}; the hostfile sets {names}"
+        says = f"{worst_of(slow)}; the hostfile sets {names}"
         yield Claim("collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow))
 
 
@@ -85,20 +102,16 @@ def _asked_for(scene: Scene) -> Mapping[str, str]:
 
 def unstable(scene: Scene) -> Iterator[Claim]:
     """Iterations that fall into two groups, where neither facts nor lower rungs say why."""
-    swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and _swing(r)]
-    yield from _between_nodes(scene, swinging, "unstable-collective", "")
-
-
-def _swing(record: ItemRecord) -> str:
-    return next(filter(None, map(swing_of, missed(record))), "")
+    swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and swing_in([r])]
+    yield from between_nodes(scene, swinging, Pattern("unstable-collective"))
 
 
 def slow_collectives(scene: Scene) -> Iterator[Claim]:
     """Collectives that are slow over a path that is fine: rung by rung."""
     for rung in (4, 5):
-        slow = [r for r in scene.open if r.rung == rung and any(map(_is_value, missed(r)))]
+        slow = [r for r in scene.open if r.rung == rung and any(map(is_value, missed(r)))]
         yield from _alone(slow)
-        claims = list(_between_nodes(scene, slow, "slow-node", ""))
+        claims = list(between_nodes(scene, slow, Pattern("slow-node", "slow-path")))
         yield from claims
         scene = scene.without(record for claim in claims for record in claim.evidence)
 
@@ -107,80 +120,7 @@ def _alone(slow: Sequence[ItemRecord]) -> Iterator[Claim]:
     """What one node does by itself, such as serving a model."""
     for node in dict.fromkeys(r.nodes[0] for r in slow if len(r.nodes) == 1):
         records = tuple(r for r in slow if r.nodes == (node,))
-        yield Claim("slow-node", Where(node), _worst(records), records, LIKELY)
-
-
-def _between_nodes(
-    scene: Scene, records: Sequence[ItemRecord], cause: str, metric: str
-) -> Iterator[Claim]:
-    """Blame the nodes that are in all of the pairs that went wrong, as far as that is decided."""
-    pairs = [record for record in records if len(record.nodes) == _PAIR]
-    if not pairs:
-        yield from _of_groups(records, cause)
-        return
-    subjects = {record.subject for record in pairs}
-    fine = [r for r in _passed(scene) if r.subject in subjects and _shows(r, metric)]
-    wrong = {record.id for record in pairs}
-    results = [PairResult((r.nodes[0], r.nodes[1]), r.id in wrong) for r in (*fine, *pairs)]
-    blamed = blame(results)
-    for node in blamed.nodes:
-        mine = tuple(record for record in records if node in record.nodes)
-        says = (
-            f"{_says(mine, metric)}; in all pairs of {node}, and its partners are fine with others"
-        )
-        yield Claim(cause, Where(node), says, mine, LIKELY)
-    for one, other in blamed.pairs:
-        mine = tuple(record for record in pairs if {one, other} == set(record.nodes))
-        kind = "slow-path" if cause == "slow-node" else cause
-        yield Claim(kind, Where(one, "", other), _says(mine, metric), mine, LIKELY)
-    for open_ in blamed.undecided:
-        names = [name for name in open_.among if ":" not in name]
-        mine = tuple(r for r in records if set(names) & set(r.nodes))
-        says = f"{_says(mine, metric)}; the evidence does not tell apart: {', '.join(open_.among)}"
-        yield Claim(cause, Where("|".join(names)), says, mine, OPEN, open_.would_decide)
-
-
-def _of_groups(records: Sequence[ItemRecord], cause: str) -> Iterator[Claim]:
-    """Only groups went wrong: every pair of their nodes that was measured is fine."""
-    groups = [record for record in records if len(record.nodes) > _PAIR]
-    if groups:
-        smallest = min(groups, key=lambda record: len(record.nodes))
-        yield Claim(
-            cause,
-            Where("|".join(smallest.nodes)),
-            f"{_says(groups, '')}; pairs of these nodes are fine",
-            tuple(groups),
-            OPEN,
-            "halves of the group, declared under 'groups' in the hostfile",
-        )
-
-
-def _says(records: Sequence[ItemRecord], metric: str) -> str:
-    if metric:
-        return next(j.reason for r in records for j in missed(r) if j.metric == metric)
-    return next(filter(None, map(_swing, records)), "") or _worst(records)
-
-
-def _passed(scene: Scene) -> Iterable[ItemRecord]:
-    good = (Outcome.PASSED, Outcome.MARGINAL)
-    return [
-        r for r in scene.findings.records.values() if r.outcome in good and len(r.nodes) == _PAIR
-    ]
-
-
-def _shows(record: ItemRecord, metric: str) -> bool:
-    """Whether a good item is evidence of the same kind as the bad ones."""
-    return any(j.metric == metric if metric else _is_value(j) for j in record.judgements)
-
-
-def _is_value(judged: Judgement) -> bool:
-    return judged.worst is not None
-
-
-def _worst(records: Sequence[ItemRecord]) -> str:
-    lines = [(j.margin or 0.0, r, j) for r in records for j in missed(r)]
-    _, record, judged = min(lines, key=lambda line: line[0])
-    return f"{record.subject} {judged.metric} {judged.measured}, limit {judged.limit}"
+        yield Claim("slow-node", Where(node), worst_of(records), records, LIKELY)
 
 
 FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (link_errors,)

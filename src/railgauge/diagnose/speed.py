@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
+from railgauge.diagnose.pattern import worst_of
 from railgauge.localise import Part, PathResult, Undecided, blame_links, blame_paths
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
@@ -85,19 +86,12 @@ def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -
     others = sorted({n for r in slow for n in r.nodes} - ends)
     pairs = {frozenset(record.nodes) for record in slow}
     healthy = {frozenset(record.nodes) for record in fine if not ends <= set(record.nodes)}
-    said = f"{_worst(slow)}; slow in {'all ' if len(pairs) > 1 else ''}{len(pairs)} of its pairs"
+    said = f"{worst_of(slow)}; slow in {'all ' if len(pairs) > 1 else ''}{len(pairs)} of its pairs"
     if part.kind == "pair":
-        said = f"{_worst(slow)}; both nodes reach their limits with others"
+        said = f"{worst_of(slow)}; both nodes reach their limits with others"
     elif others and healthy:
         said += f" ({', '.join(others)}), which are fine with others"
     return f"{said}; {part.note}" if part.note else said
-
-
-def _worst(records: Sequence[ItemRecord]) -> str:
-    """The measurement that missed its limit by most, in words."""
-    lines = [(j.margin or 0.0, r, j) for r in records for j in missed(r)]
-    _, record, judged = min(lines, key=lambda line: line[0])
-    return f"{record.subject} {judged.measured}, limit {judged.limit}"
 
 
 def _undecided(
@@ -109,16 +103,22 @@ def _undecided(
     records = [r for r in slow if r not in decided and names & set(r.nodes)]
     if not records:
         return
-    among = [name for name in open_.among if ":" not in name]
-    device = next((d for d in {n.partition(" ")[2] for n in among} if d), "")
+    among = [name.partition(" ") for name in open_.among if ":" not in name]
+    devices = dict.fromkeys(device for _, _, device in among if device)
     yield Claim(
-        "slow-nic" if device and not device.startswith("gpu") else "slow-node",
-        Where("|".join(dict.fromkeys(n.partition(" ")[0] for n in among)), device),
-        f"{_worst(records)}; the evidence does not tell apart: {', '.join(open_.among)}",
+        _suspect(devices),
+        Where("|".join(dict.fromkeys(node for node, _, _ in among)), ",".join(devices)),
+        f"{worst_of(records)}; the evidence does not tell apart: {', '.join(open_.among)}",
         tuple(records),
         OPEN,
         open_.would_decide,
     )
+
+
+def _suspect(devices: Iterable[str]) -> str:
+    """The smallest part that would be enough: its name is the first guess."""
+    kinds = {"slow-gpu" if name.startswith("gpu") else "slow-nic" for name in devices}
+    return next(iter(sorted(kinds)), "slow-node")
 
 
 def links(scene: Scene) -> Iterator[Claim]:
@@ -141,15 +141,15 @@ def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[C
     matrix |= {link: True for record in slow if (link := _link(record))}
     found = blame_links(matrix)
     if found.node:
-        says = f"every link between its GPUs is slow: {_worst(slow)}"
+        says = f"every link between its GPUs is slow: {worst_of(slow)}"
         yield Claim("slow-node", Where(node), says, tuple(slow), LIKELY)
     for gpu in found.gpus:
         of_gpu = [record for record in slow if gpu in (_link(record) or ())]
-        says = f"all links of gpu{gpu} are slow: {_worst(of_gpu)}"
+        says = f"all links of gpu{gpu} are slow: {worst_of(of_gpu)}"
         yield Claim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
     for link in found.links:
         of_link = [record for record in slow if _link(record) == link]
-        says = f"{_worst(of_link)}; {len(matrix) - len(slow)} of {len(matrix)} links are fine"
+        says = f"{worst_of(of_link)}; {len(matrix) - len(slow)} of {len(matrix)} links are fine"
         device = f"gpu{link[0]}>gpu{link[1]}"
         yield Claim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
 
@@ -167,12 +167,12 @@ def single_gpus(scene: Scene) -> Iterator[Claim]:
         gpus = dict.fromkeys(record.pairing for record in here)
         declared = scene.findings.platform.gpus
         if declared is not None and len(gpus) == declared.count:
-            says = f"all its GPUs are slow: {_worst(here)}"
+            says = f"all its GPUs are slow: {worst_of(here)}"
             yield Claim("slow-node", Where(node), says, tuple(here), LIKELY)
             continue
         for gpu in gpus:
             records = tuple(record for record in here if record.pairing == gpu)
-            yield Claim("slow-gpu", Where(node, gpu), _worst(records), records, LIKELY)
+            yield Claim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
 
 
 def in_node(scene: Scene) -> Iterator[Claim]:
@@ -180,7 +180,7 @@ def in_node(scene: Scene) -> Iterator[Claim]:
     slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = tuple(record for record in slow if record.nodes[0] == node)
-        says = f"{_worst(here)}, inside the node"
+        says = f"{worst_of(here)}, inside the node"
         yield Claim("slow-node", Where(node), says, here, LIKELY)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from railgauge.diagnose.model import Claim, Scene, Where
+from railgauge.diagnose.model import Claim, Scene, Where, by_node
+from railgauge.diagnose.pattern import Pattern, between_nodes
 from railgauge.errors import NoEvidence
 from railgauge.judge import CORRUPTION
 from railgauge.record import ItemRecord
@@ -36,9 +37,22 @@ _FAILING = {
 
 
 def failing_tools(scene: Scene) -> Iterator[Claim]:
-    """Whatever went wrong in a tool and no other rule explains."""
-    for (node, tool), records in _grouped(scene, _FAILING).items():
-        yield Claim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
+    """Whatever went wrong in a tool and no other rule explains, by the nodes it has in common."""
+    failing: dict[str, list[ItemRecord]] = {}
+    for record in scene.open:
+        if record.error_kind in _FAILING:
+            failing.setdefault(_command(scene, record), []).append(record)
+    for command, records in failing.items():
+        alone = [record for record in records if len(record.nodes) == 1]
+        for node, mine in by_node(alone).items():
+            yield Claim("tool-failing", Where(node, command), mine[0].reason, tuple(mine))
+        shared = [record for record in records if record not in alone]
+        yield from between_nodes(scene, shared, Pattern("tool-failing", device=command))
+
+
+def _command(scene: Scene, record: ItemRecord) -> str:
+    measurement = scene.findings.platform.measurements.get(record.subject)
+    return measurement.command if measurement else record.subject
 
 
 def corruption(scene: Scene) -> Iterator[Claim]:

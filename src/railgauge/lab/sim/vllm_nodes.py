@@ -55,7 +55,7 @@ def _port(options: Options) -> int:
 
 def _joined(node: Node, options: Options, count: int) -> list[Node]:
     listener = wire.listen(node["address"], _port(options))
-    links = []
+    links: list[wire.Wire] = []
     while len(links) < count:
         connection, _ = listener.accept()
         links.append(wire.Wire(connection))
