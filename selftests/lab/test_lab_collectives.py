@@ -166,6 +166,17 @@ def test_diagnostics_repeat_the_rows_of_the_document(start_lab: StartLab) -> Non
     assert_alike(sweep(bench, over(bench, 4, 8, *TUNED), words), "\n".join(real))
 
 
+def test_many_iterations_a_row_hide_what_single_ones_show(start_lab: StartLab) -> None:
+    """Document 001: 170 GB/s with ``-i 1000``, and 33 to 390 GB/s when every iteration is shown."""
+    bench = start_lab("h200", "background-diagnostics", nodes=4)
+    single = sweep(bench, over(bench, 4, 8, *TUNED), "all_reduce_perf -b 8G -e 8G -n 1 -N 20")
+    busbw = [side[2] for each in table(single) for side in each.sides]
+    assert min(busbw) == pytest.approx(33, rel=WITHIN)
+    assert max(busbw) == pytest.approx(390, rel=WITHIN)
+    (row,) = table(sweep(bench, over(bench, 4, 8, *TUNED), "all_reduce_perf -b 8G -e 8G -n 1000"))
+    assert [side[2] for side in row.sides] == pytest.approx([170, 170], rel=WITHIN)
+
+
 def test_average_and_peak_of_tcpx(tcpx: Bench) -> None:
     printed = sweep(tcpx, over(tcpx, 2, 8, *BOUND), "all_reduce_perf -b 8 -e 1G -f 2")
     time_us, algbw, busbw = table(printed)[-1].sides[0]
