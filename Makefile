@@ -7,7 +7,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs jars clean
+.PHONY: accept test lint types docs matrix jars clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -38,7 +38,13 @@ jars:
 	selftests/jenkins/fetch_jars .cache/jars
 
 docs: $(VENV)/.ready
-	{ cat docs/limits.head.md; $(BIN)/railgauge limits; } >docs/limits.md
+	for page in limits causes; do \
+		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
+
+# About half an hour on two cores: each fault on each platform, and the five stories.
+matrix: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
+	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
 
 clean:
 	rm -rf $(VENV) .tox build src/*.egg-info

@@ -9,10 +9,11 @@ from railgauge.cli import main
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_of_limits_is_of_today(capsys):
-    assert main(["limits", "--root", str(ROOT)]) == 0
-    head = (ROOT / "docs" / "limits.head.md").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["limits", "causes"])
+def test_the_page_is_of_today(name, capsys):
+    assert main([name, "--root", str(ROOT)]) == 0
+    head = (ROOT / "docs" / f"{name}.head.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     assert page == head + capsys.readouterr().out, "run: make docs"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from railgauge.diagnose import collectives, host, speed, troubles
-from railgauge.diagnose.catalogue import CATALOGUE
+from railgauge.diagnose.catalogue import CATALOGUE, Kind
 from railgauge.diagnose.folding import folded
 from railgauge.diagnose.ladder import passes_and_misses
 from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
@@ -18,7 +18,17 @@ from railgauge.diagnose.reach import explains
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
-__all__ = ["CATALOGUE", "CERTAIN", "OPEN", "Cause", "Findings", "Where", "diagnose", "notes"]
+__all__ = [
+    "CATALOGUE",
+    "CERTAIN",
+    "OPEN",
+    "Cause",
+    "Findings",
+    "Kind",
+    "Where",
+    "diagnose",
+    "notes",
+]
 
 _RULES = (
     *troubles.FIRST,
