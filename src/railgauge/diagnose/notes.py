@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ClusterShell.NodeSet import NodeSet
 from ClusterShell.RangeSet import RangeSet
 
 from railgauge.diagnose.model import Findings
 from railgauge.facts import NodeFacts
+from railgauge.model import Outcome
 
 
 def notes(findings: Findings) -> tuple[str, ...]:
@@ -20,9 +21,36 @@ def notes(findings: Findings) -> tuple[str, ...]:
                 far.setdefault(nic, []).append(node)
     return tuple(
         f"interrupts of {nic} on {NodeSet(','.join(nodes))} are served on the other NUMA node: "
-        "noted, not blamed (003: full bandwidth was measured beside it)"
+        f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
+
+
+_BASIS = "003: full bandwidth was measured beside it"
+
+
+def _beside(findings: Findings, nodes: Sequence[str]) -> str:
+    """What collectives over these nodes reached all the same, if any did."""
+    good = [
+        (record, judged)
+        for record in findings.records.values()
+        if record.rung == _COLLECTIVE and set(nodes) <= set(record.nodes)
+        for judged in record.judgements
+        if judged.outcome is Outcome.PASSED
+    ]
+    figures = {judged.metric: (record, judged) for record, judged in good}
+    said = []
+    for metric in ("avg_busbw", "busbw"):
+        if metric in figures:
+            record, judged = figures[metric]
+            said.append(f"{record.subject} {metric} {judged.measured}, limit {judged.limit}")
+            break
+    if said and "traffic_spread" in figures:
+        said.append("traffic is spread over all NICs")
+    return f"beside it {', '.join(said)}" if said else ""
+
+
+_COLLECTIVE = 4
 
 
 def _far_interrupts(facts: NodeFacts) -> Iterator[str]:
