@@ -6,6 +6,7 @@ whenever it is asked.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -78,9 +79,9 @@ def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    if not result.runs:
-        raise MetricMissing(f"{case.key} was not run")
     runs = tuple(_read(measurement, run) for run in result.runs)
+    if len(runs) != case.repeats:
+        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
     for parsed in runs:
         refuse_other_ranks(parsed, case, measurement, platform)
     return Measured(case, measurement, runs, result.runs)
@@ -196,76 +197,80 @@ def _nothing(measurement: Measurement, what: str) -> Findings:
 
 # --- questions, as a record keeps them ---
 
-
-def answer(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    """What the evidence says to a question under the limits of ``platform``.
-
-    Data corruption is a judgement; everything else that stands in the way is an error.
-    """
-    try:
-        return _ANSWERS[question.kind](question, platform, evidence)
-    except DataCorrupted as error:
-        return Findings((judge_corruption(error),))
-    except NoEvidence as error:
-        return Findings(errors=(error,))
-    except BadInput as error:  # other limits than those of the run may lack what it asked for
-        return Findings(errors=(MetricMissing(error.what, where=error.where),))
+_KEPT_CASES = 64  # the items of one case stand together
 
 
-def answers(
-    questions: Iterable[Question], platform: Platform, evidence: Evidence
-) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
-    """All judgements of an item's questions, and the error that ended it, if one did."""
-    judgements: list[Judgement] = []
-    for question in questions:
-        found = answer(question, platform, evidence)
-        judgements.extend(found.judgements)
-        if found.final:
-            return tuple(judgements), found.errors[0] if found.errors else None
-    return tuple(judgements), None
+class Assessor:
+    """Answers questions from evidence, under the limits of one platform file."""
 
+    def __init__(self, platform: Platform, evidence: Evidence) -> None:
+        self._platform = platform
+        self._evidence = evidence
+        self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
 
-def _measured(case: Case | None, platform: Platform, evidence: Evidence) -> Measured:
-    if case is None:
-        raise MetricMissing("a question that names no case")
-    return read(platform, case, evidence.result(case))
+    def answer(self, question: Question) -> Findings:
+        """What the evidence says to a question.
 
+        Data corruption is a judgement; everything else that stands in the way is an error.
+        """
+        try:
+            return self._answer(question)
+        except DataCorrupted as error:
+            return Findings((judge_corruption(error),))
+        except NoEvidence as error:
+            return Findings(errors=(error,))
+        except BadInput as error:  # other limits than those of the run may lack what it asked for
+            return Findings(errors=(MetricMissing(error.what, where=error.where),))
 
-def _about_reading(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    _measured(question.case, platform, evidence)
-    return Findings()
+    def answers(
+        self, questions: Iterable[Question]
+    ) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
+        """All judgements of an item's questions, and the error that ended it, if one did."""
+        judgements: list[Judgement] = []
+        for question in questions:
+            found = self.answer(question)
+            judgements.extend(found.judgements)
+            if found.final:
+                return tuple(judgements), found.errors[0] if found.errors else None
+        return tuple(judgements), None
 
+    def _answer(self, question: Question) -> Findings:
+        if question.kind == FACT:
+            return self._about_fact(question)
+        measured = self._measured(question.case)
+        if question.kind == READ:
+            return Findings()
+        if question.kind == LIMITS:
+            return limits(self._platform, measured, question.size_bytes, question.placement)
+        if question.kind == TRAFFIC:
+            return traffic(self._platform, measured)
+        if question.kind == TRANSPORT:
+            return transport(measured)
+        if question.kind == RATIO:
+            return ratio(measured, self._measured(question.other), question.metric)
+        raise MetricMissing(f"nothing is known of a question of kind {question.kind[:40]!r}")
 
-def _about_limits(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    measured = _measured(question.case, platform, evidence)
-    return limits(platform, measured, question.size_bytes, question.placement)
+    def _about_fact(self, question: Question) -> Findings:
+        platform = self._platform
+        expectation = platform.expected.get(question.metric)
+        if expectation is None or question.fact is None:
+            raise MetricMissing(f"platform {platform.name} expects no {question.metric[:80]}")
+        return Findings((judge_at(question.fact, expectation, platform, self._evidence.found),))
 
+    def _measured(self, case: Case | None) -> Measured:
+        if case is None:
+            raise MetricMissing("the question names no case")
+        if case not in self._read:
+            self._read[case] = self._reading(case)
+            if len(self._read) > _KEPT_CASES:
+                self._read.popitem(last=False)
+        found = self._read[case]
+        if isinstance(found, NoEvidence):
+            raise found
+        return found
 
-def _about_traffic(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    return traffic(platform, _measured(question.case, platform, evidence))
-
-
-def _about_transport(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    return transport(_measured(question.case, platform, evidence))
-
-
-def _about_ratio(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    one = _measured(question.case, platform, evidence)
-    return ratio(one, _measured(question.other, platform, evidence), question.metric)
-
-
-def _about_fact(question: Question, platform: Platform, evidence: Evidence) -> Findings:
-    expectation = platform.expected.get(question.metric)
-    if expectation is None or question.fact is None:
-        raise MetricMissing(f"platform {platform.name} expects no {question.metric}")
-    return Findings((judge_at(question.fact, expectation, platform, evidence.found),))
-
-
-_ANSWERS: Mapping[str, Callable[[Question, Platform, Evidence], Findings]] = {
-    READ: _about_reading,
-    LIMITS: _about_limits,
-    TRAFFIC: _about_traffic,
-    TRANSPORT: _about_transport,
-    RATIO: _about_ratio,
-    FACT: _about_fact,
-}
+    def _reading(self, case: Case) -> Measured | NoEvidence:
+        try:
+            return read(self._platform, case, self._evidence.result(case))
+        except NoEvidence as error:
+            return error

@@ -64,15 +64,29 @@ def from_json(data: Mapping[str, Any], where: str = "") -> ItemRecord:
     return from_plain(ItemRecord, data, where)
 
 
+def blank(item: ItemRecord) -> ItemRecord:
+    """An item as it was before anything was known of it but what it is about."""
+    return replace(
+        item,
+        outcome=Outcome.ERROR,
+        judgements=(),
+        reason="",
+        error_kind="",
+        error_where="",
+        remedy="",
+        by_evidence=False,
+    )
+
+
 def settled(
-    blank: ItemRecord, judgements: Sequence[Judgement], error: NoEvidence | None
+    begun: ItemRecord, judgements: Sequence[Judgement], error: NoEvidence | None
 ) -> ItemRecord:
     """What became of an item, from its judgements and from what could not be judged alone.
 
     A missed limit is not hidden by another metric that could not be judged, nor an error by a
     record that does not count.
     """
-    item = replace(blank, judgements=tuple(judgements), by_evidence=True)
+    item = replace(begun, judgements=tuple(judgements), by_evidence=True)
     failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
     if failed:
         return replace(item, outcome=Outcome.FAILED, reason="; ".join(j.reason for j in failed))

@@ -214,15 +214,15 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-# GIDs in decimals as perftest prints them, MAC addresses, IPv6 and GIDs in hexadecimals, IPv4, GUID.
+# GIDs in decimals as perftest prints them, MAC addresses, IPv6 and GIDs in hexadecimals, GUIDs.
 _ADDRESS = re.compile(
     r"(?<![\w:.])(?:"
     r"(?P<decimal_gid>\d{1,3}(?::\d{1,3}){15})"
     r"|(?P<mac>[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5})"
     r"|(?P<ipv6>(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4})"
-    r"|(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})"
     r"|(?P<guid>0x[0-9a-f]{16})"
     r")(?![\w:]|\.\d)"
+    r"|(?<![\w.])(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})(?!\w|\.\d)"  # a port may follow
 )
 # RFC 2544 and RFC 3849 keep these for such uses; a second bit set marks a MAC as nobody's.
 _ADDRESSES: Mapping[str, Callable[[int], str]] = {

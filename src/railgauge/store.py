@@ -43,11 +43,11 @@ class Store:
 
     def load(self, case: Case) -> CaseResult | None:
         """What was measured for this very case, if it was: every size of it, every repeat."""
-        path = self.transcripts / f"{_slug(case.key)}.json"
+        path = self.folder / case_file(case)
         if not path.exists():
             return None
         data = json.loads(path.read_text(encoding="utf-8"))
-        if data["case"] != _identity(case):
+        if data["case"] != identity(case):
             return None
         runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
         return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
@@ -59,7 +59,7 @@ class Store:
         """
         result = self._masked(result)
         data = {
-            "case": _identity(case),
+            "case": identity(case),
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
             "error": to_json(result.error) if result.error else None,
         }
@@ -67,7 +67,7 @@ class Store:
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
         write_whole(self.folder / self.transcript_name(case), text)
-        self.write_json(f"transcripts/{_slug(case.key)}.json", data)
+        self.write_json(case_file(case), data)
         return result
 
     def _masked(self, result: CaseResult) -> CaseResult:
@@ -86,8 +86,8 @@ class Store:
         )
 
     def masked(self, text: str) -> str:
-        """The text without the values of secret variables."""
-        return mask_values(text, self._secrets)
+        """The text without the values of secret variables, as it can be read back from a file."""
+        return mask_values(text.encode("utf-8", "replace").decode(), self._secrets)
 
     def write_json(self, name: str, data: object) -> None:
         """A whole file of JSON, as ``json_text`` writes it, without secret values."""
@@ -179,8 +179,13 @@ def point_latest(reports: Path, folder: Path) -> None:
     beside.replace(reports / "latest")
 
 
-def _identity(case: Case) -> dict[str, Any]:
+def identity(case: Case) -> dict[str, Any]:
     return {"key": case.key, "sizes": list(case.sizes), "repeats": case.repeats}
+
+
+def case_file(case: Case) -> str:
+    """Where a case's transcripts are kept for programs, relative to the run's folder."""
+    return f"transcripts/{_slug(case.key)}.json"
 
 
 def _slug(key: str) -> str:

@@ -13,12 +13,36 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from railgauge import __version__
-from railgauge.cli import causes, judge, lab, limits, parse, plan, thresholds, trend, undo
+from railgauge.cli import (
+    bundle,
+    causes,
+    judge,
+    lab,
+    limits,
+    parse,
+    plan,
+    thresholds,
+    trend,
+    undo,
+    verify,
+)
 from railgauge.errors import RailgaugeError
 
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # what a shell reports of a program that wrote to a closed pipe
-_COMMANDS = (parse, judge, plan, limits, causes, thresholds, trend, undo, lab)
+_COMMANDS = (
+    parse,
+    judge,
+    plan,
+    limits,
+    causes,
+    thresholds,
+    trend,
+    bundle,
+    verify,
+    undo,
+    lab,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

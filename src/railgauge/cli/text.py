@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from railgauge.errors import BadInput
+
+if TYPE_CHECKING:
+    from railgauge.bundle.statement import Redacted
 
 # A sweep is a few kilobytes; hundreds of megabytes are some other file.
 _MOST_BYTES = 256 * 2**20
@@ -35,3 +39,19 @@ def print_json(data: object) -> None:
     """Where the terminal cannot show a character, JSON's own escape stands for it."""
     plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
     print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
+
+
+def redacted(found: Redacted) -> str:
+    """What was redacted in a bundle, in a line."""
+    asked = f" (asked for: {', '.join(found.on_request)})" if found.on_request else ""
+    counts = [f"{count} x {kind}" for kind, count in sorted(found.counts.items())]
+    left_out = [f"left out {name}" for name in found.left_out]
+    return (", ".join([*counts, *left_out]) or "nothing") + asked
+
+
+def redacted_json(found: Redacted) -> dict[str, Any]:
+    return {
+        "counts": dict(found.counts),
+        "on_request": list(found.on_request),
+        "left_out": list(found.left_out),
+    }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from railgauge import assess, plan
-from railgauge.assess import Findings, Measured
+from railgauge.assess import Assessor, Findings, Measured
 from railgauge.errors import DataCorrupted, LimitMissed, NoEvidence
 from railgauge.judge import judge_corruption
 from railgauge.model import Outcome, Pairing
@@ -50,7 +50,7 @@ def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., No
     ) -> None:
         at = FactAt(node, paths, declared, same_as, absent)
         question = Question(FACT, fact=at, metric=item.stash[ABOUT].subject.name)
-        _conclude(item, context, question, assess.answer(question, context.platform, context))
+        _conclude(item, context, question, Assessor(context.platform, context).answer(question))
 
     return expect
 

@@ -1,7 +1,7 @@
 """Platform files: what is measured, and the limit of every number."""
 
 from railgauge.thresholds.limits import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.load import available, load
+from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "available",
     "limit_for",
     "load",
+    "load_file",
     "physical_ceiling",
     "uncovered",
 ]

@@ -32,11 +32,26 @@ def load(name: str, folder: Path) -> Platform:
     """The platform ``name`` from ``folder`` (``thresholds/``). Raises ``ThresholdError``."""
     path = folder / f"{name}.json"
     document = _read(path, folder)
-    for json_path, what in complaints(folder / "schema.json", document):
-        _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+    _check(path, document, folder / "schema.json")
     if document["platform"] != name:
         _refuse(path, "$/platform", f"says {document['platform']!r}, the file is named {name!r}")
     return _Reader(path).platform(document)
+
+
+def load_file(path: Path, text: str) -> Platform:
+    """The platform in ``text``, which stands in the file ``path`` of whatever name."""
+    document = _parse(path, text)
+    _check(path, document, _SCHEMA)
+    return _Reader(path).platform(document)
+
+
+# The same file as ``thresholds/schema.json``, which is not there where only the package is.
+_SCHEMA = Path(__file__).with_name("schema.json")
+
+
+def _check(path: Path, document: Any, schema_file: Path) -> None:
+    for json_path, what in complaints(schema_file, document):
+        _refuse(path, "/".join(["$", *map(str, json_path)]), what)
 
 
 def available(folder: Path) -> list[str]:
@@ -46,19 +61,26 @@ def available(folder: Path) -> list[str]:
 
 def _read(path: Path, folder: Path) -> Any:
     try:
-        return json.loads(
-            path.read_text(encoding="utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_float=lambda text: float(_finite(text)),
-            parse_int=lambda text: int(_finite(text)),
-        )
+        return _parse(path, path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
         raise ThresholdError(
             f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
+        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=lambda text: float(_finite(text)),
+            parse_int=lambda text: int(_finite(text)),
+        )
+    except (ValueError, OverflowError, RecursionError) as error:
         raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
 
 

@@ -1,0 +1,185 @@
+"""Does a bundle hold? Signature, hashes, completeness, and every transcript judged again.
+
+No network, no cluster, no pytest. What can be told from the bundle alone is told: a forger who also
+measures, or who holds the key, is not found out by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from railgauge import decision, record
+from railgauge.assess import Assessor
+from railgauge.bundle import signing, statement, strict
+from railgauge.bundle.archive import Archive
+from railgauge.bundle.completeness import refuse_gaps
+from railgauge.bundle.contents import VERDICT, Contents
+from railgauge.bundle.signing import Signature
+from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
+from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.model import Cluster, Outcome
+from railgauge.record import ItemRecord
+from railgauge.store import json_text
+from railgauge.thresholds import Platform
+from railgauge.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An item that other limits judge otherwise."""
+
+    id: str
+    recorded: str
+    judged: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All items of a run judged by one platform file, and the verdict that follows."""
+
+    verdict: Verdict
+    records: Mapping[str, ItemRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of verifying: who signed, what was counted, and the verdict that stands.
+
+    ``again`` items were judged again; ``kept`` ones ended for reasons that no evidence shows (they
+    were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
+    planned and never ended. ``other`` is the verdict under other limits, ``differences`` what they
+    change.
+    """
+
+    signature: Signature
+    statement: Statement
+    files: int
+    cluster: Cluster
+    verdict: Verdict
+    again: int
+    kept: int
+    absent: int
+    other: Verdict | None = None
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return (self.other or self.verdict).exit_code
+
+
+def signed(archive: Archive, trusted: Iterable[Ed25519PublicKey] | None) -> tuple[Signature, bytes]:
+    """The statement as it was signed, and by whom. Raises ``NotVerified``, ``BadBundle``."""
+    data = strict.loads(archive.read(NAME), NAME)
+    if not isinstance(data, dict):
+        raise BadBundle("is no DSSE envelope", where=NAME)
+    sealed = signing.open_envelope(data, NAME)
+    enclosed = signing.public_keys(archive.read(SIGNER)) if SIGNER in archive else ()
+    return signing.check(sealed, enclosed, trusted, NAME), sealed.payload
+
+
+def refuse_other_content(archive: Archive, sha256: Mapping[str, str]) -> None:
+    """Raise ``NotVerified`` unless the files are those of the statement, each to the byte."""
+    held = {name: member.sha256 for name, member in archive.members.items()}
+    for extra in sorted(set(held) - set(sha256) - {NAME, SIGNER}):
+        _fail(extra, "is not in the statement")
+    for name, digest in sorted(sha256.items()):
+        if name not in held:
+            _fail(name, "is in the statement and not in the bundle")
+        if held[name] != digest:
+            _fail(name, "is not the file that the statement is about: its SHA-256 differs")
+        if not name.startswith(RUN):
+            _fail(name, "is no file of a run")
+
+
+def _fail(where: str, what: str) -> NoReturn:
+    raise NotVerified(what, where=where)
+
+
+def verify(
+    archive: Archive,
+    trusted: Iterable[Ed25519PublicKey] | None = None,
+    other: Platform | None = None,
+) -> Report:
+    """Everything that can be checked. Raises ``NotVerified``, naming the file at fault."""
+    signature, payload = signed(archive, trusted)
+    said = statement.read(payload)
+    refuse_other_content(archive, said.sha256)
+    contents = Contents(archive)
+    run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
+    records = contents.records()
+    refuse_gaps(run, cluster, platform, records, contents.transcripts())
+    own = _judge(contents, records, platform)
+    _refuse_other_items(records, own.records)
+    _refuse_other_verdict(contents, own.verdict, said)
+    elsewhere = _judge(contents, records, other) if other else None
+    return Report(
+        signature=signature,
+        statement=said,
+        files=len(said.sha256),
+        cluster=cluster,
+        verdict=own.verdict,
+        again=sum(item.by_evidence for item in records.values()),
+        kept=sum(not item.by_evidence for item in records.values()),
+        absent=len(run.planned) - len(records),
+        other=elsewhere.verdict if elsewhere else None,
+        differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
+    )
+
+
+def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
+    assessor = Assessor(platform, contents)
+    judged = {name: judged_again(item, assessor) for name, item in records.items()}
+    found = contents.found
+    return Judged(
+        decision.decide(contents.plan(), contents.cluster(), platform, judged, found), judged
+    )
+
+
+def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
+    """The record that the evidence gives; of an item that evidence says nothing of, the same.
+
+    One that ran twice and passed only then is flaky, whatever its transcripts say.
+    """
+    if not item.by_evidence or item.outcome is Outcome.FLAKY:
+        return item
+    blank = record.blank(item)
+    judgements, error = assessor.answers(item.questions)
+    return record.settled(blank, judgements, error)
+
+
+def _refuse_other_items(
+    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord]
+) -> None:
+    for name, item in recorded.items():
+        if again[name] != item:
+            what = f"{name} is recorded as {item.outcome}, and is {again[name].outcome}"
+            if again[name].outcome is item.outcome:
+                what = f"{name} is recorded with other values than its evidence gives"
+            _fail(f"{RUN}{record.FILE}", what)
+
+
+def _refuse_other_verdict(contents: Contents, verdict: Verdict, said: Statement) -> None:
+    if contents.bytes(VERDICT) != json_text(verdict.to_json()).encode():
+        what = f"is not the verdict that the evidence gives ({verdict.verdict})"
+        _fail(f"{RUN}{VERDICT}", what)
+    about = said.about
+    if (about.verdict, about.evidence, about.run_id) != (
+        verdict.verdict,
+        verdict.evidence,
+        verdict.run_id,
+    ):
+        _fail(NAME, f"says {about.verdict} of {about.run_id}, {about.evidence} evidence")
+
+
+def _differences(
+    own: Mapping[str, ItemRecord], other: Mapping[str, ItemRecord]
+) -> Iterator[Difference]:
+    for name, item in own.items():
+        if other[name].outcome is not item.outcome:
+            outcome = other[name].outcome
+            yield Difference(name, str(item.outcome), str(outcome), other[name].reason)

@@ -1,0 +1,99 @@
+"""Every planned item has a record, every record its evidence, and nothing else is there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from railgauge import record
+from railgauge.bundle.statement import RUN
+from railgauge.bundle.trouble import NotVerified
+from railgauge.decision import RunPlan
+from railgauge.model import Case, Cluster, Outcome
+from railgauge.question import FACT, READ, Question
+from railgauge.record import ItemRecord
+from railgauge.store import case_file
+from railgauge.thresholds import Platform
+
+_WITHOUT_EVIDENCE = frozenset({Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY})
+_BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
+
+
+def refuse_gaps(
+    run: RunPlan,
+    cluster: Cluster,
+    platform: Platform,
+    records: Mapping[str, ItemRecord],
+    transcripts: set[str],
+) -> None:
+    """Raise ``NotVerified`` for an item that stands on nothing, or for evidence of no item.
+
+    A planned item without a record is no gap: it counts as an error, as it did in the run, and
+    then transcripts may be there that no record asks for.
+    """
+    planned, nodes = set(run.planned), {node.name for node in cluster.nodes}
+    used: set[str] = set()
+    for item in records.values():
+        if item.id not in planned:
+            _fail(item, "was not planned")
+        if not set(item.nodes) <= nodes:
+            _fail(item, "is about a node that the cluster does not have")
+        _refuse_no_evidence(item, records)
+        for question in item.questions:
+            _refuse_other_subject(item, question, platform, run.level)
+            used |= {case_file(case) for case in (question.case, question.other) if case}
+    for name in sorted(used - transcripts):
+        raise NotVerified("is not there, and an item was measured by it", where=f"{RUN}{name}")
+    if planned == set(records) and (unused := sorted(transcripts - used)):
+        raise NotVerified("is of no item", where=f"{RUN}{unused[0]}")
+
+
+def _refuse_no_evidence(item: ItemRecord, records: Mapping[str, ItemRecord]) -> None:
+    if item.by_evidence:
+        if not item.questions:
+            _fail(item, "says that it stands on evidence, and asked nothing")
+        return
+    if item.outcome not in _WITHOUT_EVIDENCE:
+        _fail(item, f"is {item.outcome} without evidence")
+    for blocker in item.blocked_by:
+        if blocker not in records or records[blocker].outcome not in _BLOCKING:
+            _fail(item, f"is blocked by {blocker}, which did not go wrong")
+
+
+def _refuse_other_subject(
+    item: ItemRecord, question: Question, platform: Platform, level: str
+) -> None:
+    """An item may not stand on the evidence of another one."""
+    if question.kind == FACT:
+        fact = question.fact
+        if fact is None or question.metric != item.subject or fact.node not in item.nodes:
+            _fail(item, "asks for a fact that it is not about")
+        return
+    case = question.case
+    if case is None:
+        _fail(item, "asks for no measurement")
+    _refuse_other_case(item, case, platform, level)
+    if question.other:
+        _refuse_other_case(item, question.other, platform, level)
+    if question.kind != READ and (
+        case.measurement != item.subject
+        or case.nodes != item.nodes
+        or question.size_bytes != item.size_bytes
+        or (case.pairing is not None and str(case.pairing) != item.pairing)
+        or (question.placement is not None and question.placement != item.pairing)
+    ):
+        _fail(item, "asks for a measurement that it is not about")
+
+
+def _refuse_other_case(item: ItemRecord, case: Case, platform: Platform, level: str) -> None:
+    """A case has all sizes and repeats of its level, and only the item's nodes."""
+    measurement = platform.measurements.get(case.measurement)
+    if measurement is None or not set(case.nodes) <= set(item.nodes):
+        _fail(item, "asks for a measurement that the platform file does not have there")
+    extent = measurement.extents[level]
+    if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
+        _fail(item, f"asks for other sizes or repeats than level {level} has")
+
+
+def _fail(item: ItemRecord, what: str) -> NoReturn:
+    raise NotVerified(f"{item.id} {what}", where=f"{RUN}{record.FILE}")

@@ -1,0 +1,161 @@
+"""What a bundle holds of a run, as values: everything that a verdict is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from railgauge import decision, record, thresholds
+from railgauge.bundle import strict
+from railgauge.bundle.archive import Archive
+from railgauge.bundle.statement import RUN
+from railgauge.bundle.trouble import BadBundle
+from railgauge.decision import RunPlan
+from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
+from railgauge.facts import NodeFacts
+from railgauge.model import Case, Cluster, Transcript
+from railgauge.question import CaseResult
+from railgauge.record import ItemRecord
+from railgauge.store import case_file, identity
+from railgauge.thresholds import Platform
+
+PLATFORM = "thresholds.json"
+CLUSTER = "cluster.json"
+FACTS = "environment.json"
+VERDICT = "verdict.json"
+TRANSCRIPTS = "transcripts/"
+
+# A verdict over more nodes or pairs than this is nobody's.
+_MOST_NODES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    facts: NodeFacts | None = None
+    error: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    key: str
+    sizes: tuple[int, ...]
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseFile:
+    case: _Identity
+    runs: tuple[tuple[Transcript, ...], ...]
+    error: Mapping[str, str] | None
+
+
+class Contents:
+    """The files of one run in an archive. Whatever is wrong with one is a ``BadBundle``."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self.found = self._found()
+
+    def __contains__(self, name: str) -> bool:
+        return f"{RUN}{name}" in self._archive
+
+    def bytes(self, name: str) -> bytes:
+        return self._archive.read(f"{RUN}{name}")
+
+    def _json(self, name: str) -> Any:
+        return strict.loads(self.bytes(name), f"{RUN}{name}")
+
+    def plan(self) -> RunPlan:
+        name = f"{RUN}{decision.FILE}"
+        data = strict.versioned(self._json(decision.FILE), decision.SCHEMA_VERSION, name)
+        run = strict.value(RunPlan, data, name)
+        if run.level not in thresholds.LEVELS:
+            raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
+        if len(set(run.planned)) < len(run.planned):
+            raise BadBundle("plans an item twice", where=name)
+        return run
+
+    def cluster(self) -> Cluster:
+        name = f"{RUN}{CLUSTER}"
+        cluster = strict.value(Cluster, self._json(CLUSTER), name)
+        if not 0 < len(cluster.nodes) <= _MOST_NODES:
+            raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
+        return cluster
+
+    def platform(self) -> Platform:
+        return platform_in(self.bytes(PLATFORM), Path(f"{RUN}{PLATFORM}"))
+
+    def records(self) -> dict[str, ItemRecord]:
+        """Every item's record; of one that ran twice what counts of both."""
+        records: dict[str, ItemRecord] = {}
+        for place, data in strict.lines(self.bytes(record.FILE), f"{RUN}{record.FILE}"):
+            fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
+            del fields["schema_version"]
+            item = strict.value(ItemRecord, fields, place)
+            records[item.id] = record.merged(records.get(item.id), item)
+        return records
+
+    def _found(self) -> dict[str, NodeFacts | NoEvidence]:
+        """The facts of each node; none at all if the run ended before the survey did."""
+        if FACTS not in self:
+            return {}
+        name = f"{RUN}{FACTS}"
+        nodes = strict.versioned(self._json(FACTS), 1, name).get("nodes")
+        if not isinstance(nodes, dict):
+            raise BadBundle("has no nodes", where=name)
+        return {node: self._node(data, f"{name}: {node[:80]}") for node, data in nodes.items()}
+
+    def _node(self, data: object, name: str) -> NodeFacts | NoEvidence:
+        found = strict.value(_Found, data, name)
+        if found.facts is not None:
+            return found.facts
+        return _error(found.error, name) or FactMissing("no facts and no error", where=name)
+
+    def result(self, case: Case) -> CaseResult:
+        """What came of a case. Raises ``NoEvidence`` if there is no transcript of just this one."""
+        name = case_file(case)
+        if name not in self:
+            raise NoEvidence(f"there is no transcript {name}", where=case.key)
+        held = strict.value(_CaseFile, self._json(name), f"{RUN}{name}")
+        if identity(case) != {
+            "key": held.case.key,
+            "sizes": list(held.case.sizes),
+            "repeats": held.case.repeats,
+        }:
+            raise NoEvidence(f"{name} is of another measurement", where=case.key)
+        return CaseResult(held.runs, _error(held.error, f"{RUN}{name}"))
+
+    def transcripts(self) -> set[str]:
+        """The names of all files of transcripts that programs read."""
+        below = f"{RUN}{TRANSCRIPTS}"
+        return {
+            name.removeprefix(RUN)
+            for name in self._archive.members
+            if name.startswith(below) and name.endswith(".json")
+        }
+
+
+def _error(data: Mapping[str, str] | None, name: str) -> NoEvidence | None:
+    if data is None:
+        return None
+    if set(data) != {"kind", "what", "where", "remedy"}:
+        raise BadBundle("has an error that is none", where=name)
+    error = from_json(dict(data))
+    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))
+
+
+def platform_in(data: bytes, path: Path) -> Platform:
+    """A platform file with sound limits. Raises ``BadBundle``."""
+    try:
+        platform = thresholds.load_file(path, data.decode("utf-8"))
+        if lines := list(thresholds.uncovered(platform)):
+            raise BadBundle(lines[0], where=str(path))
+    except UnicodeDecodeError:
+        raise BadBundle("is not text in UTF-8", where=str(path)) from None
+    except BadBundle:
+        raise
+    except BadInput as error:
+        raise BadBundle(error.what, where=error.where or str(path)) from None
+    return platform

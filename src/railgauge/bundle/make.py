@@ -1,0 +1,154 @@
+"""From the folder of a run to a bundle: read, redacted, hashed, signed, and verified at once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from railgauge import __version__
+from railgauge.bundle import archive, check, signing, statement, strict
+from railgauge.bundle.archive import Writer
+from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents
+from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, hosts_of
+from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
+from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.decision import FILE as PLAN
+from railgauge.errors import BadInput
+from railgauge.record import FILE as RECORDS
+from railgauge.store import json_text
+
+MANIFEST = "manifest.json"
+_NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
+_PASSING = ("leases",)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A bundle that was written and verified."""
+
+    path: Path
+    sha256: str
+    report: check.Report
+
+
+def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[str] = ()) -> Made:
+    """Write the bundle of the run in ``run``; nothing is left if it does not verify."""
+    names = list(_files(run))
+    if absent := [name for name in _NEEDED if name not in names]:
+        raise BadInput(
+            f"has no {absent[0]}",
+            where=str(run),
+            remedy="name the folder of a run that came to a verdict",
+        )
+    _refuse_changed(run, names)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(run, names, beside, key, redact)
+        report = _verified(run, beside, key)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return Made(path, hashlib.sha256(path.read_bytes()).hexdigest(), report)
+
+
+def _files(run: Path) -> Iterator[str]:
+    """Plain files of the run's folder, sorted; links lead elsewhere and are left out."""
+    if not run.is_dir():
+        raise BadInput("is no folder of a run", where=str(run))
+    found = (path for path in run.rglob("*") if path.is_file() and not path.is_symlink())
+    names = (path.relative_to(run).as_posix() for path in found)
+    yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
+
+
+def _refuse_changed(run: Path, names: Sequence[str]) -> None:
+    """What was changed since the run ended is not signed by accident."""
+    if MANIFEST not in names:
+        return
+    held = strict.loads((run / MANIFEST).read_bytes(), MANIFEST).get("sha256", {})
+    for name in names:
+        digest = hashlib.sha256((run / name).read_bytes()).hexdigest()
+        if name != MANIFEST and held.get(name, digest) != digest:
+            remedy = "bundle the run as it was; a run cannot be mended afterwards"
+            raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
+
+
+def _write(
+    run: Path,
+    names: Sequence[str],
+    path: Path,
+    key: Ed25519PrivateKey | None,
+    redact: Sequence[str],
+) -> None:
+    hosts = hosts_of(run, names) if HOSTS in redact else None
+    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
+    with archive.written(path) as writer:
+        left_out = [name for name in names if not _add(writer, redactor, run, name)]
+        digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
+        manifest = json_text({"schema_version": 1, "sha256": digests})
+        writer.add(f"{RUN}{MANIFEST}", manifest.encode())
+        told = Redacted(redactor.told, tuple(sorted(redact)), tuple(left_out))
+        payload = _statement(run, writer, redactor, told)
+        envelope = json_text(signing.envelope(payload, key))
+        writer.add(NAME, envelope.encode())
+        if key is not None:
+            writer.add(SIGNER, signing.public_line(key).encode())
+
+
+def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
+    if name == MANIFEST:
+        return True
+    data = redactor.file(name, (run / name).read_bytes())
+    if data is None:
+        return False
+    writer.add(f"{RUN}{redactor.name(name)}", data)
+    return True
+
+
+def _statement(run: Path, writer: Writer, redactor: FileRedactor, told: Redacted) -> bytes:
+    contents = _Run(run, redactor)
+    plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
+    about = About(
+        schema_version=statement.SCHEMA_VERSION,
+        run_id=plan.run_id,
+        evidence=plan.evidence,
+        verdict=str(verdict["verdict"]),
+        software=__version__,
+        redacted=told,
+    )
+    configuration = [
+        name
+        for name in sorted(writer.sha256)
+        if name == f"{RUN}{PLATFORM}" or name.startswith(f"{RUN}hostfile")
+    ]
+    return statement.make(writer.sha256, configuration, contents.records().values(), about)
+
+
+class _Run(Contents):
+    """The contents of a run's folder, redacted as they will be read from the bundle."""
+
+    def __init__(self, run: Path, redactor: FileRedactor) -> None:
+        self._run = run
+        self._redactor = redactor
+        self.found = {}
+
+    def bytes(self, name: str) -> bytes:
+        return self._redactor.again(name, (self._run / name).read_bytes())
+
+
+def _verified(run: Path, path: Path, key: Ed25519PrivateKey | None) -> check.Report:
+    trusted = None if key is None else [key.public_key()]
+    try:
+        with archive.opened(path) as held:
+            return check.verify(held, trusted)
+    except (NotVerified, BadBundle) as error:
+        raise BadInput(
+            f"gives no bundle that verifies: {error}",
+            where=str(run),
+            remedy="bundle it with the version of railgauge that made it, and as it was made",
+        ) from None

@@ -1,0 +1,101 @@
+"""Redaction of the files of a run: JSON by its strings, everything else as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from railgauge.redaction import Pseudonyms, Redactor
+from railgauge.store import json_text
+
+HOSTS, ADDRESSES = "hosts", "addresses"
+REQUESTS = (HOSTS, ADDRESSES)
+
+_JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
+
+
+class FileRedactor:
+    """Redacts the names and contents of files; the same name is the same pseudonym in all."""
+
+    def __init__(self, hosts: Iterable[str] | None, *, addresses: bool) -> None:
+        self._thorough = hosts is not None or addresses
+        pseudonyms = Pseudonyms(hosts, addresses=addresses) if self._thorough else None
+        self._redactor = Redactor(pseudonyms)
+
+    @property
+    def told(self) -> dict[str, int]:
+        """How often what was replaced."""
+        return {kind: count for kind, count in sorted(self._redactor.counts.items()) if count}
+
+    def name(self, name: str) -> str:
+        """A file's name, without counting it."""
+        before = self._redactor.counts.copy()
+        redacted = self._redactor.text(name)
+        self._redactor.counts = before
+        return redacted
+
+    def file(self, name: str, data: bytes) -> bytes | None:
+        """A file's content; ``None`` for one that must be left out, as nobody can look into it."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None if self._thorough else data
+        return self._text(name, text).encode()
+
+    def again(self, name: str, data: bytes) -> bytes:
+        """The same content once more, without counting it again."""
+        before = self._redactor.counts.copy()
+        redacted = self.file(name, data)
+        self._redactor.counts = before
+        return redacted if redacted is not None else b""
+
+    def _text(self, name: str, text: str) -> str:
+        with suppress(ValueError, RecursionError):
+            if name.endswith(".json"):
+                return self._json(text)
+            if name.endswith(".jsonl"):
+                return "".join(map(self._line, text.splitlines(keepends=True)))
+        return self._redactor.text(text)
+
+    def _json(self, text: str) -> str:
+        """As it was if nothing was in it; else as every file of a run is written."""
+        data = json.loads(text)
+        redacted = self._redactor.data(data)
+        return text if redacted == data else json_text(redacted)
+
+    def _line(self, line: str) -> str:
+        data = json.loads(line)
+        redacted = self._redactor.data(data)
+        if redacted == data:
+            return line
+        return json.dumps(redacted, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
+    """Every host that the run names: of the hostfile, of the nodes themselves, and of this one."""
+    held = set(names)
+    found: set[str] = set()
+    for name, hosts in (("cluster.json", _of_cluster), ("environment.json", _of_facts)):
+        if name in held:
+            found.update(hosts(json.loads((run / name).read_text(encoding="utf-8"))))
+    if "junit.xml" in held:
+        found.update(_JUNIT_HOST.findall((run / "junit.xml").read_text(encoding="utf-8")))
+    return found
+
+
+def _of_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:
+    for node in cluster["nodes"]:
+        yield from (node["name"], node["address"], node["data_address"])
+        yield from node["nic_addresses"].values()
+        jump = node["ssh"]["jump"] or ""
+        yield from (hop.rpartition("@")[2].partition(":")[0] for hop in jump.split(","))
+
+
+def _of_facts(environment: Mapping[str, Any]) -> Iterator[str]:
+    for name, entry in environment["nodes"].items():
+        yield name
+        yield (entry.get("facts") or {}).get("hostname") or ""

@@ -1,0 +1,175 @@
+"""Who says so: the DSSE envelope around the statement, signed with an Ed25519 key.
+
+The envelope and the signature are securesystemslib's, the keys cryptography's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import CryptoSigner, SSlibKey
+
+from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.errors import BadInput
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+UNSIGNED, UNKNOWN, TRUSTED = "unsigned", "unknown signer", "trusted"
+
+_MAKE_ONE = "make one with: ssh-keygen -t ed25519"
+_KEY_BYTES = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What is known of the signature: one of the three states, and the key's fingerprint."""
+
+    state: str
+    fingerprint: str = ""
+
+
+# --- signing ---
+
+
+def load_private(path: Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
+    """The key in an OpenSSH or PEM file; ``passphrase`` is asked only if there is one."""
+    data = _file(path)
+    try:
+        return _ed25519(_load(data, None), path)
+    except TypeError:  # both formats say so of a key that is encrypted
+        pass
+    try:
+        return _ed25519(_load(data, passphrase().encode()), path)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise BadInput("cannot be read: wrong passphrase?", where=str(path)) from None
+
+
+def _load(data: bytes, passphrase: bytes | None) -> object:
+    is_ssh = b"BEGIN OPENSSH PRIVATE KEY" in data
+    load = serialization.load_ssh_private_key if is_ssh else serialization.load_pem_private_key
+    return load(data, passphrase)
+
+
+def _ed25519(key: object, path: Path) -> Ed25519PrivateKey:
+    if not isinstance(key, Ed25519PrivateKey):
+        raise BadInput("is no Ed25519 key", where=str(path), remedy=_MAKE_ONE)
+    return key
+
+
+def _file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_KEY_BYTES)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def envelope(payload: bytes, key: Ed25519PrivateKey | None) -> dict[str, Any]:
+    """The DSSE envelope of a payload; without a key it has no signature, and says so."""
+    sealed = Envelope(payload, PAYLOAD_TYPE, {})
+    if key is not None:
+        sealed.sign(CryptoSigner(key, _sslib(key.public_key())))
+    data: dict[str, Any] = sealed.to_dict()
+    return data
+
+
+def public_line(key: Ed25519PrivateKey) -> str:
+    """The public key as OpenSSH writes it."""
+    return _openssh(key.public_key()).decode() + "\n"
+
+
+def _openssh(key: Ed25519PublicKey) -> bytes:
+    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """``SHA256:…``, as ``ssh-keygen -l`` prints it."""
+    blob = base64.b64decode(_openssh(key).split()[1])
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+
+
+def _sslib(key: Ed25519PublicKey) -> SSlibKey:
+    return SSlibKey.from_crypto(key, keyid=fingerprint(key))
+
+
+# --- checking ---
+
+
+def load_public(path: Path) -> list[Ed25519PublicKey]:
+    """The keys of an OpenSSH ``.pub`` file, an allowed-signers file, or a PEM file."""
+    keys = list(public_keys(_file(path)))
+    if not keys:
+        raise BadInput("holds no Ed25519 public key", where=str(path), remedy=_MAKE_ONE)
+    return keys
+
+
+def public_keys(data: bytes) -> Iterator[Ed25519PublicKey]:
+    """Every Ed25519 public key in the text; whatever else stands there is passed over."""
+    if b"-----BEGIN" in data:
+        yield from _public(serialization.load_pem_public_key, data)
+        return
+    for line in data.splitlines():
+        words = line.split()
+        for word, blob in pairwise(words):
+            if word == b"ssh-ed25519" and not line.lstrip().startswith(b"#"):
+                yield from _public(serialization.load_ssh_public_key, word + b" " + blob)
+
+
+def _public(load: Callable[[bytes], object], data: bytes) -> Iterator[Ed25519PublicKey]:
+    try:
+        key = load(data)
+    except (ValueError, UnsupportedAlgorithm):
+        return
+    if isinstance(key, Ed25519PublicKey):
+        yield key
+
+
+def open_envelope(data: Mapping[str, Any], name: str) -> Envelope:
+    """The envelope in plain data. Raises ``BadBundle``."""
+    try:
+        sealed = Envelope.from_dict({**data, "signatures": [dict(s) for s in data["signatures"]]})
+    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
+        raise BadBundle("is no DSSE envelope", where=name) from None
+    if sealed.payload_type != PAYLOAD_TYPE:
+        raise BadBundle(f"holds no in-toto statement, but {PAYLOAD_TYPE!r} is needed", where=name)
+    return sealed
+
+
+def check(
+    sealed: Envelope,
+    enclosed: Iterable[Ed25519PublicKey],
+    trusted: Iterable[Ed25519PublicKey] | None,
+    name: str,
+) -> Signature:
+    """Whether the envelope is signed, and by whom. Raises ``NotVerified``.
+
+    Without ``trusted`` keys the one in the bundle must fit at least: then it is known who signed,
+    and not who that is.
+    """
+    if not sealed.signatures:
+        if trusted is not None:
+            raise NotVerified("is not signed, and a key was given", where=name)
+        return Signature(UNSIGNED)
+    keys = list(enclosed if trusted is None else trusted)
+    for key in keys:
+        try:
+            sealed.verify([_sslib(key)], 1)
+        except VerificationError:
+            continue
+        return Signature(UNKNOWN if trusted is None else TRUSTED, fingerprint(key))
+    by = ", ".join(str(keyid)[:60] for keyid in sealed.signatures)
+    said = f"the signature (of {by})"
+    if trusted is None:
+        raise NotVerified(f"{said} does not fit the content and the enclosed key", where=name)
+    raise NotVerified(f"{said} is of none of the given keys, or does not fit", where=name)

@@ -1,0 +1,122 @@
+"""The in-toto statement: what is in the bundle, and what came of the tests.
+
+Statement v1 with the test-result predicate v0.1, over the SHA-256 of every file. What the predicate
+has no word for stands under ``railgauge``: readers of in-toto pass over fields they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from railgauge.bundle import strict
+from railgauge.bundle.trouble import BadBundle
+from railgauge.model import Outcome
+from railgauge.plain import to_plain
+from railgauge.record import ItemRecord
+from railgauge.verdict import ACCEPTED, INCOMPLETE, REJECTED
+
+NAME = "statement.dsse.json"
+SIGNER = "signer.pub"
+RUN = "run/"
+
+TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
+SCHEMA_VERSION = 1
+_RESULTS = {ACCEPTED: "PASSED", INCOMPLETE: "WARNED", REJECTED: "FAILED"}
+_TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """What was redacted: how often by kind, whether asked for, and files that were left out."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    on_request: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a statement says of its run beyond in-toto's own fields."""
+
+    schema_version: int
+    run_id: str
+    evidence: str
+    verdict: str
+    software: str
+    redacted: Redacted
+
+
+def make(
+    sha256: Mapping[str, str],
+    configuration: Iterable[str],
+    records: Iterable[ItemRecord],
+    of: About,
+) -> bytes:
+    """The statement as the bytes that are signed: the same for the same run."""
+    predicate: dict[str, Any] = {
+        "result": _RESULTS[of.verdict],
+        "configuration": [_resource(name, sha256[name]) for name in configuration],
+        "passedTests": [],
+        "warnedTests": [],
+        "failedTests": [],
+        "railgauge": _about(of),
+    }
+    for record in sorted(records, key=lambda record: record.id):
+        predicate[_TESTS.get(record.outcome, "warnedTests")].append(record.id)
+    data = {
+        "_type": TYPE,
+        "subject": [_resource(name, digest) for name, digest in sorted(sha256.items())],
+        "predicateType": PREDICATE,
+        "predicate": predicate,
+    }
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _resource(name: str, digest: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": digest}}
+
+
+def _about(of: About) -> dict[str, Any]:
+    plain: dict[str, Any] = to_plain(of)
+    return plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    name: str
+    digest: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement, read: the digest of each file, and what it says of the run."""
+
+    sha256: Mapping[str, str]
+    about: About
+
+
+def read(payload: bytes) -> Statement:
+    """Raises ``BadBundle`` for anything but a statement that this software knows."""
+    data = strict.loads(payload, NAME)
+    if not isinstance(data, dict) or data.get("_type") != TYPE:
+        raise BadBundle(f"is no in-toto statement ({TYPE})", where=NAME)
+    if data.get("predicateType") != PREDICATE:
+        raise BadBundle(f"does not tell of test results ({PREDICATE})", where=NAME)
+    predicate = data.get("predicate")
+    about = predicate.get("railgauge") if isinstance(predicate, dict) else None
+    known = strict.versioned(about, SCHEMA_VERSION, NAME)
+    subjects = [strict.value(_Subject, one, NAME) for one in _listed(data.get("subject"))]
+    sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
+    if len(sha256) < len(subjects):
+        raise BadBundle("names a file twice", where=NAME)
+    return Statement(sha256, strict.value(About, known, NAME))
+
+
+def _listed(data: object) -> list[object]:
+    if not isinstance(data, list):
+        raise BadBundle("has no list of subjects", where=NAME)
+    return data

@@ -1,0 +1,118 @@
+"""``railgauge bundle``: one signed file of a run, for those who were not there."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from railgauge.cli import text
+from railgauge.errors import BadInput
+
+if TYPE_CHECKING:
+    from railgauge.bundle.make import Made
+
+NAME = "bundle"
+HELP = "make one signed file of a run that others can verify"
+EXAMPLE = "example: railgauge bundle reports/latest --key ~/.ssh/id_ed25519"
+
+PASSPHRASE = "RAILGAUGE_KEY_PASSPHRASE"  # noqa: S105 - its name, not a passphrase
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run_folder",
+        nargs="?",
+        type=Path,
+        metavar="RUN",
+        help="the run's folder (default: reports/latest)",
+    )
+    parser.add_argument(
+        "-o", dest="output", type=Path, metavar="FILE", help="default: <run>.railgauge, here"
+    )
+    seal = parser.add_mutually_exclusive_group(required=True)
+    seal.add_argument(
+        "--key",
+        type=Path,
+        metavar="FILE",
+        help="Ed25519 private key, OpenSSH or PEM, to sign with; its passphrase is asked for, or "
+        f"taken from {PASSPHRASE}",
+    )
+    seal.add_argument(
+        "--unsigned", action="store_true", help="no signature: nothing proves who made it"
+    )
+    parser.add_argument(
+        "--redact",
+        type=_requests,
+        default=(),
+        metavar="WHAT",
+        help="hosts, addresses, or hosts,addresses: replaced by pseudonyms (secrets always are)",
+    )
+
+
+def _requests(value: str) -> tuple[str, ...]:
+    from railgauge.bundle.redact import REQUESTS  # noqa: PLC0415 - only where it is asked for
+
+    words = tuple(dict.fromkeys(value.split(",")))
+    if unknown := [word for word in words if word not in REQUESTS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(REQUESTS)}")
+    return words
+
+
+def run(options: argparse.Namespace) -> int:
+    # Keys and envelopes take a quarter of a second to import: only here and where they are checked.
+    from railgauge.bundle import make, signing  # noqa: PLC0415
+
+    folder = (options.run_folder or options.root / "reports" / "latest").resolve()
+    output = options.output or Path(f"{folder.name}.railgauge")
+    key = None
+    if options.key:
+        key = signing.load_private(options.key, lambda: _passphrase(options.key))
+    try:
+        made = make.make(folder, output, key, options.redact)
+    except OSError as error:
+        raise BadInput(f"{error.strerror}", where=str(error.filename or output)) from None
+    (_print_json if options.json else _print_text)(made)
+    return 0
+
+
+def _passphrase(path: Path) -> str:
+    if PASSPHRASE in os.environ:
+        return os.environ[PASSPHRASE]
+    if not sys.stdin.isatty():
+        raise BadInput(
+            "has a passphrase, and there is nobody to ask",
+            where=str(path),
+            remedy=f"give it in {PASSPHRASE}",
+        )
+    return getpass.getpass(f"passphrase of {path}: ")
+
+
+def _print_json(made: Made) -> None:
+    about = made.report.statement.about
+    text.print_json(
+        {
+            "bundle": str(made.path),
+            "sha256": made.sha256,
+            "run_id": about.run_id,
+            "evidence": about.evidence,
+            "verdict": about.verdict,
+            "files": made.report.files,
+            "signed_by": made.report.signature.fingerprint or None,
+            "redacted": text.redacted_json(about.redacted),
+        }
+    )
+
+
+def _print_text(made: Made) -> None:
+    report, about = made.report, made.report.statement.about
+    print(f"{made.path}: {report.files} files of {about.run_id}, sha256 {made.sha256}")
+    print(f"verdict {about.verdict}, {about.evidence.upper()} evidence, judged again: it stands")
+    print(f"redacted: {text.redacted(about.redacted)}")
+    if report.signature.fingerprint:
+        print(f"signed by {report.signature.fingerprint}")
+    else:
+        print("UNSIGNED: nothing proves who made this bundle", file=sys.stderr)

@@ -1,0 +1,137 @@
+"""``railgauge verify``: does a bundle hold, and does its verdict stand?
+
+Exit codes: that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle holds; 1 and
+one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr if it does not; 2 for a file that is
+none. With ``--json`` the key ``verified`` tells the two kinds of 1 apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from railgauge import thresholds
+from railgauge.cli import text
+from railgauge.errors import Uncovered
+from railgauge.thresholds import Platform
+
+if TYPE_CHECKING:
+    from railgauge.bundle.check import Report
+    from railgauge.bundle.signing import Signature
+
+NAME = "verify"
+HELP = "check a bundle, judge its transcripts again, and say whether its verdict stands"
+EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
+
+_NOT_VERIFIED = 1
+_MOST_LINES = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    parser.add_argument(
+        "--thresholds", type=Path, metavar="FILE", help="judge by these limits as well"
+    )
+    parser.add_argument(
+        "--key",
+        type=Path,
+        metavar="PUBLIC",
+        help="who must have signed: an OpenSSH or PEM public key, or an allowed-signers file",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
+    from railgauge.bundle.trouble import NotVerified  # noqa: PLC0415
+
+    trusted = signing.load_public(options.key) if options.key else None
+    other = _limits(options.thresholds) if options.thresholds else None
+    try:
+        with archive.opened(options.bundle) as held:
+            report = check.verify(held, trusted, other)
+    except NotVerified as error:
+        if options.json:
+            text.print_json({"verified": False, "file": error.where, "why": error.what})
+        print(f"railgauge: NOT VERIFIED: {error}", file=sys.stderr)
+        return _NOT_VERIFIED
+    (_print_json if options.json else _print_text)(report)
+    return report.exit_code
+
+
+def _limits(path: Path) -> Platform:
+    platform = thresholds.load_file(path, text.read(str(path)))
+    if complaints := list(thresholds.uncovered(platform)):
+        raise Uncovered(complaints[0], where=str(path))
+    return platform
+
+
+def _print_json(report: Report) -> None:
+    about = report.statement.about
+    data: dict[str, Any] = {
+        "verified": True,
+        "signature": {"state": report.signature.state, "key": report.signature.fingerprint or None},
+        "run_id": about.run_id,
+        "evidence": about.evidence,
+        "software": about.software,
+        "files": report.files,
+        "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
+        "verdict": report.verdict.to_json(),
+        "redacted": text.redacted_json(about.redacted),
+    }
+    if report.other:
+        data["under_other_limits"] = {
+            "verdict": report.other.to_json(),
+            "stands": report.other.verdict == report.verdict.verdict,
+            "differences": [
+                {"id": d.id, "recorded": d.recorded, "judged": d.judged, "reason": d.reason}
+                for d in report.differences
+            ],
+        }
+    text.print_json(data)
+
+
+def _print_text(report: Report) -> None:
+    about = report.statement.about
+    print(
+        f"run        {about.run_id}, {about.evidence.upper()} evidence, railgauge {about.software}"
+    )
+    print(f"signature  {_signature(report.signature)}")
+    print(f"files      {report.files}, each as the statement says")
+    print(f"redacted   {text.redacted(about.redacted)}")
+    print(
+        f"items      {report.again} judged again, {report.kept} taken as recorded (no evidence "
+        f"decides them), {report.absent} never ended"
+    )
+    counts = report.verdict.counts
+    print(
+        f"verdict    {report.verdict.verdict}: it stands, asserted {counts.asserted} of "
+        f"{counts.planned}"
+    )
+    if report.other:
+        _print_other(report)
+
+
+def _print_other(report: Report) -> None:
+    assert report.other is not None
+    for one in report.differences[:_MOST_LINES]:
+        print(f"  {one.id}: {one.recorded} -> {one.judged}  {one.reason}")
+    if len(report.differences) > _MOST_LINES:
+        print(f"  and {len(report.differences) - _MOST_LINES} more (all with --json)")
+    same = report.other.verdict == report.verdict.verdict
+    word = "the same verdict" if same else "ANOTHER VERDICT"
+    print(
+        f"under these other limits {len(report.differences)} items differ: {word}, "
+        f"{report.other.verdict}"
+    )
+
+
+def _signature(signature: Signature) -> str:
+    from railgauge.bundle.signing import TRUSTED, UNKNOWN  # noqa: PLC0415
+
+    if signature.state == TRUSTED:
+        return f"of {signature.fingerprint}, one of the given keys"
+    if signature.state == UNKNOWN:
+        return f"of {signature.fingerprint}, WHICH IS NOT KNOWN HERE: give --key"
+    return "UNSIGNED: nothing proves who made this bundle"
