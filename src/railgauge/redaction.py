@@ -170,6 +170,7 @@ class Pseudonyms:
 
     def text(self, text: str, counts: Counter[str]) -> str:
         if self._names:
+            text = _SET.sub(lambda match: self._set(match[0], counts), text)
             text, count = self._name_pattern.subn(lambda match: self._names[match[0]], text)
             counts["host name"] += count
         if self._addresses:
@@ -183,6 +184,14 @@ class Pseudonyms:
         names = sorted(self._names, key=lambda name: (-len(name), name))
         one_of = "|".join(map(re.escape, names))
         return re.compile(rf"(?<![A-Za-z0-9])(?:{one_of})(?![A-Za-z0-9])")
+
+    def _set(self, text: str, counts: Counter[str]) -> str:
+        """``mx[01-16]`` is the names of sixteen hosts."""
+        names = _expanded(text)
+        if not names or not all(name in self._names for name in names):
+            return text
+        counts["host name"] += len(names)
+        return _folded(self._names[name] for name in names)
 
     def _address(self, match: re.Match[str]) -> str:
         found = match[0]
@@ -204,6 +213,27 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
         first = host.partition(".")[0]
         result[host] = f"{result.get(first, f'host{number:0{width}}')}.example"
     return result
+
+
+# Hosts as ClusterShell folds them.
+_SET = re.compile(r"(?<![\w.\]-])[A-Za-z][\w.-]{0,80}\[\d[\d,-]{0,400}\][\w.-]{0,80}")
+_MOST_HOSTS = 4096
+
+
+def _expanded(text: str) -> list[str]:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
+
+    try:
+        found = NodeSet(text, resolver=RESOLVER_NOGROUP)
+    except NodeSetException:
+        return []
+    return list(found) if len(found) <= _MOST_HOSTS else []
+
+
+def _folded(names: Iterable[str]) -> str:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
+
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
 
 
 def _is_ip(text: str) -> bool:
@@ -242,4 +272,7 @@ def _is_address(kind: str, text: str) -> bool:
         address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (address.is_loopback or address.is_unspecified or address.is_multicast)
+    return text not in _NOBODYS and not (address.is_unspecified or address.is_multicast)
+
+
+_NOBODYS = ("127.0.0.1", "::1", "0000:0000:0000:0000:0000:0000:0000:0001")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from railgauge import __version__
+from railgauge import __version__, decision
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents
@@ -50,8 +50,14 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _write(run, names, beside, key, redact)
-        report = _verified(run, beside, key)
+        report = _verified(beside, key)
         beside.replace(path)
+    except (NotVerified, BadBundle) as error:
+        raise BadInput(
+            f"gives no bundle that verifies: {error}",
+            where=str(run),
+            remedy="bundle a run as it was made, by the version of railgauge that made it",
+        ) from None
     finally:
         beside.unlink(missing_ok=True)
     return Made(path, hashlib.sha256(path.read_bytes()).hexdigest(), report)
@@ -89,19 +95,21 @@ def _write(
     redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
+        contents = _Run(run, redactor)
+        writer.add(f"{RUN}{VERDICT}", _verdict(contents) if redact else contents.bytes(VERDICT))
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
         writer.add(f"{RUN}{MANIFEST}", manifest.encode())
         told = Redacted(redactor.told, tuple(sorted(redact)), tuple(left_out))
-        payload = _statement(run, writer, redactor, told)
-        envelope = json_text(signing.envelope(payload, key))
+        envelope = json_text(signing.envelope(_statement(contents, writer, told), key))
         writer.add(NAME, envelope.encode())
         if key is not None:
             writer.add(SIGNER, signing.public_line(key).encode())
 
 
 def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
-    if name == MANIFEST:
+    """Whether the file could be added; the manifest and the verdict are made at the end."""
+    if name in (MANIFEST, VERDICT):
         return True
     data = redactor.file(name, (run / name).read_bytes())
     if data is None:
@@ -110,8 +118,19 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
     return True
 
 
-def _statement(run: Path, writer: Writer, redactor: FileRedactor, told: Redacted) -> bytes:
-    contents = _Run(run, redactor)
+def _verdict(contents: _Run) -> bytes:
+    """The verdict over what is in the bundle: with other names, lists of names are sorted anew."""
+    plan, platform = contents.plan(), contents.platform()
+    verdict = decision.decide(
+        plan, contents.cluster(), platform, contents.records(), contents.found
+    )
+    was = strict.loads(contents.bytes(VERDICT), VERDICT)
+    if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):
+        raise NotVerified("is not the verdict that its records give", where=VERDICT)
+    return json_text(verdict.to_json()).encode()
+
+
+def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
     plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
     about = About(
         schema_version=statement.SCHEMA_VERSION,
@@ -135,20 +154,15 @@ class _Run(Contents):
     def __init__(self, run: Path, redactor: FileRedactor) -> None:
         self._run = run
         self._redactor = redactor
-        self.found = {}
+        self.found = self._found()
+
+    def __contains__(self, name: str) -> bool:
+        return (self._run / name).is_file()
 
     def bytes(self, name: str) -> bytes:
         return self._redactor.again(name, (self._run / name).read_bytes())
 
 
-def _verified(run: Path, path: Path, key: Ed25519PrivateKey | None) -> check.Report:
-    trusted = None if key is None else [key.public_key()]
-    try:
-        with archive.opened(path) as held:
-            return check.verify(held, trusted)
-    except (NotVerified, BadBundle) as error:
-        raise BadInput(
-            f"gives no bundle that verifies: {error}",
-            where=str(run),
-            remedy="bundle it with the version of railgauge that made it, and as it was made",
-        ) from None
+def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:
+    with archive.opened(path) as held:
+        return check.verify(held, None if key is None else [key.public_key()])
