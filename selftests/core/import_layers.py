@@ -18,7 +18,7 @@ LAYERS = (
     {"plan", "evidence", "judge", "store", "traffic"},
     {"runner", "record", "ranks", "expectation"},
     {"diagnose", "assess"},
-    {"survey", "verdict", "gates", "prepare", "trend"},
+    {"survey", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision"},
     {"bundle"},
     {"report"},
@@ -32,6 +32,7 @@ PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
+    "derive",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -6,7 +6,7 @@ import pytest
 from histories import write_run
 
 from railgauge.errors import BadInput
-from railgauge.trend.read import read, read_runs
+from railgauge.trend.read import night_of, read
 
 VERDICT = {
     "run_id": "20260101-020000-alpha", "cluster": "alpha", "platform": "h200",
@@ -155,9 +155,9 @@ def test_a_root_without_reports_is_one_clear_line(railgauge, tmp_path):
 
 
 def test_a_run_by_name_must_be_one(tmp_path):
-    assert len(read_runs([a_run(tmp_path)]).nights) == 1
+    assert night_of(a_run(tmp_path)).level == "nightly"
     with pytest.raises(BadInput, match="no verdict"):
-        read_runs([tmp_path])
+        night_of(tmp_path)
 
 
 def test_hostile_names_are_text_on_the_page(railgauge, tmp_path):

@@ -208,5 +208,5 @@ def test_tonight_stands_against_the_median_of_the_earlier_nights():
     assert "n02" in late.where
     write = by_name["host_write_bandwidth", "bw_average"]
     assert (write.series, write.unit) == (2 * len(NODES), "Gb/s")
-    assert write.worst == pytest.approx(0.1, abs=0.02)
+    assert write.worst == pytest.approx(-0.1, abs=0.02)
     assert standings(nights[:1])[0].change is None

@@ -97,6 +97,6 @@ def _standing(one: Standing) -> str:
     now = format_value(one.tonight, one.unit)
     if one.change is None or one.worst is None or one.earlier is None:
         return f"    {name:<52} {now:>14}  not measured before"
-    many = f", worst of {one.series}: {-one.worst:+.1%} {one.where}" if one.series > 1 else ""
+    many = f", worst of {one.series}: {one.worst:+.1%} {one.where}" if one.series > 1 else ""
     before = format_value(one.earlier, one.unit)
     return f"    {name:<52} {now:>14}  was {before:>14}  {one.change:+.1%}{many}"

@@ -69,7 +69,7 @@ def _row(one: Standing) -> str:
     size = "" if one.size_bytes is None else format_size(one.size_bytes)
     was = "" if one.earlier is None else format_value(one.earlier, one.unit)
     change = "not measured before" if one.change is None else f"{one.change:+.1%}"
-    worst = "" if one.worst is None else f"{-one.worst:+.1%} {one.where}"
+    worst = "" if one.worst is None else f"{one.worst:+.1%} {one.where}"
     now = format_value(one.tonight, one.unit)
     cells = (f"{one.subject} {one.metric} {size}", one.series, was, now, change, worst)
     return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"

@@ -79,16 +79,12 @@ def read(reports: Path, cluster: str | None = None, last: int | None = None) -> 
     return Archive(tuple(_filled(kept, said)), tuple(sorted(said)))
 
 
-def read_runs(folders: list[Path]) -> Archive:
-    """The nights that these folders hold. Raises ``BadInput`` for one that holds none."""
-    said: list[tuple[str, str]] = []
-    nights = []
-    for folder in folders:
-        night = _verdict(folder)
-        if isinstance(night, str):
-            raise BadInput(night, where=str(folder), remedy="name the folder of a finished run")
-        nights.append((folder, night))
-    return Archive(tuple(_filled(nights, said)), tuple(said))
+def night_of(folder: Path) -> Night:
+    """The night of one run's folder, without values. Raises ``BadInput`` if it holds none."""
+    night = _verdict(folder)
+    if isinstance(night, str):
+        raise BadInput(night, where=str(folder), remedy="name the folder of a finished run")
+    return night
 
 
 def _of_fleet(all_of_them: list[tuple[Path, Night]], night: Night) -> list[tuple[Path, Night]]:

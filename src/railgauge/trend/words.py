@@ -64,9 +64,9 @@ def summary(trend: Trend) -> str:
 class Standing:
     """One metric at one size on the latest night against the earlier ones, over its series.
 
-    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the largest loss of one
-    series against its own earlier median, as a share, and ``where`` that series; ``None`` where
-    no series was measured before.
+    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the change, as a share of its own
+    earlier median, of the series that lost most (or gained least), and ``where`` that series;
+    ``None`` where no series was measured before.
     """
 
     subject: str
@@ -99,8 +99,8 @@ def _standing(
 ) -> Standing:
     before = {k: [v for night, v in values[k].items() if night < latest] for k in keys}
     known = {key: statistics.median(found) for key, found in before.items() if found}
-    losses = {key: _loss(key, known[key], values[key][latest]) for key in known}
-    worst = max(losses, key=lambda key: losses[key], default=None)
+    changes = {key: values[key][latest] / known[key] - 1 for key in known}
+    worst = max(changes, key=lambda key: _loss(key, changes[key]), default=None)
     first = keys[0]
     return Standing(
         subject=first.subject,
@@ -110,11 +110,10 @@ def _standing(
         series=len(keys),
         tonight=statistics.median(values[key][latest] for key in known or keys),
         earlier=statistics.median(known.values()) if known else None,
-        worst=losses[worst] if worst else None,
+        worst=changes[worst] if worst else None,
         where=" ".join(filter(None, (":".join(worst.nodes), worst.pairing))) if worst else "",
     )
 
 
-def _loss(key: Key, before: float, tonight: float) -> float:
-    share = tonight / before - 1
-    return share if lower_is_better(key.metric) else -share
+def _loss(key: Key, change: float) -> float:
+    return change if lower_is_better(key.metric) else -change

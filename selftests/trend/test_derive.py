@@ -1,0 +1,263 @@
+"""Limits proposed from calibration runs: what carries a limit, and what does not."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from histories import write_run
+
+from railgauge import thresholds
+
+ROOT = Path(__file__).parents[2]
+LIMITS = json.loads((ROOT / "thresholds" / "connectx4-homelab.json").read_text(encoding="utf-8"))
+WRITE = "/measurements/host_write_bandwidth/limits/0"
+LATENCY = "/measurements/host_send_latency/limits/0"
+SIZES = (65536, 8388608)
+PAIRS = (("viper", "columbia"), ("columbia", "prometheus"), ("prometheus", "viper"))
+RUNS = ("20260101-020000-lab", "20260102-020000-lab")
+
+
+def line(pointer, size, nodes, value, **changed):
+    return {
+        "pointer": pointer, "size_bytes": size, "nodes": list(nodes), "values": [value],
+        "physical_ceiling": 3814.7, "outcome": "passed", **changed,
+    }  # fmt: skip
+
+
+def healthy(seed, level=3775.0):
+    rng = random.Random(seed)
+    writes = [
+        line(WRITE, size, pair, round(level * (1 + rng.gauss(0, 0.001)), 2))
+        for size in SIZES
+        for pair in PAIRS
+    ]
+    latencies = [
+        line(LATENCY, 2, pair, round(rng.gauss(1.15, 0.005), 2), physical_ceiling=None)
+        for pair in PAIRS
+    ]
+    return [*writes, *latencies]
+
+
+@pytest.fixture
+def bench(tmp_path, railgauge):
+    return Bench(tmp_path, railgauge)
+
+
+class Bench:
+    """Calibration runs of the homelab and the command over them."""
+
+    def __init__(self, folder, railgauge):
+        self.folder, self.railgauge = folder, railgauge
+        self.runs = []
+
+    def run(self, lines, limits=LIMITS, evidence="hardware", platform="connectx4-homelab"):
+        name = f"2026010{len(self.runs) + 1}-020000-lab"
+        verdict = {
+            "run_id": name, "cluster": "lab", "platform": platform,
+            "evidence": evidence, "level": "signoff",
+        }  # fmt: skip
+        folder = write_run(self.folder / name, verdict, lines)
+        (folder / "thresholds.json").write_text(json.dumps(limits), encoding="utf-8")
+        self.runs.append(folder)
+        return self
+
+    def derive(self, *more):
+        return self.railgauge("thresholds", "derive", "--root", ROOT, *self.runs, *more)
+
+    def json(self, *more):
+        code, out, err = self.derive("--json", *more)
+        assert err == ""
+        data = json.loads(out)
+        return code, data["proposal"], {one["pointer"]: one for one in data["limits"]}
+
+
+def limit_of(proposal, pointer):
+    _, _, name, _, index = pointer.split("/")
+    return proposal["measurements"][name]["limits"][int(index)]
+
+
+def test_a_limit_is_a_share_of_what_was_measured(bench):
+    _, proposal, told = bench.run(healthy(1)).run(healthy(2)).json()
+    limit = limit_of(proposal, WRITE)
+    assert set(limit["floor"]["curve"]) == {"64KiB", "8MiB"}
+    for bound in limit["floor"]["curve"].values():
+        assert 0.94 * 3775 < bound < 0.95 * 3775
+    assert limit["marginal"] == 0.01
+    assert limit["dispersion"] == {"cv_max": 0.01, "worst_over_median_min": 0.98}
+    assert told[WRITE]["was"] == "3433.00 MiB/s"
+
+
+def test_the_basis_says_which_runs_how_many_samples_and_what_they_were(bench):
+    _, proposal, _ = bench.run(healthy(1)).run(healthy(2)).json()
+    basis = limit_of(proposal, WRITE)["basis"]
+    assert basis["source"] == "calibration"
+    for word in (*RUNS, "hardware evidence", "3 nodes", "x 0.95", "6 samples", "median 377"):
+        assert word in basis["says"]
+
+
+def test_of_a_time_the_ceiling_is_derived_and_the_floor_stays(bench):
+    _, proposal, _ = bench.run(healthy(1)).run(healthy(2)).json()
+    limit = limit_of(proposal, LATENCY)
+    assert limit["floor"] == 0.5
+    assert 1.15 / 0.95 <= limit["ceiling"] <= 1.32
+
+
+def test_all_else_is_copied_and_what_was_not_derived_is_listed(bench):
+    code, proposal, told = bench.run(healthy(1)).run(healthy(2)).json()
+    assert code == 10
+    assert {p for p, one in told.items() if one["now"]} == {WRITE, LATENCY}
+    assert {one["stays"] for one in told.values() if not one["now"]} == {"was not measured"}
+    for pointer in (WRITE, LATENCY):
+        limit_of(proposal, pointer).clear()
+        limit_of(proposal, pointer).update(limit_of(LIMITS, pointer))
+    assert proposal == LIMITS
+
+
+def test_the_proposal_is_a_platform_file(bench, tmp_path):
+    root = tmp_path / "root" / "thresholds"
+    root.mkdir(parents=True)
+    shutil.copy(ROOT / "thresholds" / "schema.json", root)
+    target = root / "connectx4-homelab.json"
+    code, out, err = bench.run(healthy(1)).run(healthy(2)).derive("-o", target)
+    assert (code, err) == (10, "")
+    assert f"{WRITE} bw_average: 35" in out
+    assert "NOT DERIVED /measurements/host_read_bandwidth/limits/0" in out
+    platform = thresholds.load("connectx4-homelab", root)
+    assert list(thresholds.uncovered(platform)) == []
+    code, page, _ = bench.railgauge("limits", "connectx4-homelab", "--root", root.parent)
+    assert code == 0
+    assert "calibration: calibration runs 20260101-020000-lab" in page
+
+
+def test_a_limit_that_was_recorded_only_becomes_a_real_one(bench):
+    limits = json.loads(json.dumps(LIMITS))
+    loose = limit_of(limits, WRITE)
+    loose["record_only"] = True
+    del loose["floor"]
+    _, proposal, told = bench.run(healthy(1), limits).run(healthy(2), limits).json()
+    assert "record_only" not in limit_of(proposal, WRITE)
+    assert told[WRITE]["was"] == "record only"
+    assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] > 3500
+
+
+def stays(bench, pointer=WRITE, *more):
+    _, proposal, told = bench.json(*more)
+    assert limit_of(proposal, pointer) == limit_of(LIMITS, pointer)
+    assert told[pointer]["now"] == ""
+    return told[pointer]["stays"]
+
+
+def split(seed):
+    """One pair of three at half the rate of the others."""
+    lines = healthy(seed)
+    for one in lines:
+        if one["pointer"] == WRITE and one["nodes"] == list(PAIRS[0]):
+            one["values"] = [one["values"][0] * 0.55]
+    return lines
+
+
+def test_samples_in_two_groups_are_refused_and_the_slow_ones_named(bench):
+    said = stays(bench.run(split(1)).run(split(2)).run(split(3)))
+    assert said.startswith("has samples in two groups at 64KiB: 3 around 20")
+    assert "(viper:columbia), 6 around 377" in said
+
+
+def test_a_sample_that_the_limit_itself_would_fail_is_refused(bench):
+    lines = healthy(1)
+    lines[0]["values"] = [3400.0]
+    said = stays(bench.run(lines).run(healthy(2)))
+    assert said.startswith("would be missed by 1 of its own 6 samples at 64KiB, down to 3400.00")
+
+
+def test_a_slow_cluster_does_not_become_its_own_measure(bench):
+    bench.run(healthy(1, 1800)).run(healthy(2, 1800))
+    said = stays(bench)
+    assert "of the physical ceiling of 3814.70 MiB/s, less than 50%" in said
+    assert "--accept-below 0.44" in said
+    _, proposal, told = bench.json("--accept-below", "0.44")
+    assert told[WRITE]["now"].startswith("17")
+    assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] < 1710
+
+
+def test_a_limit_that_was_missed_is_not_calibrated(bench):
+    lines = healthy(1)
+    lines[0]["outcome"] = "failed"
+    assert stays(bench.run(lines).run(healthy(2))).startswith(f"was missed in {RUNS[0]}")
+
+
+def test_few_samples_are_refused(bench):
+    bench.run([one for one in healthy(1) if one["pointer"] == WRITE])
+    bench.run([one for one in healthy(2) if one["pointer"] == LATENCY])
+    bench.run([one for one in healthy(3) if one["pointer"] == LATENCY])
+    assert stays(bench) == "has 3 samples at 64KiB, needs 5"
+
+
+def test_sizes_at_the_ends_must_have_been_measured(bench):
+    thin = [[one for one in healthy(s) if one["size_bytes"] != 65536] for s in (1, 2)]
+    said = stays(bench.run(thin[0]).run(thin[1]))
+    assert said == "was not measured at 64KiB: calibrate with --level signoff"
+
+
+def test_fraction_is_what_is_asked(bench):
+    bench.run(healthy(1)).run(healthy(2))
+    bounds = [
+        limit_of(bench.json("--fraction", f)[1], WRITE)["floor"]["curve"]["8MiB"]
+        for f in ("0.9", "0.99")
+    ]
+    assert bounds[0] / bounds[1] == pytest.approx(0.9 / 0.99, rel=1e-3)
+
+
+@pytest.mark.parametrize("word", ["0", "1.5", "-1", "nan", "much"])
+def test_a_fraction_is_a_share(bench, word, capsys):
+    with pytest.raises(SystemExit) as ended:
+        bench.run(healthy(1)).derive("--fraction", word)
+    assert ended.value.code == 2
+    assert "is no share" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"evidence": "simulated"}, "simulated evidence"),
+        ({"platform": "h200"}, "is of platform h200"),
+        ({"limits": {**LIMITS, "title": "Others"}}, "was judged by other limits"),
+    ],
+)
+def test_runs_must_belong_together(bench, changed, says):
+    code, out, err = bench.run(healthy(1)).run(healthy(2), **changed).derive()
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_simulated_evidence_says_so_in_every_basis(bench):
+    bench.run(healthy(1), evidence="simulated").run(healthy(2), evidence="simulated")
+    _, proposal, _ = bench.json()
+    assert "(simulated evidence)" in limit_of(proposal, WRITE)["basis"]["says"]
+
+
+def test_the_same_run_does_not_count_twice(bench):
+    bench.run(healthy(1))
+    bench.runs.append(bench.runs[0])
+    code, _, err = bench.derive()
+    assert code == 2
+    assert "the same run is given twice" in err
+
+
+def test_nothing_to_derive_is_one_clear_line(bench):
+    code, out, err = bench.run([{"half": "a line"}, {"pointer": WRITE, "values": ["x"]}]).derive()
+    assert (code, out) == (2, "")
+    assert "no limit can be derived: was not measured" in err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "{" * 50_000])
+def test_a_damaged_limits_file_is_one_clear_line(bench, text):
+    bench.run(healthy(1))
+    (bench.runs[0] / "thresholds.json").write_text(text)
+    code, out, err = bench.derive()
+    assert (code, out) == (2, "")
+    assert "thresholds.json" in err
+    assert err.count("\n") == 1
+    assert "/tmp/railgauge-" not in err

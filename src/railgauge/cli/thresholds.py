@@ -1,0 +1,181 @@
+"""``railgauge thresholds derive``: propose a platform file from runs on a cluster you trust."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from railgauge import thresholds
+from railgauge.cli import text
+from railgauge.derive import CEILING_SHARE_MIN, FRACTION, Outcome, Value, Wish, derive
+from railgauge.errors import BadInput, ThresholdError, Uncovered
+from railgauge.store import Store, write_whole
+from railgauge.thresholds import Platform
+from railgauge.trend.read import LINES, night_of
+from railgauge.trend.values import Fleet
+
+NAME = "thresholds"
+HELP = "propose a platform file from calibration runs"
+EXAMPLE = (
+    "example: railgauge thresholds derive reports/2026*-mine -o thresholds/mine.json; "
+    "exit codes: 0 every limit was derived, 10 some stay as they were, 2 nothing was proposed"
+)
+_SOME_STAY = 10
+_LIMITS_FILE = "thresholds.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["derive"])
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument(
+        "--fraction", type=_share, default=FRACTION, metavar="F",
+        help="the share of what was measured that is asked (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--accept-below", type=_share, default=CEILING_SHARE_MIN, metavar="F",
+        help="the least share of the physical ceiling that a floor may be (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
+
+
+def _share(word: str) -> float:
+    try:
+        share = float(word)
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is no share: write 0.95")
+    return share
+
+
+def run(options: argparse.Namespace) -> int:
+    """The proposal goes to the file or to stdout; what became of each limit beside it."""
+    schema = options.root / "thresholds" / "schema.json"
+    fleet, document = _same_limits(options.runs)
+    platform = _checked(document, fleet.platform, schema, str(options.runs[0] / _LIMITS_FILE))
+    values = [value for folder in options.runs for value in _values(folder)]
+    wish = Wish(options.fraction, options.accept_below)
+    proposal, outcomes = derive(platform, document, values, fleet.evidence, wish)
+    if not any(outcome.now for outcome in outcomes):
+        reasons = dict.fromkeys(outcome.stays for outcome in outcomes)
+        raise BadInput(f"no limit can be derived: {'; '.join(reasons)}")
+    _checked(proposal, fleet.platform, schema, "the proposal")
+    _hand_over(proposal, outcomes, options)
+    return _SOME_STAY if any(outcome.stays for outcome in outcomes) else 0
+
+
+def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
+    """The one cluster and the one platform file of all runs."""
+    nights = [night_of(folder) for folder in folders]
+    if len({night.run_id for night in nights}) < len(nights):
+        raise BadInput("the same run is given twice")
+    documents = [_document(folder / _LIMITS_FILE) for folder in folders]
+    for folder, night, document in zip(folders, nights, documents, strict=True):
+        if (night.fleet.platform, night.fleet.evidence) != _kind(nights[0].fleet):
+            raise BadInput(
+                f"is of platform {night.fleet.platform} and {night.fleet.evidence} evidence, "
+                f"{folders[0]} is not",
+                where=str(folder),
+            )
+        if document != documents[0]:
+            raise BadInput(
+                f"was judged by other limits than {folders[0]}",
+                where=str(folder),
+                remedy="derive from runs with one platform file",
+            )
+    return nights[0].fleet, documents[0]
+
+
+def _kind(fleet: Fleet) -> tuple[str, str]:
+    return fleet.platform, fleet.evidence
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"cannot be read: {type(error).__name__}", where=str(path)) from None
+    if not isinstance(data, dict):
+        raise BadInput("is no platform file", where=str(path))
+    return data
+
+
+def _checked(document: Mapping[str, Any], name: str, schema: Path, where: str) -> Platform:
+    """The document as a platform, through the same checks as every platform file."""
+    with TemporaryDirectory(prefix="railgauge-") as folder:
+        if not schema.is_file():
+            raise BadInput("is not there", where=str(schema), remedy="name the root with --root")
+        shutil.copyfile(schema, Path(folder, "schema.json"))
+        path = Path(folder, f"{Path(name).name}.json")
+        path.write_text(json.dumps(document), encoding="utf-8")
+        try:
+            platform = thresholds.load(path.stem, Path(folder))
+        except ThresholdError as error:
+            what = str(error).replace(str(path), where)
+            raise BadInput(what) from None
+    if complaints := list(thresholds.uncovered(platform)):
+        raise Uncovered(complaints[0], where=where)
+    return platform
+
+
+def _values(folder: Path) -> Iterator[Value]:
+    """Every sample of a run that a limit was asked of; lines that are none are passed over."""
+    run_id = night_of(folder).run_id
+    lines, _ = Store(folder).lines(LINES)
+    for line in lines:
+        if isinstance(line, dict) and _is_measurement(line):
+            for value in line["values"]:
+                yield Value(
+                    run=run_id,
+                    pointer=line["pointer"],
+                    size_bytes=line["size_bytes"],
+                    nodes=tuple(line["nodes"]),
+                    value=float(value),
+                    physical=line["physical_ceiling"],
+                    missed=line["outcome"] == "failed",
+                )
+
+
+_NUMBER = (int, float)
+_TYPES: Mapping[str, Any] = {
+    "pointer": str, "outcome": str, "nodes": list, "values": list,
+    "size_bytes": (int, type(None)), "physical_ceiling": (*_NUMBER, type(None)),
+}  # fmt: skip
+
+
+def _is_measurement(line: Mapping[str, Any]) -> bool:
+    typed = all(isinstance(line.get(name, ...), kind) for name, kind in _TYPES.items())
+    return typed and all(
+        isinstance(v, _NUMBER) and math.isfinite(v) and v > 0 for v in line["values"]
+    ) and all(isinstance(node, str) for node in line["nodes"])  # fmt: skip
+
+
+def _hand_over(
+    proposal: Mapping[str, Any], outcomes: Sequence[Outcome], options: argparse.Namespace
+) -> None:
+    if options.output:
+        write_whole(options.output, json.dumps(proposal, indent=2, ensure_ascii=False) + "\n")
+    if options.json:
+        told = [asdict(outcome) for outcome in outcomes]
+        text.print_json({"limits": told, "proposal": proposal})
+    elif options.output:
+        print("\n".join(_lines(outcomes)))
+        print(f"written: {options.output}, platform {proposal['platform']!r}")
+    else:
+        text.print_json(proposal)
+
+
+def _lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for one in outcomes:
+        if one.now:
+            yield f"{one.pointer} {one.metric}: {one.now}, was {one.was}"
+    for one in outcomes:
+        if one.stays:
+            yield f"NOT DERIVED {one.pointer} {one.metric} ({one.was}): {one.stays}"
