@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,10 @@ TRANSCRIPTS = "transcripts/"
 
 # A verdict over more nodes or pairs than this is nobody's.
 _MOST_NODES = 4096
+
+
+# As the hostfile has them: they go into names of files.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,10 @@ class Contents:
         run = strict.value(RunPlan, data, name)
         if run.level not in thresholds.LEVELS:
             raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
+        if not (_NAME.fullmatch(run.run_id) and _NAME.fullmatch(run.evidence)):
+            raise BadBundle("has a run id or an evidence that is no name", where=name)
+        if run.rounds is not None and run.rounds < 1:
+            raise BadBundle("has no rounds", where=name)
         if len(set(run.planned)) < len(run.planned):
             raise BadBundle("plans an item twice", where=name)
         return run
@@ -82,6 +91,13 @@ class Contents:
         cluster = strict.value(Cluster, self._json(CLUSTER), name)
         if not 0 < len(cluster.nodes) <= _MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
+        nodes = [node.name for node in cluster.nodes]
+        for word in (cluster.name, *nodes, *cluster.groups):
+            if not _NAME.fullmatch(word):
+                raise BadBundle(f"has the name {word[:60]!r}", where=name)
+        members = {node for group in cluster.groups.values() for node in group}
+        if len(set(nodes)) < len(nodes) or not members <= set(nodes):
+            raise BadBundle("names a node twice, or one that it does not have", where=name)
         return cluster
 
     def platform(self) -> Platform:
@@ -135,6 +151,20 @@ class Contents:
             for name in self._archive.members
             if name.startswith(below) and name.endswith(".json")
         }
+
+
+class FolderContents(Contents):
+    """The same in a folder: that of a run, or an unpacked bundle."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.found = self._found()
+
+    def __contains__(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+    def bytes(self, name: str) -> bytes:
+        return (self.folder / name).read_bytes()
 
 
 def _error(data: Mapping[str, str] | None, name: str) -> NoEvidence | None:

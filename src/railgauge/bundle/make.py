@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge import __version__, decision
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents
+from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, FolderContents
 from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
 from railgauge.bundle.trouble import BadBundle, NotVerified
@@ -148,19 +148,15 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
     return statement.make(writer.sha256, configuration, contents.records().values(), about)
 
 
-class _Run(Contents):
+class _Run(FolderContents):
     """The contents of a run's folder, redacted as they will be read from the bundle."""
 
     def __init__(self, run: Path, redactor: FileRedactor) -> None:
-        self._run = run
         self._redactor = redactor
-        self.found = self._found()
-
-    def __contains__(self, name: str) -> bool:
-        return (self._run / name).is_file()
+        super().__init__(run)
 
     def bytes(self, name: str) -> bytes:
-        return self._redactor.again(name, (self._run / name).read_bytes())
+        return self._redactor.again(name, super().bytes(name))
 
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:

@@ -7,6 +7,7 @@ has no word for stands under ``railgauge``: readers of in-toto pass over fields 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ RUN = "run/"
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 SCHEMA_VERSION = 1
+_WORD = re.compile(r"[A-Za-z0-9._+-]{1,200}")
 _RESULTS = {ACCEPTED: "PASSED", INCOMPLETE: "WARNED", REJECTED: "FAILED"}
 _TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
 
@@ -113,7 +115,10 @@ def read(payload: bytes) -> Statement:
     sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
     if len(sha256) < len(subjects):
         raise BadBundle("names a file twice", where=NAME)
-    return Statement(sha256, strict.value(About, known, NAME))
+    of = strict.value(About, known, NAME)
+    if not all(map(_WORD.fullmatch, (of.run_id, of.evidence, of.verdict, of.software))):
+        raise BadBundle("says something of its run that is no word", where=NAME)
+    return Statement(sha256, of)
 
 
 def _listed(data: object) -> list[object]:

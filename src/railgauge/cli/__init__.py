@@ -21,6 +21,7 @@ from railgauge.cli import (
     limits,
     parse,
     plan,
+    text,
     thresholds,
     trend,
     undo,
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = options.run(options)
         sys.stdout.flush()
     except RailgaugeError as error:
-        print(f"railgauge: {error}", file=sys.stderr)
+        print(f"railgauge: {text.printable(str(error))}", file=sys.stderr)
         return _BAD_USAGE
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python must not complain at exit either. What

@@ -41,12 +41,19 @@ def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
+def printable(words: str) -> str:
+    """Text from a file that anybody may have written: nothing in it steers the terminal."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words
+    )
+
+
 def redacted(found: Redacted) -> str:
     """What was redacted in a bundle, in a line."""
     asked = f" (asked for: {', '.join(found.on_request)})" if found.on_request else ""
     counts = [f"{count} x {kind}" for kind, count in sorted(found.counts.items())]
     left_out = [f"left out {name}" for name in found.left_out]
-    return (", ".join([*counts, *left_out]) or "nothing") + asked
+    return printable((", ".join([*counts, *left_out]) or "nothing") + asked)
 
 
 def redacted_json(found: Redacted) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     except NotVerified as error:
         if options.json:
             text.print_json({"verified": False, "file": error.where, "why": error.what})
-        print(f"railgauge: NOT VERIFIED: {error}", file=sys.stderr)
+        print(f"railgauge: NOT VERIFIED: {text.printable(str(error))}", file=sys.stderr)
         return _NOT_VERIFIED
     (_print_json if options.json else _print_text)(report)
     return report.exit_code
@@ -116,7 +116,7 @@ def _print_text(report: Report) -> None:
 def _print_other(report: Report) -> None:
     assert report.other is not None
     for one in report.differences[:_MOST_LINES]:
-        print(f"  {one.id}: {one.recorded} -> {one.judged}  {one.reason}")
+        print(text.printable(f"  {one.id}: {one.recorded} -> {one.judged}  {one.reason}"))
     if len(report.differences) > _MOST_LINES:
         print(f"  and {len(report.differences) - _MOST_LINES} more (all with --json)")
     same = report.other.verdict == report.verdict.verdict

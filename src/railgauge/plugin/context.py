@@ -17,6 +17,7 @@ from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import options
+from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
 from railgauge.runner import Runner, Sessions
@@ -40,6 +41,7 @@ class Context:
     folder: Path | None
     complaints: list[str] = field(default_factory=list)
     not_applicable: dict[str, str] = field(default_factory=dict)
+    recording: Recording | None = None
 
     @property
     def is_worker(self) -> bool:
@@ -47,7 +49,15 @@ class Context:
 
     @property
     def evidence(self) -> str:
+        if self.recording:
+            return "replayed"
         return "simulated" if self.declared.transport == "lab" else "hardware"
+
+    @property
+    def rounds(self) -> int | None:
+        """What ``--rounds`` says, or said in the run that is replayed."""
+        said: int | None = self.config.getoption("--rounds")
+        return said or (self.recording.plan.rounds if self.recording else None)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -89,11 +99,15 @@ class Context:
 
     @cached_property
     def sessions(self) -> Sessions:
+        if self.recording:
+            return Sessions(self.cluster, refuse_connection)
         kind = self.cluster.transport
         return Sessions(self.cluster, lambda node: connect(kind, node))
 
     @cached_property
-    def runner(self) -> Runner:
+    def runner(self) -> Runner | Replayer:
+        if self.recording:
+            return Replayer(self.recording.contents, self.store)
         leases = Leases(self.store.folder / "leases")
         return Runner(self.sessions, leases, self.store, self._plan, self._counters)
 
@@ -109,6 +123,8 @@ class Context:
     def close(self) -> None:
         if "sessions" in self.__dict__:
             self.sessions.close()
+        if self.recording:
+            self.recording.close()
 
 
 CONTEXT = pytest.StashKey[Context]()
@@ -116,23 +132,56 @@ CONTEXT = pytest.StashKey[Context]()
 
 def build(config: pytest.Config) -> Context:
     """The context of this session. Raises ``BadInput`` before anything is touched."""
-    root = config.rootpath
-    cluster = hostfile.load(
-        options.hostfile(config),
-        schema_file=root / "hostfiles" / "schema.json",
-        platform=config.getoption("--platform"),
-    )
-    cluster = _with_lab_nodes(config, cluster)
-    platform = thresholds.load(cluster.platform, root / "thresholds")
+    replayed = recording(config)
+    try:
+        return _build(config, replayed)
+    except BaseException:
+        if replayed:
+            replayed.close()
+        raise
+
+
+def _build(config: pytest.Config, replayed: Recording | None) -> Context:
+    cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
+    platform = _platform(config, cluster, replayed)
     if lines := list(thresholds.uncovered(platform)):
         raise Uncovered(
             "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
             where=platform.path,
         )
-    level = plan.level(platform, cluster, config.getoption("--level"), config.getoption("--rounds"))
-    context = Context(config, cluster, platform, level, _folder(config, cluster))
+    level = _level(config, cluster, platform, replayed)
+    folder = _folder(config, cluster)
+    context = Context(config, cluster, platform, level, folder, recording=replayed)
     context.not_applicable.update(not_applicable(platform, level))
     return context
+
+
+def _declared(config: pytest.Config) -> Cluster:
+    return hostfile.load(
+        options.hostfile(config),
+        schema_file=config.rootpath / "hostfiles" / "schema.json",
+        platform=config.getoption("--platform"),
+    )
+
+
+def _platform(config: pytest.Config, cluster: Cluster, replayed: Recording | None) -> Platform:
+    """The project's file; in a replay that of the bundle, unless another one is named."""
+    named = config.getoption("--platform")
+    if replayed and not named:
+        path = replayed.folder / "thresholds.json"
+        return thresholds.load_file(path, path.read_text(encoding="utf-8"))
+    name = named if replayed else cluster.platform
+    return thresholds.load(name, config.rootpath / "thresholds")
+
+
+def _level(
+    config: pytest.Config, cluster: Cluster, platform: Platform, replayed: Recording | None
+) -> Level:
+    """As the options say; what they do not say in a replay is as it was in the run."""
+    name, rounds = config.getoption("--level"), config.getoption("--rounds")
+    if replayed:
+        name, rounds = name or replayed.plan.level, rounds or replayed.plan.rounds
+    return plan.level(platform, cluster, name or options.LEVEL, rounds)
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:

@@ -8,6 +8,8 @@ import pytest
 
 from railgauge.thresholds import LEVELS
 
+LEVEL = "nightly"
+
 _DEFAULT_HOSTFILES = ("hostfiles/lab-h200.yaml", "hostfiles/lab-metax-c500.yaml")
 
 
@@ -23,14 +25,20 @@ def add(parser: pytest.Parser) -> None:
     group.addoption(
         "--level",
         choices=LEVELS,
-        default="nightly",
-        help="how much of pairs x pairings x sizes x repeats to measure (default: nightly)",
+        help="how much of pairs x pairings x sizes x repeats to measure "
+        f"(default: {LEVEL}; in a replay the run's)",
     )
     group.addoption(
         "--rounds",
         type=_positive,
         metavar="K",
         help="tournament rounds: each node meets K partners (default: the level's)",
+    )
+    group.addoption(
+        "--replay",
+        metavar="BUNDLE",
+        help="judge the transcripts of a bundle in place of live nodes, by its limits or by those "
+        "of --platform; nothing is reached over the network",
     )
     group.addoption(
         "--prepare",

@@ -21,6 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
+from railgauge.plugin import replay
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
 from railgauge.prepare import Preparer
@@ -128,6 +129,8 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["railgauge_folder"] = str(self.context.folder)
+        if self.context.recording:
+            node.workerinput[replay.WORKER_INPUT] = str(self.context.recording.folder)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -170,9 +173,15 @@ class Controller:
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
         self._apply_preparations(cluster)
+        self._write_environment(self._surveyed(cluster))
+
+    def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
+        """What is true of every node now; in a replay, what was."""
+        context = self.context
+        if context.recording:
+            return context.recording.contents.found
         progress = terminal.Progress(context.config, len(cluster.nodes))
-        found = survey(cluster, context.sessions, platform_stack(context.platform), progress)
-        self._write_environment(found)
+        return survey(cluster, context.sessions, platform_stack(context.platform), progress)
 
     def _keep_hostfile(self) -> None:
         """The hostfile as it was, but for the values of secret variables."""
@@ -205,7 +214,7 @@ class Controller:
             terminal.undone(self.context.config, complaints)
 
     def _live_cluster(self) -> Cluster:
-        if self.context.declared.transport != "lab":
+        if self.context.declared.transport != "lab" or self.context.recording:
             return self.context.declared
         from railgauge import lab  # noqa: PLC0415 - only a lab needs it
 
@@ -288,7 +297,7 @@ class Controller:
             run_id=context.store.folder.name,
             evidence=context.evidence,
             level=context.level.name,
-            rounds=context.config.getoption("--rounds"),
+            rounds=context.rounds,
             planned=tuple(self.planned),
             deselected=self.deselected,
             software=__version__,

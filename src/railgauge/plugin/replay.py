@@ -1,0 +1,98 @@
+"""``--replay BUNDLE``: recorded transcripts and facts in place of nodes; nothing is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from railgauge.bundle import archive
+from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.trouble import NotVerified
+from railgauge.decision import RunPlan
+from railgauge.errors import BadInput, NoEvidence
+from railgauge.model import Case, Cluster, Node
+from railgauge.question import CaseResult
+from railgauge.store import Store
+from railgauge.transport import Session
+
+WORKER_INPUT = "railgauge_replay"
+_AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A bundle, unpacked into a temporary folder that the controller's workers share."""
+
+    folder: Path
+    contents: FolderContents
+    temporary: TemporaryDirectory[str] | None
+
+    @property
+    def plan(self) -> RunPlan:
+        return self.contents.plan()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster of the bundle; what stands in it as its source is the copy in the bundle."""
+        copies = sorted(self.folder.glob("hostfile.*")) or [self.folder / "cluster.json"]
+        return replace(self.contents.cluster(), source=str(copies[0]))
+
+    def close(self) -> None:
+        if self.temporary is not None:
+            self.temporary.cleanup()
+
+
+def recording(config: pytest.Config) -> Recording | None:
+    """The bundle that ``--replay`` names, if it does. Raises ``BadInput``."""
+    named = config.getoption("--replay")
+    if not named:
+        return None
+    if hasattr(config, "workerinput"):
+        folder = Path(config.workerinput[WORKER_INPUT])
+        return Recording(folder, FolderContents(folder), None)
+    for option in _AGAINST:
+        if config.getoption(option):
+            raise BadInput(f"{option} has no place in a replay", where="--replay")
+    return _unpacked(Path(config.invocation_params.dir, named))
+
+
+def _unpacked(path: Path) -> Recording:
+    from railgauge.bundle import unpack  # noqa: PLC0415 - keys and envelopes are slow to import
+
+    temporary = TemporaryDirectory(prefix="railgauge-replay-")
+    folder = Path(temporary.name)
+    try:
+        with archive.opened(path) as held:
+            unpack.unpack(held, folder)
+        return Recording(folder, FolderContents(folder), temporary)
+    except NotVerified as error:
+        temporary.cleanup()
+        raise BadInput(f"does not verify: {error}", where=str(path)) from None
+    except BaseException:
+        temporary.cleanup()
+        raise
+
+
+class Replayer:
+    """Gives the recorded transcripts of a case where a runner would measure it."""
+
+    def __init__(self, contents: FolderContents, store: Store) -> None:
+        self._contents = contents
+        self._store = store
+
+    def measure(self, case: Case) -> CaseResult:
+        """The transcripts; an error of the case if the bundle has none of it."""
+        return self._store.load(case) or self._store.save(case, self._recorded(case))
+
+    def _recorded(self, case: Case) -> CaseResult:
+        try:
+            return self._contents.result(case)
+        except NoEvidence as error:
+            return CaseResult((), error)
+
+
+def refuse_connection(node: Node) -> Session:
+    raise NoEvidence("nothing is reached in a replay", where=node.name)
