@@ -64,9 +64,9 @@ def summary(trend: Trend) -> str:
 class Standing:
     """One metric at one size on the latest night against the earlier ones, over its series.
 
-    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the change, as a share of its own
-    earlier median, of the series that lost most (or gained least), and ``where`` that series;
-    ``None`` where no series was measured before.
+    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the change, as a share
+    of its own earlier median, of the series that lost most (or gained least), and ``where`` that
+    series; ``None`` where no series was measured before.
     """
 
     subject: str
