@@ -20,7 +20,10 @@ _GPU_NETWORK = frozenset({2, 4, 5})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``folds``: the same trouble on several nodes is one entry, for one setting mends them all."""
+    """``folds``: the same trouble on several nodes is one entry, for one setting mends them all.
+
+    ``silences``: it leaves no value, so that what was measured and missed has another cause.
+    """
 
     means: str
     remedy: str
@@ -28,6 +31,7 @@ class Kind:
     reach: frozenset[int] = frozenset()
     through: str = ""
     folds: bool = False
+    silences: bool = False
 
 
 CATALOGUE: Mapping[str, Kind] = {
@@ -36,12 +40,14 @@ CATALOGUE: Mapping[str, Kind] = {
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
         "derived: nothing can be said of a node that does not answer",
         ALL_RUNGS,
+        silences=True,
     ),
     "tool-missing": Kind(
         "a program that the measurement needs is not installed on the node",
         "install it, or say where it is under 'tools' in the hostfile",
         "derived: what cannot be run cannot be measured",
         frozenset({1, 2, 3, 4, 5}),
+        silences=True,
     ),
     "tool-failing": Kind(
         "a tool hangs, breaks off or prints what cannot be read",

@@ -34,11 +34,19 @@ def _is_lone(scene: Scene, node: str) -> bool:
 
 def lost_gpus(scene: Scene) -> Iterator[Claim]:
     """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
-    for node, records in by_node(scene.about("gpu_count")).items():
+    for node, records in _missed_on(scene, "gpu_count").items():
         lost = _lost_gpu(scene, node)
-        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu")]
+        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu") and _is_moved(r)]
         says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
         yield Claim("gpu-missing", Where(node, lost), says, (*records, *rest))
+
+
+# What is not as declared of a GPU that took the number of another, or lost a neighbour.
+_MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links")
+
+
+def _is_moved(record: ItemRecord) -> bool:
+    return not missed(record) or record.subject in _MOVED
 
 
 def _lost_gpu(scene: Scene, node: str) -> str:
@@ -110,14 +118,14 @@ _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem
 
 def peer_memory(scene: Scene) -> Iterator[Claim]:
     """The way from NIC to GPU memory: a module that is not loaded, or a driver not registered."""
-    for node, records in by_node(scene.about("kernel_module", "peer_memory")).items():
+    for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
         lacking = _lacking(scene, node)
         modules = [name for name in lacking if name in _PEER_MODULES]
         says = "; ".join(record.reason for record in records)
         if modules:
             device = ",".join(modules)
             yield Claim("peer-memory-module-missing", Where(node, device), says, tuple(records))
-        elif any(record.subject == "peer_memory" for record in records):
+        elif any(record.subject == "peer_memory" and missed(record) for record in records):
             differs = [*_alike(scene, node, "kernel"), *_alike(scene, node, "os")]
             updated = "; the node's kernel is not that of the others" if differs else ""
             evidence = (*records, *differs)
@@ -147,7 +155,7 @@ _DIAGNOSTICS = (
 
 def gpu_processes(scene: Scene) -> Iterator[Claim]:
     """Whoever else uses the GPUs: diagnostics are known by their names."""
-    for node, records in by_node(scene.about("gpu_processes")).items():
+    for node, records in _missed_on(scene, "gpu_processes").items():
         facts = scene.facts(node)
         running = facts.gpu_processes if facts else ()
         diagnostics = [
@@ -200,6 +208,12 @@ def _device(record: ItemRecord) -> str:
     if record.subject == "acs":
         return missed(record)[0].measured
     return record.pairing
+
+
+def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
+    """The open items of these subjects on nodes that missed one: what is unknown is no fault."""
+    found = by_node(scene.about(*subjects))
+    return {node: records for node, records in found.items() if any(map(missed, records))}
 
 
 def _alike(scene: Scene, node: str, fact: str) -> list[ItemRecord]:

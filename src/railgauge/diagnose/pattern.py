@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from railgauge.diagnose.ladder import swing_of
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
-from railgauge.localise import PairResult, blame
+from railgauge.localise import Blamed, PairResult, blame
 from railgauge.model import Judgement, Outcome
 from railgauge.record import ItemRecord
 
@@ -75,10 +75,18 @@ def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern)
         yield Claim(pattern.path_cause or pattern.cause, where, pattern.says(mine), mine, LIKELY)
     for open_ in blamed.undecided:
         names = [name for name in open_.among if ":" not in name]
-        mine = tuple(record for record in records if set(names) & set(record.nodes))
+        mine = tuple(r for r in records if set(names) & set(r.nodes) and not _is_told(blamed, r))
+        if not mine:  # they met nobody but nodes that are slow themselves: no trouble of their own
+            continue
         says = f"{pattern.says(mine)}; the evidence does not tell apart: {', '.join(open_.among)}"
         where = Where("|".join(names), pattern.device)
         yield Claim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
+
+
+def _is_told(blamed: Blamed, record: ItemRecord) -> bool:
+    """Whether a node, or the path between two, that is blamed already explains the item."""
+    here = set(record.nodes)
+    return not here.isdisjoint(blamed.nodes) or any(here.issuperset(p) for p in blamed.pairs)
 
 
 def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Iterator[PairResult]:

@@ -8,6 +8,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from railgauge.diagnose.catalogue import CATALOGUE
 from railgauge.diagnose.model import Claim
+from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
 
@@ -15,6 +16,8 @@ def explains(claim: Claim, record: ItemRecord) -> bool:
     """Whether the claim's cause can make this item go wrong."""
     kind = CATALOGUE[claim.cause]
     if record.rung not in kind.reach or not _is_there(claim, record):
+        return False
+    if kind.silences and record.outcome is Outcome.FAILED:
         return False
     lowest = min(shown.rung for shown in claim.evidence)
     return record.rung >= lowest and (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from railgauge.diagnose.model import Claim, Scene, Where, by_node
+from railgauge.diagnose.model import OPEN, Claim, Scene, Where, by_node
 from railgauge.diagnose.pattern import Pattern, between_nodes
 from railgauge.errors import NoEvidence
 from railgauge.judge import CORRUPTION
+from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
 _NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
@@ -17,7 +19,7 @@ def lost_nodes(scene: Scene) -> Iterator[Claim]:
     """Nodes that the survey did not reach, and nodes that stopped answering later."""
     for node, found in scene.findings.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
-            records = tuple(record for record in scene.open if node in record.nodes)
+            records = tuple(r for r in scene.open if node in r.nodes and r.outcome is Outcome.ERROR)
             yield Claim("node-unreachable", Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.findings.found.get(name), NoEvidence):
@@ -56,16 +58,24 @@ def _command(scene: Scene, record: ItemRecord) -> str:
 
 
 def corruption(scene: Scene) -> Iterator[Claim]:
-    """Wrong results: of one node's own collective, or between nodes, where it is not decided."""
+    """Wrong results of one node's own collective."""
     for record, judged in scene.judged(CORRUPTION):
-        alone = len(record.nodes) == 1
-        yield Claim(
-            "data-corruption",
-            Where(record.nodes[0] if alone else ":".join(record.nodes)),
-            judged.reason,
-            (record,),
-            would_decide="" if alone else "the same collective inside each of the nodes",
-        )
+        if len(record.nodes) == 1:
+            yield Claim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
+
+
+def shared_corruption(scene: Scene) -> Iterator[Claim]:
+    """Wrong results between nodes that compute well by themselves, as far as is known."""
+    wrong = [record for record, _ in scene.judged(CORRUPTION)]
+    for claim in between_nodes(scene, wrong, Pattern("data-corruption", says=_first_reason)):
+        yield replace(claim, would_decide=_EACH) if claim.confidence == OPEN else claim
+
+
+_EACH = "run the same collective inside each of the nodes"
+
+
+def _first_reason(records: Sequence[ItemRecord]) -> str:
+    return records[0].reason
 
 
 def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRecord]]:
@@ -74,9 +84,12 @@ def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRe
     for record in scene.open:
         if record.error_kind in kinds:
             node, _, tool = record.error_where.partition(": ")
-            found.setdefault((node, tool), []).append(record)
+            if node in record.nodes:  # an error that names nobody is nobody's
+                found.setdefault((node, tool), []).append(record)
     return found
 
 
-FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (lost_nodes, missing_tools, corruption)
+FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+    lost_nodes, missing_tools, corruption, shared_corruption,
+)  # fmt: skip
 LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_tools,)
