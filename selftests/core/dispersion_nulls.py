@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from railgauge.dispersion import FALSE_ALARM_RATE, best_split
 
-SIZES = (4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 25, 30, 40, 60, 100, 300)
+SIZES = (4, 5, 6, 7, 8, 10, 14, 16, 20, 25, 30, 40, 100)
 _SAFETY = 0.8
 _LARGE = 40
 

@@ -5,11 +5,13 @@ import json
 import pytest
 from core_values import ROOT, dispersed, judgement, limit
 
+from railgauge import assess, thresholds
 from railgauge.cli import main
 from railgauge.errors import StabilityUnproven
 from railgauge.evidence import stability_doubt
 from railgauge.judge import judge_stability
-from railgauge.model import Outcome, Parsed, Sample
+from railgauge.model import Case, Outcome, Parsed, Sample
+from railgauge.tools import tool
 
 SIZE = 8589934592
 STRICT = dispersed(cv_max=0.01)
@@ -82,7 +84,7 @@ def test_a_missed_limit_stands_and_a_pass_does_not():
     assert judge_stability(judgement(), None) == judgement()
 
 
-# --- as the console command says it ---
+# --- as a run, and the console command, say it ---
 
 
 def printed(folder, busbw, rows=1, iterations=1000):
@@ -104,6 +106,17 @@ def printed(folder, busbw, rows=1, iterations=1000):
         f"{row * rows}# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {busbw:.2f}\n#\n"
     )
     return path
+
+
+@pytest.mark.parametrize(("rows", "is_proof"), [(20, True), (19, False), (1, False)])
+def test_a_run_must_print_all_the_rows_that_it_planned(tmp_path, rows, is_proof):
+    platform = thresholds.load("h200", ROOT / "thresholds")
+    measurement = platform.measurements["pair_all_reduce"]
+    case = Case(measurement.name, ("node0", "node1"), None, (SIZE,))
+    said = tool("ccl-tests").parse(printed(tmp_path, 390.0, rows, 1).read_text())
+    found = assess.limits(platform, assess.Measured(case, measurement, (said,), ()), SIZE)
+    assert [error.kind for error in found.errors] == ([] if is_proof else ["stability-unproven"])
+    assert [one.outcome for one in found.judgements] == ([Outcome.PASSED] if is_proof else [])
 
 
 def judged(capsys, path):
