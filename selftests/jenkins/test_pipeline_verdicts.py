@@ -128,14 +128,14 @@ def builds(recorder) -> dict[str, Build]:
         ),
         ("unreadable-verdict", "FAILURE", "mx: no verdict"),
         ("no-hostfile", "FAILURE", "no verdict: HOSTFILE is empty"),
-        ("no-plan", "FAILURE", None),
-        ("nameless-plan", "FAILURE", None),
-        ("no-installation", "FAILURE", None),
+        ("no-plan", "FAILURE", "no verdict: nothing was measured, the log says why"),
+        ("nameless-plan", "FAILURE", "no verdict: nothing was measured, the log says why"),
+        ("no-installation", "FAILURE", "no verdict: nothing was measured, the log says why"),
         ("no-evidence", "FAILURE", "mx: ACCEPTED (hardware evidence), asserted 100 of 100"),
         ("aborted", "ABORTED", "mx: no verdict"),
     ],
 )
-def test_result(builds: dict[str, Build], night: str, result: str, description: str | None) -> None:
+def test_result(builds: dict[str, Build], night: str, result: str, description: str) -> None:
     build = builds[night]
     assert (build.result, build.description) == (result, description), build.log
     # Groovy fails by itself only where it reads what is no JSON.
