@@ -7,7 +7,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs matrix jars clean
+.PHONY: accept test lint types docs matrix healthy jars clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -45,6 +45,10 @@ docs: $(VENV)/.ready
 matrix: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
 	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
+
+# Some minutes on one core: all that a healthy lab is judged by, with 1,000 noise seeds.
+healthy: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build src/*.egg-info

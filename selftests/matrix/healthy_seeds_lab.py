@@ -1,0 +1,181 @@
+"""A healthy lab inside this process: its tools are called, not started, and nothing is on disk.
+
+The commands are those that the suite would send, the tools are the lab's own. What stands in for
+the rest of a lab: the other side of a connection answers when it is asked, the turns of a
+measurement are counted in memory, and nobody counts traffic.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from strikes import NODES, ROOT
+
+from railgauge import assess, hostfile, plan, thresholds
+from railgauge.lab import platforms
+from railgauge.lab.cluster import resized
+from railgauge.lab.sim import (
+    collective,
+    hosts,
+    iperf,
+    main,
+    nvbandwidth,
+    perftest,
+    perftest_options,
+    transferbench,
+    vllm,
+    wire,
+)
+from railgauge.model import Case, Cluster, Command, Node, SshSettings, Transcript
+from railgauge.question import CaseResult
+
+_TURNING = (collective, iperf, nvbandwidth, perftest, transferbench, vllm)
+_COUNTING = ((collective, "count_traffic"), (collective, "count_ethernet"),
+             (iperf, "count_ethernet"), (perftest, "count_traffic"))  # fmt: skip
+_ENVIRONMENT = {"USER": "lab", "LOGNAME": "lab", "LANG": "C.UTF-8"}
+_PORT = 18515
+Reply = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Stage:
+    """The nodes of one platform's lab, and the platform file that they are judged by."""
+
+    def __init__(self, name: str, limits: Path = ROOT / "thresholds") -> None:
+        self.platform = thresholds.load(name, limits)
+        self.cluster = _cluster(name)
+        data = platforms.load(name)
+        self.nodes = {
+            node.name: platforms.describe(data, node.name, index, 0)
+            | {"address": node.address, "root": ""}
+            for index, node in enumerate(self.cluster.nodes)
+        }
+        self._turns: Counter[tuple[str, str]] = Counter()
+        self._services: list[Command] = []
+
+    def reseed(self, seed: int) -> None:
+        """As a lab that was just started with this seed."""
+        self._turns.clear()
+        for node in self.nodes.values():
+            node["seed"] = seed
+
+    def turn(self, node: Mapping[str, Any], key: str) -> int:
+        self._turns[node["name"], key] += 1
+        return self._turns[node["name"], key]
+
+    def named(self, _node: object, host: str) -> dict[str, Any]:
+        return next(n for n in self.nodes.values() if host in (n["name"], n["address"]))
+
+    def connect(self, _host: str, _port: int, _source: str) -> Answers:
+        """The server's side of the commands that are being played."""
+        nodes = [self.nodes[command.node] for command in self._services]
+        argv = self._services[-1].argv
+        return Answers(_REPLIES[nodes[-1]["tools"][argv[0]]](argv, nodes))
+
+    def commands(self, case: Case) -> Sequence[Command]:
+        return plan.commands(case, self.platform, self.cluster, _PORT)
+
+    def play(self, command: Command, services: Sequence[Command] = ()) -> Transcript:
+        """What the client prints while ``services`` wait for it."""
+        self._services = list(services)
+        node, (program, *words) = self.nodes[command.node], command.argv
+        said, complained = StringIO(), StringIO()
+        environment = _ENVIRONMENT | dict(command.environment)
+        with (
+            patch.dict(os.environ, environment),
+            redirect_stdout(said),
+            redirect_stderr(complained),
+        ):
+            code = main.module(node["tools"][program]).run(program, words, node)
+        return Transcript(
+            command.node, command.argv, code, said.getvalue(), complained.getvalue(), 0.0
+        )
+
+    def measured(self, case: Case) -> assess.Measured:
+        """The case as the suite would have measured and read it."""
+        *services, client = self.commands(case)
+        runs = tuple((self.play(client, services),) for _ in range(case.repeats))
+        return assess.read(self.platform, case, CaseResult(runs))
+
+
+@contextmanager
+def on_stage(stage: Stage) -> Iterator[None]:
+    """Let the lab's tools find this stage where they look for files and for each other."""
+    with ExitStack() as stack:
+        for module in _TURNING:
+            stack.enter_context(patch.object(module, "turn", stage.turn))
+        for module, name in _COUNTING:
+            stack.enter_context(patch.object(module, name, _count_nothing))
+        stack.enter_context(patch.object(wire, "connect", stage.connect))
+        stack.enter_context(patch.object(hosts, "named", stage.named))
+        stack.enter_context(patch.dict(os.environ, _ENVIRONMENT, clear=True))
+        yield
+
+
+def _count_nothing(*_: object, **__: object) -> None:
+    """In place of a NIC's counters."""
+
+
+def _cluster(name: str) -> Cluster:
+    """The lab's hostfile with the nodes of the fault matrix, as a lab makes it reachable."""
+    path = ROOT / "hostfiles" / f"lab-{name}.yaml"
+    declared = hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
+    cluster = resized(declared, len(NODES[name]))
+    nodes = tuple(
+        Node(node.name, f"127.0.1.{i}", f"127.0.1.{i}", SshSettings(user="lab"))
+        for i, node in enumerate(cluster.nodes, 1)
+    )
+    return dataclasses.replace(cluster, transport="ssh", nodes=nodes)
+
+
+@dataclass
+class Answers:
+    """A wire whose far end answers the first message, and takes what comes after it."""
+
+    reply: Reply
+    _heard: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        self._heard.append(message)
+
+    def receive(self) -> Mapping[str, Any]:
+        return self.reply(self._heard[0])
+
+
+def perftest_side(argv: Sequence[str], node: dict[str, Any], sizes: Sequence[int] = ()) -> Any:
+    """The test that a command line asks for, and what its side can do at these sizes."""
+    test = perftest_options.read_options(argv[0], list(argv[1:]), node)
+    perftest._take_gpu_memory(test, node, [])
+    return test, perftest._side(test, node, sizes or test["sizes"])
+
+
+def _perftest(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
+    return lambda asked: perftest_side(argv, nodes[-1], asked["sizes"])[1]
+
+
+def _iperf(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
+    node = nodes[-1]
+    options, _ = iperf.parse(list(argv[1:]), iperf._SHORT, iperf._LONG, iperf._VALUED)
+    known = {"name": node["name"], "slow_paths": node["slow_paths"]}
+    return lambda asked: (
+        known | {"gbps": iperf._able(node, iperf._device(options, node), asked["streams"])}
+    )
+
+
+def _vllm(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
+    """The master is started after its workers."""
+    *workers, master = nodes
+    model = vllm._options(list(argv[2:]))["model"]
+    able = vllm._able([master, *workers])
+    return lambda _asked: able | {"model": model, "nodes": len(nodes)}
+
+
+_REPLIES = {"perftest": _perftest, "iperf": _iperf, "vllm": _vllm}

@@ -1,0 +1,134 @@
+"""Healthy labs are not rejected, whatever their noise; and what is rejected is counted."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import healthy_seeds
+import healthy_seeds_values
+import pytest
+from healthy_seeds import Tally, examine, rate, run
+from healthy_seeds_lab import Stage
+from strikes import NODES, PLATFORMS, ROOT
+
+from railgauge.lab.sim import figures
+
+HOMELAB, SEEDS = "connectx4-homelab", 3
+
+
+@pytest.fixture
+def few_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(healthy_seeds, "PLAYED", {"smoke": 1, "signoff": 1})
+
+
+@pytest.fixture
+def raised(tmp_path: Path) -> Callable[[float], Path]:
+    """Platform files that ask the homelab's RDMA writes for ``floor`` MiB/s."""
+
+    def write(floor: float) -> Path:
+        folder = Path(shutil.copytree(ROOT / "thresholds", tmp_path / "thresholds"))
+        path = folder / f"{HOMELAB}.json"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        (limit,) = document["measurements"]["host_write_bandwidth"]["limits"]
+        limit["floor"] = floor
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return folder
+
+    return write
+
+
+def homelab(**options: object) -> list[Tally]:
+    tallies, unlike = examine(Stage(HOMELAB, **options), SEEDS, played=False)
+    assert unlike == []
+    return tallies
+
+
+@pytest.mark.usefixtures("few_are_played")
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_no_healthy_lab_is_rejected_and_the_short_way_judges_as_the_long_one(platform):
+    tallies, unlike = examine(Stage(platform), SEEDS, played=True)
+    assert [tally.rejected for tally in tallies] == [[], []]
+    assert unlike == []
+    assert [(tally.level, tally.seeds) for tally in tallies] == [("smoke", 3), ("signoff", 3)]
+    assert all(tally.samples >= tally.judgements > 0 for tally in tallies)
+
+
+def test_every_size_of_every_pair_is_judged_and_every_repeat_is_a_sample():
+    smoke, signoff = homelab()
+    pairs, sizes = 3, 23 + 8 + 3 + 3 + 3
+    assert len(NODES[HOMELAB]) == 3
+    assert signoff.judgements == SEEDS * pairs * sizes
+    assert signoff.samples == 3 * signoff.judgements
+    assert smoke.judgements == smoke.samples == SEEDS * pairs * 7
+
+
+def test_seeds_are_unlike():
+    """Each seed has noise of its own: the worst of more seeds is never better."""
+    first, _ = examine(Stage(HOMELAB), 1, played=False)
+    more, _ = examine(Stage(HOMELAB), 8, played=False)
+    assert more[1].margin < first[1].margin
+
+
+@pytest.mark.usefixtures("few_are_played")
+def test_a_limit_that_is_raised_too_far_rejects(raised, capsys):
+    options = ["--platform", HOMELAB, "--seeds", "2", "--thresholds", str(raised(3800.0))]
+    assert run(options) == 1
+    said = capsys.readouterr().out
+    # Three pairs; 8 MiB at smoke, 64 KiB, 1 and 8 MiB at signoff; each of two seeds.
+    assert "24 false rejections" in said
+    assert "smoke seed 2: host_write_bandwidth[" in said
+    # Played in full it is judged alike, and what misses its limit has a cause.
+    assert "judged otherwise" not in said
+    assert "a healthy lab has the cause slow-" in said
+
+
+def test_the_runs_that_are_rejected_are_counted_once_each(raised):
+    smoke, signoff = homelab(limits=raised(3800.0))
+    assert (len(smoke.rejected), len(signoff.rejected)) == (9, 27)
+    assert smoke.alarmed == signoff.alarmed == {1, 2, 3}
+    assert smoke.margin < 0
+
+
+def test_noise_beyond_the_dispersion_limit_rejects(monkeypatch):
+    monkeypatch.setattr(figures, "_NOISE_LARGE", 0.045)
+    _, signoff = homelab()
+    assert signoff.margin > 0
+    assert signoff.rejected
+    assert all("varies by" in line for line in signoff.rejected)
+
+
+def test_what_cannot_be_judged_is_a_false_alarm_too(monkeypatch):
+    monkeypatch.setattr(figures, "noise", lambda *_: 1.2)
+    smoke, _ = homelab()
+    assert any("above the physical ceiling" in line for line in smoke.rejected)
+
+
+@pytest.mark.usefixtures("few_are_played")
+def test_a_short_way_that_leads_elsewhere_is_noticed(monkeypatch):
+    honest = healthy_seeds_values._bandwidths
+    monkeypatch.setattr(
+        healthy_seeds_values,
+        "_bandwidths",
+        lambda *row: [(key, unit, value * 0.9999) for key, unit, value in honest(*row)],
+    )
+    _, unlike = examine(Stage(HOMELAB), 1, played=True)
+    # Four bandwidths of three pairs at two levels.
+    assert len(unlike) == 24
+    assert "is judged otherwise when played in full" in unlike[0]
+
+
+def test_the_rule_of_three():
+    assert rate(0, 1000) == "0 (below 3.0e-03)"
+    assert rate(0, 2) == "0 (below 1.0e+00)"
+    assert rate(2, 1000) == "0.002"
+
+
+def test_the_page_says_what_was_judged_and_how(tmp_path):
+    target = tmp_path / "page.md"
+    options = ["--platform", HOMELAB, "--seeds", "2", "--no-played", "--page", str(target)]
+    assert run(options) == 0
+    said = target.read_text(encoding="utf-8")
+    assert "noise seeds 1 to 2" in said
+    assert "| connectx4-homelab | signoff | 2 | 240 | 720 | 0 | 0 | 4.7" in said
+    assert "played in full" not in said
