@@ -45,7 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
     session.direct_reports(context)
     session.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
-    if not context.is_worker:
+    if context.is_worker:
+        session.leave_sigterm_to_the_controller()
+    else:
         session.end_on_sigterm()
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")
         if config.pluginmanager.hasplugin("html"):

@@ -65,6 +65,11 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
+def leave_sigterm_to_the_controller() -> None:
+    """A scheduler ends the whole tree of processes; a worker must live to clean up its nodes."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 def quieten(config: pytest.Config) -> None:
     """The last screen says what went wrong; pytest's own repetition of it is left to the reports.
 
