@@ -78,14 +78,14 @@ CATALOGUE: Mapping[str, Kind] = {
         "the port of a NIC is down",
         "check cable, transceiver and switch port; the other end should show LinkUp too",
         "001: degraded ports were found and isolated first; 004: State Active, Physical LinkUp",
-        _NETWORK,
+        _NETWORK | {0},
         "nic",
     ),
     "subnet-manager-missing": Kind(
         "the port is up, but no subnet manager has given it an address",
         "start OpenSM on one host or switch of the subnet: systemctl start opensm; sminfo",
         "004: the fabric came up with OpenSM, LIDs assigned",
-        _NETWORK,
+        _NETWORK | {0},
         "nic",
     ),
     "link-rate-degraded": Kind(
