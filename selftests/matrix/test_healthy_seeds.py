@@ -2,14 +2,15 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import healthy_seeds
 import healthy_seeds_values
 import pytest
-from healthy_seeds import Tally, examine, rate, run
-from healthy_seeds_lab import Stage
+from healthy_seeds import Ask, Tally, bench, examine, judge_seed, rate, run
+from healthy_seeds_lab import Stage, on_stage
 from strikes import NODES, PLATFORMS, ROOT
 
 from railgauge.lab.sim import figures
@@ -61,6 +62,46 @@ def test_every_size_of_every_pair_is_judged_and_every_repeat_is_a_sample():
     assert signoff.judgements == SEEDS * pairs * sizes
     assert signoff.samples == 3 * signoff.judgements
     assert smoke.judgements == smoke.samples == SEEDS * pairs * 7
+
+
+def smoke_of(platform: str) -> tuple[list[Ask], Tally]:
+    """All that is asked at level smoke, and what came of it with one seed."""
+    stage, tally = Stage(platform), Tally(platform, "smoke")
+    with on_stage(stage):
+        one = bench(stage, "smoke")
+        judge_seed(one, 1, tally)
+    return [ask for _, _, asked in one.cases for ask in asked], tally
+
+
+def test_links_gpus_and_runs_are_judged_too():
+    """Four nodes, each with a full mesh of eight GPUs."""
+    asked, tally = smoke_of("mi300x")
+    metrics = Counter(ask.key[0] for ask in asked)
+    wanted = {"link_bw": 4 * 56, "gpu_actual": 4 * 8, "average_bw": 4}
+    assert {name: metrics[name] for name in wanted} == wanted
+    assert tally.judgements == len(asked)
+
+
+def test_ratios_are_judged_too():
+    """Four pairs at level smoke, each over its first node alone."""
+    asked, tally = smoke_of("metax-c500")
+    assert tally.judgements == len(asked) + 4
+
+
+def test_two_groups_of_iterations_reject(monkeypatch):
+    """Every second iteration is a tenth slower, and still above its limit without the other."""
+    calm = figures.noise
+
+    def swinging(seed: int, key: str, size: int) -> float:
+        words = key.split()
+        is_cycle = "all_reduce_perf" in words and words[0].count(":") == 1
+        return 0.9 if is_cycle and int(words[-2]) % 2 else calm(seed, key, size)
+
+    monkeypatch.setattr(figures, "noise", swinging)
+    (smoke, _), _ = examine(Stage("h200"), 1, played=False)
+    found = [line for line in smoke.rejected if "pair_all_reduce[" in line]
+    assert len(found) == 4
+    assert all("falls into two groups" in line for line in found)
 
 
 def test_seeds_are_unlike():
