@@ -35,7 +35,7 @@ def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[Claim]:
     """One claim for each part that failed judgements of this metric single out."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
     for record, judged in scene.judged(metric):
-        for part in judged.points_at:
+        for part in (at for at in judged.points_at if at[0] in record.nodes):
             found.setdefault(part, []).append((record, judged))
     for (node, device), seen in found.items():
         says = "; ".join(dict.fromkeys(_said_of(judged, node, device) for _, judged in seen[:3]))
@@ -71,7 +71,8 @@ def _shows_transport(record: ItemRecord) -> bool:
 
 
 def _names_refused(scene: Scene, record: ItemRecord) -> bool:
-    spec = scene.findings.platform.measurements[record.subject].transport
+    measurement = scene.findings.platform.measurements.get(record.subject)
+    spec = measurement.transport if measurement else None
     said = {word for judged in missed(record) for word in judged.measured.split(", ")}
     return spec is not None and bool(said.intersection(spec.refused))
 

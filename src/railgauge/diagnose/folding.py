@@ -8,7 +8,7 @@ from dataclasses import replace
 from ClusterShell.NodeSet import NodeSet
 
 from railgauge.diagnose.catalogue import CATALOGUE
-from railgauge.diagnose.model import Claim
+from railgauge.diagnose.model import OPEN, Claim
 
 
 def folded(claims: Iterable[Claim]) -> list[Claim]:
@@ -21,7 +21,9 @@ def _same_part(claim: Claim) -> tuple[object, ...]:
 
 
 def _same_setting(claim: Claim) -> tuple[object, ...]:
-    folds = CATALOGUE[claim.cause].folds and not claim.where.peer
+    """What is open names suspects, not nodes whose setting is wrong: it stays as it is."""
+    decided = claim.confidence != OPEN and not claim.where.peer
+    folds = CATALOGUE[claim.cause].folds and decided
     where: object = claim.where.device if folds else claim.where
     return (claim.cause, where, claim.confidence)
 
@@ -46,6 +48,7 @@ def _merged(group: Sequence[Claim]) -> Claim:
         ),
         says="; ".join(list(says)[:_MOST])
         + (f"; and {len(says) - _MOST} more" if len(says) > _MOST else ""),
+        would_decide="; ".join(dict.fromkeys(c.would_decide for c in group if c.would_decide)),
         evidence=tuple(dict.fromkeys(record for claim in group for record in claim.evidence)),
     )
 

@@ -15,7 +15,8 @@ from railgauge.model import Outcome
 def notes(findings: Findings) -> tuple[str, ...]:
     """Lines for the reports; they change no verdict."""
     far: dict[str, list[str]] = {}
-    for node, found in findings.found.items():
+    for node in (declared.name for declared in findings.cluster.nodes):
+        found = findings.found.get(node)
         if isinstance(found, NodeFacts):
             for nic in _far_interrupts(found):
                 far.setdefault(nic, []).append(node)

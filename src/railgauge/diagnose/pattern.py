@@ -60,9 +60,9 @@ class Pattern:
 
 def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) -> Iterator[Claim]:
     """Blame the nodes that are in all of the pairs that went wrong, as far as that is decided."""
-    pairs = [record for record in records if len(record.nodes) == _PAIR]
+    pairs = [record for record in records if len(set(record.nodes)) == _PAIR]
     if not pairs:
-        yield from _of_groups(records, pattern)
+        yield from _of_groups(scene, records, pattern)
         return
     blamed = blame(_results(scene, pairs, pattern))
     for node in blamed.nodes:
@@ -101,15 +101,17 @@ def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Ite
 
 def passed_pairs(scene: Scene) -> Iterator[ItemRecord]:
     for record in scene.findings.records.values():
-        if record.outcome in _GOOD and len(record.nodes) == _PAIR:
+        if record.outcome in _GOOD and len(set(record.nodes)) == _PAIR:
             yield record
 
 
-def _of_groups(records: Sequence[ItemRecord], pattern: Pattern) -> Iterator[Claim]:
+def _of_groups(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) -> Iterator[Claim]:
     """Only groups went wrong: every pair of their nodes that was measured is fine."""
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
         smallest = min(groups, key=lambda record: len(record.nodes))
         where = Where("|".join(smallest.nodes), pattern.device)
-        says = f"{pattern.says(groups)}; pairs of these nodes are fine"
+        fine = (r for r in passed_pairs(scene) if pattern.shows(r))
+        measured = any(set(smallest.nodes).issuperset(record.nodes) for record in fine)
+        says = pattern.says(groups) + ("; pairs of these nodes are fine" if measured else "")
         yield Claim(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)

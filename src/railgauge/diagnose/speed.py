@@ -62,7 +62,7 @@ def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
 
 def _is_path(record: ItemRecord) -> bool:
     """Whether the item measured one pairing between two nodes."""
-    return len(record.nodes) == _PAIR and bool(record.pairing)
+    return len(set(record.nodes)) == _PAIR and bool(_PAIRING.fullmatch(record.pairing))
 
 
 def _result(record: ItemRecord, slow: bool) -> PathResult:
