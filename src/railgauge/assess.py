@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from railgauge.errors import BadInput, DataCorrupted, MetricMissing, NoEvidence
+from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
 from railgauge.evidence import SERVICE, refuse_failure, samples_of, stability_doubt
 from railgauge.expectation import judge_at
 from railgauge.facts import NodeFacts
@@ -219,7 +219,7 @@ class Assessor:
             return Findings((judge_corruption(error),))
         except NoEvidence as error:
             return Findings(errors=(error,))
-        except BadInput as error:  # other limits than those of the run may lack what it asked for
+        except Uncovered as error:  # other limits than those of the run may lack what it asked for
             return Findings(errors=(MetricMissing(error.what, where=error.where),))
 
     def answers(

@@ -43,20 +43,18 @@ def value_at(facts: NodeFacts, at: FactAt) -> object:
 
 def _at(facts: NodeFacts, path: str, absent: str) -> Any:
     head, star, rest = path.partition(".*.")
-    if star:
-        return sorted(f"{item.name} {_field(item, rest)}" for item in require(facts, head))
-    if absent and not _has(facts, path):
-        return absent
     try:
-        return require(facts, path)
-    except AttributeError:
+        if star:
+            return sorted(f"{item.name} {_field(item, rest)}" for item in require(facts, head))
+        return require(facts, path) if not absent or _has(facts, path) else absent
+    except (AttributeError, TypeError):
         raise FactMissing(f"there is no fact {path[:80]}", where=facts.node) from None
 
 
 def _has(facts: NodeFacts, path: str) -> bool:
     """Whether the node has the device that ``path`` is about: ``nics.mlx5_0.pci_address``."""
-    kind, name, *_ = path.split(".")
-    return any(item.name == name for item in require(facts, kind))
+    kind, _, inner = path.partition(".")
+    return any(item.name == inner.partition(".")[0] for item in require(facts, kind))
 
 
 def _peers(at: FactAt, found: Found) -> dict[str, object]:

@@ -21,8 +21,8 @@ MASK = "[secret]"
 _LEAST_SECRET = 6
 
 _NAME_WORDS = (
-    r"(?:password|passwd|passphrase|secret|token|credentials?|api_?key|access_?key(?:_?id)?"
-    r"|private_?key|secret_?key|auth_?key)"
+    r"(?:password|passwd|passphrase|secret|token|credentials?|api[_-]?key|access[_-]?key"
+    r"(?:[_-]?id)?|private[_-]?key|secret[_-]?key|auth[_-]?key)"
 )
 _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME_WORDS}$")
 

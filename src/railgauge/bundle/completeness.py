@@ -38,7 +38,7 @@ def refuse_gaps(
             _fail(item, "was not planned")
         if not set(item.nodes) <= nodes:
             _fail(item, "is about a node that the cluster does not have")
-        _refuse_no_evidence(item, records)
+        _refuse_no_evidence(item, records, planned)
         for question in item.questions:
             _refuse_other_subject(item, question, platform, run.level)
             used |= {case_file(case) for case in (question.case, question.other) if case}
@@ -48,7 +48,9 @@ def refuse_gaps(
         raise NotVerified("is of no item", where=f"{RUN}{unused[0]}")
 
 
-def _refuse_no_evidence(item: ItemRecord, records: Mapping[str, ItemRecord]) -> None:
+def _refuse_no_evidence(
+    item: ItemRecord, records: Mapping[str, ItemRecord], planned: set[str]
+) -> None:
     if item.by_evidence:
         if not item.questions:
             _fail(item, "says that it stands on evidence, and asked nothing")
@@ -56,7 +58,9 @@ def _refuse_no_evidence(item: ItemRecord, records: Mapping[str, ItemRecord]) -> 
     if item.outcome not in _WITHOUT_EVIDENCE:
         _fail(item, f"is {item.outcome} without evidence")
     for blocker in item.blocked_by:
-        if blocker not in records or records[blocker].outcome not in _BLOCKING:
+        # A worker that died leaves an error without a record.
+        ended = records.get(blocker)
+        if blocker not in planned or (ended and ended.outcome not in _BLOCKING):
             _fail(item, f"is blocked by {blocker}, which did not go wrong")
 
 

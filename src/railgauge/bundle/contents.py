@@ -17,6 +17,7 @@ from railgauge.decision import RunPlan
 from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
 from railgauge.facts import NodeFacts
 from railgauge.model import Case, Cluster, Transcript
+from railgauge.plain import to_plain
 from railgauge.question import CaseResult
 from railgauge.record import ItemRecord
 from railgauge.store import case_file, identity
@@ -126,6 +127,9 @@ class Contents:
     def _node(self, data: object, name: str) -> NodeFacts | NoEvidence:
         found = strict.value(_Found, data, name)
         if found.facts is not None:
+            # A default would pass for something that was read.
+            if to_plain(found.facts) != data["facts"]:  # type: ignore[index]
+                raise BadBundle("lacks facts that every node has", where=name)
             return found.facts
         return _error(found.error, name) or FactMissing("no facts and no error", where=name)
 

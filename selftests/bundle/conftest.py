@@ -1,0 +1,44 @@
+"""Two runs that all bundle tests look at, each made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bundle_bench as bench
+import pytest
+from bundle_bench import Bundled
+
+from railgauge.cli import main
+
+Verify = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session")
+def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bundled")
+
+
+@pytest.fixture(scope="session")
+def healthy(runs_folder: Path) -> Bundled:
+    return bench.healthy(runs_folder)
+
+
+@pytest.fixture(scope="session")
+def red(runs_folder: Path) -> Bundled:
+    return bench.red(runs_folder)
+
+
+@pytest.fixture
+def verify(capsys: pytest.CaptureFixture[str]) -> Verify:
+    """``verify(path, *options)``: exit code, stdout, stderr; what goes wrong is one line."""
+
+    def verify(path: Path, *options: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(["verify", str(path), *map(str, options)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        assert len(err.splitlines()) <= 1
+        return code, out, err
+
+    return verify

@@ -1,0 +1,173 @@
+"""Nothing secret is in a run's folder; what leaves the site says no more than was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import bundle_bench as bench
+import pytest
+from bundle_bench import HOSTS, SECRET, SHORT_SECRET
+
+from railgauge.errors import ToolFailed
+from railgauge.model import Case, Transcript
+from railgauge.question import CaseResult
+from railgauge.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
+from railgauge.store import Store
+
+
+def everything(folder):
+    return {p: p.read_bytes() for p in folder.resolve().rglob("*") if p.is_file()}
+
+
+def test_no_secret_of_the_hostfile_is_in_a_report(healthy):
+    for path, data in everything(healthy.run.latest).items():
+        assert SECRET.encode() not in data, path
+    assert SECRET not in healthy.run.output
+    hostfile = (healthy.run.latest / "hostfile.yaml").read_text()
+    assert f"LAB_API_TOKEN: {MASK}, LAB_PASSWORD: {MASK}" in hostfile
+    cluster = json.loads((healthy.run.latest / "cluster.json").read_text())
+    assert cluster["environment"] == {"LAB_API_TOKEN": MASK, "LAB_PASSWORD": MASK}
+
+
+def test_a_transcript_is_kept_and_judged_without_the_secret(tmp_path):
+    """The command had it; whatever it printed of it, nobody reads it again."""
+    environment = {"LAB_API_TOKEN": SECRET, "LAB_PASSWORD": SHORT_SECRET, "NCCL_DEBUG": "INFO"}
+    store = Store(tmp_path, secrets=secret_values(environment))
+    words = tuple(f"{name}={value}" for name, value in environment.items())
+    ran = Transcript(
+        "viper", ("mpirun", "-x", *words), 1, f"using {SECRET} now", f"bad {SECRET}", 1.0,
+        environment=environment,
+    )  # fmt: skip
+    case = Case("x", ("viper",), None, ())
+    kept = store.save(case, CaseResult(((ran,),), ToolFailed(f"said {SECRET}")))
+    assert kept.runs == store.load(case).runs
+    (one,) = kept.runs[0]
+    assert one.environment == {**environment, "LAB_API_TOKEN": MASK, "LAB_PASSWORD": MASK}
+    assert one.argv[2:] == (f"LAB_API_TOKEN={MASK}", f"LAB_PASSWORD={MASK}", "NCCL_DEBUG=INFO")
+    assert (one.stdout, one.stderr) == (f"using {MASK} now", f"bad {MASK}")
+    assert str(kept.error) == f"said {MASK}"
+    for path, data in everything(tmp_path).items():
+        assert SECRET.encode() not in data, path
+        assert SHORT_SECRET.encode() not in data, path
+
+
+@pytest.fixture(scope="module")
+def redacted(red, tmp_path_factory):
+    path = tmp_path_factory.mktemp("redacted") / "b.railgauge"
+    bench.bundle(red.run.latest, path, "--unsigned", "--redact", "hosts,addresses")
+    return path
+
+
+def test_names_and_addresses_are_gone_everywhere(redacted):
+    content = bench.files(redacted)
+    text = b"\n".join(content.values()) + "\n".join(content).encode()
+    text += json.dumps(bench.payload(content)).encode()
+    for host in HOSTS:
+        assert host.encode() not in text
+    assert not re.search(rb"(?<![\d.])127\.0\.[1-9]\d*\.\d+", text)
+    assert b"host001" in text
+
+
+def test_what_is_redacted_still_verifies_and_is_judged_alike(red, redacted, verify):
+    code, out, _ = verify(redacted, "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["verdict"]["counts"] == red.run.verdict["counts"]
+    assert found["redacted"]["on_request"] == ["addresses", "hosts"]
+    assert found["redacted"]["counts"]["host name"] > 1000
+    causes = [cause["cause"] for cause in found["verdict"]["causes"]]
+    assert causes == [cause["cause"] for cause in red.run.verdict["causes"]]
+
+
+def test_a_name_has_one_pseudonym_in_files_and_their_names(red, redacted):
+    content = bench.files(redacted)
+    names = dict(zip(sorted(HOSTS), ("host001", "host002", "host003"), strict=True))
+    ids = [json.loads(line)["id"] for line in content["run/records.jsonl"].splitlines()]
+    expected = [json.loads(line)["id"] for line in _lines(red, "records.jsonl")]
+    for old, new in names.items():
+        expected = [item.replace(old, new) for item in expected]
+    assert ids == expected
+    held = {name.split("/")[-1] for name in content if name.startswith("run/transcripts/")}
+    for old in {path.name for path in (red.run.latest / "transcripts").iterdir()}:
+        assert re.sub("|".join(names), lambda match: names[match[0]], old) in held
+
+
+def _lines(bundled, name):
+    return (bundled.run.latest / name).read_text().splitlines()
+
+
+# --- the patterns alone ---
+
+SECRETS = {
+    "password=hunter22 next": "password=[secret] next",
+    "PGPASSWORD=abc'def": None,
+    "export HF_TOKEN=abcdefg": "export HF_TOKEN=[secret]",
+    "mpirun -x API_KEY='two words' -x B=1": "mpirun -x API_KEY=[secret] -x B=1",
+    "token: abc123def": "token: [secret]",
+    "Authorization: Bearer abcdef0123456789xyz": "Authorization: Bearer [secret]",
+    "https://user:pa55word@host/path": "https://user:[secret]@host/path",
+    "key AKIAIOSFODNN7EXAMPLE end": "key [secret] end",
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\nx": "[secret]\nx",
+    "-----BEGIN RSA PRIVATE KEY-----\ncut off": "[secret]",
+    "aws_secret_access_key = wJalrXUtnFEMI": "aws_secret_access_key = [secret]",
+}
+INNOCENT = (
+    "Total generated tokens:                  21000",
+    "Output token throughput (tok/s):         1024.55",
+    "-----Time per Output Token (excl. 1st token)------",
+    "NCCL_IB_PKEY=0 NCCL_DEBUG=INFO MCCL_IB_HCA=mlx5_0,mlx5_1",
+    "ssh: {user: root, key: /home/me/.ssh/id_ed25519}",
+    "tests/x.py::test_token[viper:columbia-mlx5_0-8MiB]",
+    "LID 0x01 QPN 0x0879 PSN 0x6f2378 RKey 0x1fff00 VAddr 0x007f4084d65000",
+)
+
+
+@pytest.mark.parametrize(("text", "instead"), [(k, v) for k, v in SECRETS.items() if v])
+def test_secrets_are_masked_and_stay_so(text, instead):
+    redactor = Redactor()
+    assert redactor.text(text) == instead
+    assert sum(redactor.counts.values()) == 1
+    assert Redactor().text(instead) == instead
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_what_is_no_secret_stays(text):
+    redactor = Redactor()
+    assert redactor.text(text) == text
+    assert redactor.data({"output_token_throughput": text}) == {"output_token_throughput": text}
+
+
+def test_names_that_say_secret():
+    said = ("HF_TOKEN", "DB_PASSWORD", "password", "AWS_SECRET_ACCESS_KEY", "api-key", "my.secret")
+    assert all(map(is_secret_name, said))
+    assert not any(map(is_secret_name, ("NCCL_IB_PKEY", "TOKENS", "output_token_rate", "key")))
+
+
+def test_a_secret_in_json_keeps_it_json():
+    data = {"environment": {"API_TOKEN": 'a"b\\c'}, "stdout": 'password="x y" ok\nnext'}
+    redacted = Redactor().data(data)
+    assert redacted["environment"] == {"API_TOKEN": MASK}
+    assert redacted["stdout"] == f"password={MASK} ok\nnext"
+
+
+def test_pseudonyms():
+    hosts = ["mx02", "mx01", "mx01.example.org", "login.site", "10.1.2.3", "mx10"]
+    names = Pseudonyms(hosts, addresses=True)
+
+    def shown(text):
+        return names.text(text, Counter())
+
+    assert shown("mx01 mx02 mx10 mx1 mx010 xmx01") == "host001 host002 host003 mx1 mx010 xmx01"
+    assert shown("mx01.example.org login.site") == "host001.example host004.example"
+    assert shown("write[mx01:mx02-mlx5_0] x_mx01+mx02.txt") == (
+        "write[host001:host002-mlx5_0] x_host001+host002.txt"
+    )
+    assert shown("on mx[01-02] and mx[01-03]") == "on host[001-002] and mx[01-03]"
+    first = shown("10.1.2.3:18515")
+    assert first == "198.18.0.1:18515"
+    assert shown("to 10.1.2.3, 10.1.2.4") == "to 198.18.0.1, 198.18.0.2"
+    assert shown("fe80::1 12:30:45 0000:17:00.0 1.2.3 127.0.0.1 py::test") == (
+        "2001:0db8:0000:0000:0000:0000:0000:0001 12:30:45 0000:17:00.0 1.2.3 127.0.0.1 py::test"
+    )

@@ -1,0 +1,99 @@
+"""``pytest --replay``: the same verdict from the same transcripts, and nothing is reached."""
+
+from __future__ import annotations
+
+import bundle_bench as bench
+import pytest
+from acceptance import assert_sound, make_project
+from bundle_bench import changed, forged
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Somebody else's: the run itself was made in another one."""
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def replay(project):
+    def replay(path, *options):
+        run = project.run(f"--replay={path}", *options)
+        assert_sound(run)
+        return run
+
+    return replay
+
+
+def said(verdict):
+    return {key: value for key, value in verdict.items() if key not in ("run_id", "evidence")}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_healthy_run(healthy, replay, workers):
+    run = replay(healthy.path, *workers)
+    assert run.code == 0
+    assert said(run.verdict) == said(healthy.run.verdict)
+    assert run.verdict["evidence"] == "replayed"
+    assert run.outcomes == healthy.run.outcomes
+    assert "REPLAYED" in run.output
+    assert "replayed" in run.html
+    assert run.transcripts.keys() == healthy.run.transcripts.keys()
+
+
+def test_a_red_run(red, replay):
+    run = replay(red.path)
+    assert run.code == 1
+    assert said(run.verdict) == said(red.run.verdict)
+    assert run.outcomes == red.run.outcomes
+
+
+def test_a_replay_can_be_bundled_and_verified(healthy, replay, verify, tmp_path):
+    run = replay(healthy.path, "-k", "test_port_state or test_write_bandwidth")
+    assert run.code == 0
+    bench.bundle(run.latest, tmp_path / "again", "--unsigned")
+    code, out, _ = verify(tmp_path / "again")
+    assert code == 0
+    assert "REPLAYED evidence" in out
+
+
+def test_a_transcript_that_is_not_there_is_an_error(healthy, replay, tmp_path):
+    def change(content):
+        for name in [n for n in content if "host_write_bandwidth_" in n]:
+            del content[name]
+
+    run = replay(forged(healthy.path, tmp_path / "b", change))
+    assert run.code == 10
+    wanting = {
+        i for i in run.outcomes if "test_write_bandwidth[" in i or "test_write_traffic[" in i
+    }
+    assert run.with_outcome("error") == wanting
+    assert all("there is no transcript" in run.junit[i].message for i in wanting)
+
+
+def test_the_projects_own_limits_if_they_are_named(healthy, project, replay):
+    def raise_floor(document):
+        for limit in document["measurements"]["host_write_bandwidth"]["limits"]:
+            limit["floor"] = 3800.0
+
+    project.edit_platform("connectx4-homelab", raise_floor)
+    assert replay(healthy.path).code == 0
+    run = replay(healthy.path, "--platform", "connectx4-homelab")
+    assert run.code == 1
+    assert {i.split("[")[0].rsplit("::")[-1] for i in run.with_outcome("failed")} == {
+        "test_write_bandwidth"
+    }
+
+
+def test_what_does_not_verify_is_not_replayed(healthy, project, tmp_path):
+    def change(content):
+        content["run/environment.json"] += b" "
+
+    bad = changed(healthy.path, tmp_path / "b", change)
+    run = project.run(f"--replay={bad}")
+    assert run.code == 4
+    assert "run/environment.json" in run.output
+    assert not (project.folder / "reports").exists()
+    for option in (("--prepare",), ("--hostfile", "hostfiles/lab-h200.yaml")):
+        run = project.run(f"--replay={healthy.path}", *option)
+        assert run.code == 4
+        assert "no place in a replay" in run.output
