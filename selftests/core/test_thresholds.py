@@ -2,6 +2,7 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 from core_values import PLATFORMS, ROOT, document, limit_of, measurement_of, put, with_gpus
@@ -249,3 +250,9 @@ def test_junk_anywhere_is_read_or_refused_but_never_a_traceback(tmp_path, place,
         list(thresholds.uncovered(platform))
     except BadInput:
         return
+
+
+def test_the_package_has_a_copy_of_the_schema_that_is_of_today():
+    """A bundle is verified where there is no project."""
+    package = Path(thresholds.__file__).with_name("schema.json")
+    assert package.read_bytes() == (ROOT / "thresholds" / "schema.json").read_bytes()
