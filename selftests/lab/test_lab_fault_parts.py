@@ -22,6 +22,7 @@ from lab_bench import NAMES, Bench, StartLab
 
 from railgauge.errors import BadInput
 from railgauge.lab import faults, platforms
+from railgauge.stacks.metax import parse_processes
 
 NEAR = 392.57
 HOST = 392.25
@@ -154,6 +155,13 @@ def test_missing_tuning_gives_what_document_001_says(start_lab: StartLab) -> Non
     assert busbw_of(bench.run(0, *over_both(bench), *big).stdout) == pytest.approx(337.05, abs=0.01)
     tuned = busbw_of(bench.run(0, *over_both(bench), *H200_TUNING, *big).stdout)
     assert tuned == pytest.approx(392, rel=0.01)
+
+
+def test_background_diagnostics_are_in_the_process_table(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "background-diagnostics")
+    assert parse_processes(bench.run(0, "mx-smi").stdout) == ()
+    found = parse_processes(bench.run(1, "mx-smi").stdout) or ()
+    assert found == tuple(f"GPU {gpu}: mxvs (pid 48230, 3108 MiB)" for gpu in range(8))
 
 
 def test_numa_balancing_spreads_the_figures(start_lab: StartLab) -> None:

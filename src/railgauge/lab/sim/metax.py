@@ -22,8 +22,9 @@ _PROCESSES = """\
 | Process:                                                                        |
 |  GPU                    PID         Process Name                 GPU Memory     |
 |                                                                  Usage(MiB)     |
-|=================================================================================|
-|  no process found                                                               |"""
+|=================================================================================|"""
+_NO_PROCESS = "|  no process found                                                               |"
+_DIAGNOSTIC_MIB = 3108
 _LEGEND = """\
 Legend:
   X    = Self
@@ -76,6 +77,7 @@ def _overview(node: Node) -> list[str]:
         "",
         _BOX,
         *_PROCESSES.split("\n"),
+        *(_processes(node) or [_NO_PROCESS]),
         _BOX,
         "",
         "End of Log",
@@ -91,6 +93,16 @@ def _gpu(index: int, gpu: dict[str, Any]) -> list[str]:
         f"| {temperature:<11} {power:<23}| {memory:<20}| {'':<21}|",
         _COLUMNS,
     ]
+
+
+def _processes(node: Node) -> list[str]:
+    """A row for each GPU and process, in the columns whose heading document 000 shows."""
+    rows = [
+        f"  {index:<22}  {pid:<11} {command.split()[0].rpartition('/')[2]:<28} {_DIAGNOSTIC_MIB}"
+        for pid, command in node["diagnostics"].items()
+        for index in range(len(node["gpus"]))
+    ]
+    return [f"|{row:<81}|" for row in rows]
 
 
 def _topology(node: Node, *, with_nics: bool) -> list[str]:
