@@ -7,6 +7,7 @@ taken off the table before the next rule is asked, so that one root cause is one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from railgauge.diagnose import collectives, host, speed, troubles
 from railgauge.diagnose.catalogue import CATALOGUE, Kind
@@ -42,8 +43,9 @@ _RULES = (
 
 def diagnose(findings: Findings) -> tuple[Cause, ...]:
     """The root causes of a run, from the lowest rung up; what is sure comes before what is open."""
-    troubled = [r for r in findings.records.values() if r.outcome in TROUBLE]
-    scene = Scene(findings, tuple(sorted(troubled, key=lambda r: (r.rung, r.id))))
+    findings = _in_order(findings)
+    troubled = tuple(r for r in findings.records.values() if r.outcome in TROUBLE)
+    scene = Scene(findings, troubled)
     claims: list[Claim] = []
     for rule in _RULES:
         fresh = [claim for claim in rule(scene) if claim.evidence]
@@ -54,6 +56,12 @@ def diagnose(findings: Findings) -> tuple[Cause, ...]:
     claims += _rest(scene.open)
     claims = sorted(folded(claims), key=lambda claim: claim.confidence == OPEN)
     return tuple(_cause(claim, findings) for claim in claims)
+
+
+def _in_order(findings: Findings) -> Findings:
+    """Items from the lowest rung up, in whatever order they ended."""
+    ordered = sorted(findings.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
+    return replace(findings, records=dict(ordered))
 
 
 def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
