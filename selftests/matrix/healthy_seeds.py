@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,14 +289,9 @@ are left out here.
 
 def run(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    tallies: list[Tally] = []
-    unlike: list[str] = []
-    for name in options.platform or PLATFORMS:
-        started = time.process_time()
-        found, others = examine(Stage(name, options.thresholds), options.seeds, options.played)
-        tallies += found
-        unlike += others
-        print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr)
+    found = list(_all(options))
+    tallies = [tally for platform, _ in found for tally in platform]
+    unlike = [line for _, lines in found for line in lines]
     rejected = [line for tally in tallies for line in tally.rejected]
     print("\n".join([table(tallies), *rejected[:_SHOWN], *unlike[:_SHOWN]]))
     print(f"{len(rejected)} false rejections, {len(unlike)} differences when played in full")
@@ -304,10 +300,28 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return 1 if rejected or unlike else 0
 
 
+def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
+    """Platform by platform; with several jobs each in a process of its own."""
+    names = options.platform or PLATFORMS
+    if options.jobs == 1:
+        yield from (_one(name, options) for name in names)
+        return
+    with ProcessPoolExecutor(options.jobs) as pool:
+        yield from pool.map(_one, names, [options] * len(names))
+
+
+def _one(name: str, options: Any) -> tuple[list[Tally], list[str]]:
+    started = time.process_time()
+    found = examine(Stage(name, options.thresholds), options.seeds, options.played)
+    print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr, flush=True)
+    return found
+
+
 def _options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
+    parser.add_argument("--jobs", type=int, default=1, help="platforms at once")
     parser.add_argument("--thresholds", type=Path, default=ROOT / "thresholds")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument(

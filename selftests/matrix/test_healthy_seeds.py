@@ -159,6 +159,13 @@ def test_a_short_way_that_leads_elsewhere_is_noticed(monkeypatch):
     assert "is judged otherwise when played in full" in unlike[0]
 
 
+def test_platforms_may_be_judged_at_once(capsys):
+    options = ["--seeds", "1", "--no-played", "--platform", HOMELAB, "--platform", "h100-tcpx"]
+    said = [(run([*options, "--jobs", jobs]), capsys.readouterr().out) for jobs in ("1", "2")]
+    assert said[0] == said[1]
+    assert said[0][0] == 0
+
+
 def test_the_rule_of_three():
     assert rate(0, 1000) == "0 (below 3.0e-03)"
     assert rate(0, 2) == "0 (below 1.0e+00)"
