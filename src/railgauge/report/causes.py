@@ -12,7 +12,7 @@ _SHOWN = 3
 
 
 def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
-    """Label and lines; what there is nothing to say of is left out."""
+    """Label and lines, of printable characters; what there is nothing to say of is left out."""
     rest = len(cause.evidence) - _SHOWN
     seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:_SHOWN]]
     lines: list[tuple[str, Sequence[str]]] = [
@@ -25,7 +25,13 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
         ("explains", [f"{len(cause.explains)} more items"] if cause.explains else []),
         ("basis", [cause.basis]),
     ]
-    return [(label, said) for label, said in lines if said]
+    shown = [(label, list(filter(None, map(printable, said)))) for label, said in lines]
+    return [(label, said) for label, said in shown if said]
+
+
+def printable(text: str) -> str:
+    """Words of a node or a tool without what would steer a terminal."""
+    return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def unexplained(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:

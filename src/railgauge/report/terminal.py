@@ -14,7 +14,7 @@ from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
 from railgauge.prepare import Change
 from railgauge.record import ItemRecord
-from railgauge.report.causes import about, unexplained
+from railgauge.report.causes import about, printable, unexplained
 from railgauge.survey import Found
 from railgauge.verdict import ACCEPTED, REJECTED, Verdict, troubles, worst_measurements
 
@@ -118,7 +118,8 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
     """Each root cause: where, why it is thought so, how far the ladder holds, and what to do."""
     for number, cause in enumerate(causes[:_MOST_LINES], 1):
         sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
-        out.write_line(f"cause {number}: {cause.cause}, {cause.where}{sure}", red=True, bold=True)
+        head = printable(f"cause {number}: {cause.cause}, {cause.where}{sure}")
+        out.write_line(head, red=True, bold=True)
         for label, said in about(cause):
             _paragraph(out, label, said)
     if len(causes) > _MOST_LINES:
@@ -138,7 +139,7 @@ def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> No
     for trouble in found[:_MOST_LINES]:
         out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
         remedy = f"; {trouble.remedy}" if trouble.remedy else ""
-        for line in textwrap.wrap(f"{trouble.reason}{remedy}", 96):
+        for line in textwrap.wrap(printable(f"{trouble.reason}{remedy}"), 96):
             out.write_line(f"    {line}")
     if len(found) > _MOST_LINES:
         out.write_line(f"{len(found) - _MOST_LINES} more of these, see the report", red=True)
