@@ -294,6 +294,7 @@ class Judgement:
     ``margin`` is how far ``worst`` lies on the good side of the limit, as a fraction of the limit;
     negative when missed, ``None`` for facts. ``points_at`` are the parts (node, device) that the
     values themselves single out, such as the one NIC of eight that carried nothing.
+    ``carried`` is (node, NIC, bytes) where the NICs' counters are judged.
     """
 
     metric: str
@@ -312,3 +313,4 @@ class Judgement:
     size_bytes: int | None = None
     pointer: str = ""
     points_at: tuple[tuple[str, str], ...] = ()
+    carried: tuple[tuple[str, str, int], ...] = ()

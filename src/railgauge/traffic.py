@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.errors import FactMissing, MetricMissing
 from railgauge.model import Judgement, Outcome, Transcript
@@ -172,7 +172,8 @@ def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
     measured = f"{one.node}: within {max(map(abs, off.values())):.1%} of the mean"
     named = [(one.node, nic) for nic in odd]
     figures = (measured, f"within {spec.spread:.0%}")
-    return _judgement("traffic_spread", figures, reasons, spec, named)
+    judged = _judgement("traffic_spread", figures, reasons, spec, named)
+    return replace(judged, carried=tuple((one.node, nic, one.nics[nic]) for nic in carriers))
 
 
 def _still(one: Moved, spec: Traffic) -> Judgement:

@@ -27,6 +27,7 @@ from railgauge.plugin.scheduling import CaseScheduling
 from railgauge.prepare import Preparer
 from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, terminal
+from railgauge.report.plots import Plot, plots
 from railgauge.store import Store, write_whole
 from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
@@ -125,6 +126,7 @@ class Controller:
         self.deselected = 0
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: Verdict | None = None
+        self.plots: list[Plot] = []
         self._lab: Any = None
         self._lab_folder: TemporaryDirectory[str] | None = None
         self._preparer: Preparer | None = None
@@ -271,12 +273,22 @@ class Controller:
             return
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
+        self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
         allure.write_surroundings(allure_folder, self.verdict, self.context.platform)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
         ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         if ended or self._stopped_itself():
             session.exitstatus = self.verdict.exit_code
+
+    def _draw(self) -> None:
+        """The plots of every rung, as files of their own; the HTML report holds them too."""
+        context = self.context
+        self.plots = plots(
+            self.records.values(), context.platform, context.declared, context.evidence
+        )
+        for plot in self.plots:
+            write_whole(context.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
 
     def _stopped_itself(self) -> bool:
         """Data corruption stops the run, which xdist takes for an interrupt; it is a verdict."""
@@ -311,11 +323,13 @@ class Controller:
         return run
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_html_results_summary(self, prefix: list[str]) -> None:
+    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         from railgauge.report import html  # noqa: PLC0415
 
         if self.verdict:
-            prefix.append(html.summary(self.verdict, self.records, self.context))
+            columns = self.context.config.pluginmanager.getplugin("railgauge-html")
+            prefix.append(html.above(self.verdict, self.records, self.context, self.plots))
+            postfix.append(html.below(self.verdict, columns))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(

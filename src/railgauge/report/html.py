@@ -1,29 +1,39 @@
-"""pytest-html: the columns of its table, and the first screen above it."""
+"""pytest-html: the columns of its table, and what stands above and below it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from railgauge.diagnose import Cause
-from railgauge.model import Judgement, Outcome
-from railgauge.prepare import JOURNAL, from_journal
+from railgauge.model import Judgement
 from railgauge.record import ItemRecord, from_json
-from railgauge.report.causes import about, unexplained
+from railgauge.report import page
+from railgauge.report.allure import RUNGS
+from railgauge.report.excerpts import excerpts
+from railgauge.report.plots import Plot
 from railgauge.units import format_value
-from railgauge.verdict import Verdict, troubles, worst_measurements
+from railgauge.verdict import Verdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
+# With more rows than this the passed ones are drawn only when asked for.
+_MOST_ROWS = 2000
+_HERE = Path(__file__).parent
 
 
 class Columns:
-    """Hooks of pytest-html. ``evidence`` goes into the title of the page."""
+    """Hooks of pytest-html. ``evidence`` goes into the title of the page.
+
+    A basis is told in full once, below the table, and by its number in the rows.
+    """
 
     def __init__(self, evidence: str) -> None:
         self._evidence = evidence
+        self.bases: dict[str, int] = {}
 
     def pytest_html_report_title(self, report: Any) -> None:
         report.title = f"railgauge acceptance report ({self._evidence} evidence)"
@@ -36,34 +46,54 @@ class Columns:
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
         data = getattr(report, "railgauge", None)
         item = from_json(data) if data else None
-        cells[1] = f'<td class="col-testId">{escape(_short_id(report.nodeid))}</td>'
-        cells.insert(1, f'<td class="col-outcome">{_outcome(item)}</td>')
-        cells[3:3] = [f'<td class="col-{n.lower()}">{_cell(item, n)}</td>' for n in _COLUMNS]
+        cells[1] = _name(report.nodeid, item)
+        cells.insert(1, f'<td class="col-outcome{_bad(item)}">{_outcome(item)}</td>')
+        cells[3:3] = [f'<td class="col-{n.lower()}">{self._cell(item, n)}</td>' for n in _COLUMNS]
         cells[-1] = f'<td class="col-links">{_links(item)}</td>'
 
+    def _cell(self, item: ItemRecord | None, column: str) -> str:
+        if item is None:
+            return ""
+        if not item.judgements:
+            return escape(item.reason) if column == "Measured" else ""
+        if column == "Basis":
+            return " ".join(dict.fromkeys(self._basis(one.basis) for one in item.judgements))
+        several = len(item.judgements) > 1
+        lines = [
+            f"{judged.metric}: {text}" if several else text
+            for judged in item.judgements
+            if (text := _text(judged, column))
+        ]
+        return "<br>".join(escape(line) for line in dict.fromkeys(lines))
 
-def _short_id(nodeid: str) -> str:
-    return nodeid.removeprefix("tests/")
+    def _basis(self, basis: str) -> str:
+        number = self.bases.setdefault(basis, len(self.bases) + 1)
+        source = basis.partition(":")[0]
+        return f'<a href="#basis-{number}">{escape(source)}&nbsp;[{number}]</a>'
+
+
+def _name(nodeid: str, item: ItemRecord | None) -> str:
+    """The id, and what the row can be filtered by."""
+    nodes, rung = (" ".join(item.nodes), str(item.rung)) if item else ("", "")
+    said = escape(nodeid.removeprefix("tests/"))
+    keys = f'data-n="{escape(nodes)}" data-r="{rung}" data-o="{_outcome(item)}"'
+    return f'<td class="col-testId" {keys}>{said}</td>'
 
 
 def _outcome(item: ItemRecord | None) -> str:
     return str(item.outcome).replace("_", " ") if item else ""
 
 
-def _cell(item: ItemRecord | None, column: str) -> str:
-    if item is None:
-        return ""
-    if not item.judgements:
-        return escape(item.reason) if column == "Measured" else ""
-    several = len(item.judgements) > 1
-    lines = []
-    for judged in item.judgements:
-        margin = "" if judged.margin is None else f"{judged.margin:+.1%}"
-        text = {"Measured": judged.measured, "Limit": _limit(judged), "Margin": margin}.get(
-            column, judged.basis
-        )
-        lines.append(f"{judged.metric}: {text}" if several and column != "Basis" else text)
-    return "<br>".join(escape(line) for line in dict.fromkeys(lines))
+def _bad(item: ItemRecord | None) -> str:
+    return "" if item and item.outcome in page.GOOD else " rg-bad"
+
+
+def _text(judged: Judgement, column: str) -> str:
+    if column == "Measured":
+        return judged.measured
+    if column == "Limit":
+        return _limit(judged)
+    return "" if judged.margin is None else f"{judged.margin:+.1%}"
 
 
 def _limit(judged: Judgement) -> str:
@@ -79,181 +109,66 @@ def _links(item: ItemRecord | None) -> str:
     return f'<a target="_blank" href="{escape(item.transcript)}">transcript</a>'
 
 
-# --- the first screen ---
+# --- above and below the table ---
 
 
-def summary(verdict: Verdict, records: Mapping[str, ItemRecord], context: Any) -> str:
-    """Verdict, evidence, counts, coverage, troubles and the tightest margins."""
-    parts = (
-        _STYLE,
-        _banner(verdict),
-        _causes(verdict.causes),
-        _identity(verdict, context),
-        _troubles(unexplained(verdict, records)),
-        _changes(context),
-        _tightest(records),
-        _coverage(verdict),
-    )
-    return f'<div class="rg">{"".join(parts)}</div>'
-
-
-# Its own colours and borders: the page must read well on paper and without colour too. What
-# machine ran pytest ("Environment") goes below what the run is about.
-_STYLE = """<style>
-.rg {max-width: 1100px; margin-bottom: 1.5em}
-.rg table {border-collapse: collapse; margin: .5em 0 1.2em}
-.rg td, .rg th {border: 1px solid #bbb; padding: .3em .6em; text-align: left; vertical-align: top}
-.rg .num {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap}
-.rg .cause {border-left: 6px solid #7f1d1d; padding: .2em .9em; margin: .6em 0; background: #fafafa}
-.rg .cause h3 {margin: .2em 0; font-size: 1.15em}
-.rg .cause small {font-weight: normal; color: #555}
-.rg .cause dl {display: grid; grid-template-columns: max-content 1fr; gap: .15em .8em}
-.rg .cause dt {font-weight: bold} .rg .cause dd {margin: 0; overflow-wrap: anywhere}
-.rg .verdict {border: 3px solid; padding: .6em .9em; font-size: 1.5em; font-weight: bold}
-.rg .accepted {color: #14532d} .rg .rejected {color: #7f1d1d} .rg .incomplete {color: #713f12}
-.rg .simulated {border: 3px dashed #7c2d12; color: #7c2d12; padding: .5em .9em; margin: .6em 0;
-  font-weight: bold}
-body {display: flex; flex-direction: column; font-size: 13px; max-width: 1500px}
-#environment-header {order: 5} #environment {order: 6; align-self: flex-start}
-.rg td, .rg th, #results-table th, #results-table td:not(.col-result), #environment td {color: #222}
-#results-table {width: 100%} #results-table td {overflow-wrap: anywhere}
-.col-testId {min-width: 17em} .col-measured, .col-limit {max-width: 17em}
-.col-basis {max-width: 26em; font-size: .85em} .col-margin, .col-duration {white-space: nowrap}
-@media print {.rg {max-width: none} .controls, .filters {display: none}}
-</style>"""
-_SYMBOLS = {"accepted": "&#10003;", "rejected": "&#10007;", "incomplete": "?"}
-
-
-def _banner(verdict: Verdict) -> str:
-    counts = verdict.counts
-    text = (
-        f"{_SYMBOLS[verdict.verdict]} {verdict.verdict.upper()}: "
-        f"asserted {counts.asserted} of {counts.planned}"
-    )
-    banner = f'<div class="verdict {verdict.verdict}">{text}</div>'
-    if verdict.evidence == "hardware":
-        return banner
-    return banner + (
-        f'<div class="simulated">{verdict.evidence.upper()} evidence: '
-        "no hardware was measured in this run.</div>"
-    )
-
-
-def _identity(verdict: Verdict, context: Any) -> str:
-    cluster, counts = context.declared, verdict.counts
-    rows = {
-        "Cluster": f"{cluster.name}: {len(cluster.nodes)} nodes over {cluster.transport}",
-        "Platform": f"{context.platform.name}: {context.platform.title}",
-        "Level": f"{verdict.level}, {len(context.level.pairs)} node pairs",
-        "Run": verdict.run_id,
-        "Items": ", ".join(
-            f"{number} {outcome}"
-            for outcome in Outcome
-            if (number := getattr(counts, str(outcome)))
-        ).replace("_", " "),
+def above(
+    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
+) -> str:
+    """Style and script, the first screen, the plots, and what the rows need when they open."""
+    first = page.first_screen(verdict, records, context, {plot.rung for plot in plots})
+    counts = f'data-items="{len(records)}" data-most="{_MOST_ROWS}"'
+    data = {
+        "rg-lists": _lists(records),
+        "rg-cases": excerpts(records.values(), context.store.folder),
     }
-    if verdict.notes:
-        rows["Noted"] = "; ".join(verdict.notes)
-    if verdict.deselected:
-        rows["Deselected"] = f"{verdict.deselected} items of this level, which say nothing"
-    return _table((), [[escape(key), escape(value)] for key, value in rows.items()])
-
-
-def _causes(causes: Sequence[Cause]) -> str:
-    """A card for each root cause: where, why, how far the ladder holds, and what to do."""
-    if not causes:
-        return ""
-    more = f"<p>{len(causes) - _MOST} more in verdict.json.</p>" if len(causes) > _MOST else ""
-    cards = "".join(_card(number, cause) for number, cause in enumerate(causes[:_MOST], 1))
-    return f"<h2>{'Cause' if len(causes) == 1 else 'Causes'}</h2>{cards}{more}"
-
-
-def _card(number: int, cause: Cause) -> str:
-    sure = f"<small>{_SURE[cause.confidence]}</small>"
-    head = f"{number}. {escape(cause.cause)}: {escape(str(cause.where))} {sure}"
-    rows = "".join(
-        f"<dt>{escape(label)}</dt><dd>{_lines(said)}</dd>" for label, said in about(cause)
+    return "".join(
+        (
+            f"<style>{_resource('page.css')}</style>",
+            *(_data(name, value) for name, value in data.items()),
+            f"<script {counts}>{_resource('page.js')}</script>",
+            f'<div class="rg">{first}{"".join(_rungs(plots))}<h2 id="rows">All rows</h2></div>',
+        )
     )
-    return f'<div class="cause"><h3>{head}</h3><dl>{rows}</dl></div>'
 
 
-_SURE = {
-    "certain": "a fact or a counter says so",
-    "likely": "the pattern of the measurements says so",
-    "open": "not decided",
-}
+def below(verdict: Verdict, columns: Columns | None) -> str:
+    """Every basis in full, and what this platform does not have."""
+    return f'<div class="rg" id="rg-after">{page.bases(columns.bases if columns else {})}' + (
+        f"{page.absent(verdict)}</div>"
+    )
 
 
-def _lines(said: Sequence[str]) -> str:
-    return "<br>".join(map(escape, said))
+def _resource(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _troubles(records: Sequence[ItemRecord]) -> str:
-    """What went wrong on the lowest rung comes first: it explains what stands above it."""
-    found = troubles(records)
-    if not found:
-        return ""
-    rows = [
-        [escape(t.what), escape(t.ids), escape(t.reason), escape(t.remedy)] for t in found[:_MOST]
+def _data(name: str, value: object) -> str:
+    """JSON that no text of a node can end."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _lists(records: Mapping[str, ItemRecord]) -> dict[str, list[str]]:
+    items = records.values()
+    return {
+        "rungs": sorted({str(item.rung) for item in items}),
+        "nodes": list(dict.fromkeys(node for item in items for node in item.nodes)),
+        "outcomes": sorted({_outcome(item) for item in items}),
+    }
+
+
+def _rungs(plots: Sequence[Plot]) -> list[str]:
+    """The plots, rung by rung."""
+    by_rung: dict[int, list[Plot]] = {}
+    for plot in plots:
+        by_rung.setdefault(plot.rung, []).append(plot)
+    return [
+        f'<h2 id="rung-{rung}">Rung {rung}: {RUNGS[rung]}</h2>'
+        f'<div class="plots">{"".join(map(_figure, found))}</div>'
+        for rung, found in by_rung.items()
     ]
-    more = f"<p>{len(found) - _MOST} more in the table below.</p>" if len(found) > _MOST else ""
-    head = ("What", "Where", "Why", "What to do")
-    return f"<h2>What went wrong</h2>{_table(head, rows)}{more}"
 
 
-_MOST = 20
-
-
-def _changes(context: Any) -> str:
-    """What --prepare changed on the nodes, and whether it was put back."""
-    if not (context.store.folder / JOURNAL).exists():
-        return ""
-    rows = [
-        [
-            escape(change.node),
-            escape(change.step),
-            escape(f"{change.before} -> {change.after}"),
-            "yes" if change.undone else "<b>NO</b>",
-        ]
-        for change in from_journal(context.store.read_json(JOURNAL))
-    ]
-    head = ("Node", "Setting", "Change", "Undone")
-    return f"<h2>Changed by --prepare</h2>{_table(head, rows)}"
-
-
-def _tightest(records: Mapping[str, ItemRecord]) -> str:
-    lines = worst_measurements(records.values())
-    if not lines:
-        return ""
-    rows = [
-        [
-            f"{w.margin:+.1%}",
-            escape(w.measured),
-            escape(w.limit),
-            escape(w.ceiling),
-            escape(f"{w.subject} {w.where}"),
-        ]
-        for w in lines
-    ]
-    return f"<h2>Closest to their limits</h2>{_table(_TIGHTEST, rows)}"
-
-
-_TIGHTEST = ("Margin", "Measured", "Limit", "Ceiling", "What")
-
-
-def _coverage(verdict: Verdict) -> str:
-    rows = [
-        [name, f'<span class="num">{part["tested"]} of {part["declared"]}</span>']
-        for name, part in verdict.coverage.items()
-    ]
-    absent = [[escape(name), escape(why)] for name, why in sorted(verdict.not_applicable.items())]
-    tables = f"<h2>Coverage</h2>{_table(('Asserted on', 'Tested of declared'), rows)}"
-    if absent:
-        tables += f"<h2>Not applicable to this platform</h2>{_table(('Test', 'Why'), absent)}"
-    return tables
-
-
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    top = "".join(f"<th>{name}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table>{f'<thead><tr>{top}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+def _figure(plot: Plot) -> str:
+    return f"<figure>{plot.svg}<figcaption>{escape(plot.caption)}</figcaption></figure>"

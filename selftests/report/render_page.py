@@ -1,0 +1,103 @@
+"""Renders ``report.html`` from the records of a run that has ended, or from many times as many.
+
+    python render_page.py RUN_FOLDER OUT.html [ITEMS]
+
+pytest-html gets the reports of the records instead of tests that run; no node is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import cycle, islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from railgauge import decision, plan
+from railgauge.bundle.contents import FolderContents
+from railgauge.model import Outcome
+from railgauge.record import ItemRecord
+from railgauge.report import html
+from railgauge.report.plots import plots
+
+_PHASES = {
+    Outcome.FAILED: ("call", "failed"),
+    Outcome.ERROR: ("setup", "failed"),
+    Outcome.BLOCKED: ("setup", "skipped"),
+    Outcome.RECORD_ONLY: ("call", "skipped"),
+}
+
+
+class Replacement:
+    """A plugin that reports records in place of pytest's own loop."""
+
+    def __init__(self, folder: Path, items: int | None) -> None:
+        held = FolderContents(folder)
+        self.run, self.platform, self.cluster = held.plan(), held.platform(), held.cluster()
+        found = held.records()
+        self.records = dict(many(found, items)) if items else found
+        self.store = SimpleNamespace(folder=folder)
+        self.level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
+        self.declared = self.cluster
+        self.columns = html.Columns(self.run.evidence)
+        planned = replace(self.run, planned=tuple(self.records))
+        self.verdict = decision.decide(
+            planned, self.cluster, self.platform, self.records, held.found
+        )
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.pluginmanager.register(self.columns, "columns")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for record in self.records.values():
+            for report in reports(record):
+                session.config.hook.pytest_runtest_logreport(report=report)
+        return True
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
+        drawn = plots(self.records.values(), self.platform, self.cluster, self.run.evidence)
+        prefix.append(html.above(self.verdict, self.records, self, drawn))
+        postfix.append(html.below(self.verdict, self.columns))
+
+
+def many(records: dict[str, ItemRecord], items: int) -> Iterator[tuple[str, ItemRecord]]:
+    """As many records as are wanted, each with an id of its own."""
+    for number, record in enumerate(islice(cycle(records.values()), items)):
+        again = replace(record, id=record.id.replace("[", f"[{number}-"))
+        yield again.id, again
+
+
+def reports(record: ItemRecord) -> Iterator[pytest.TestReport]:
+    went, outcome = _PHASES.get(record.outcome, ("call", "passed"))
+    for when in ("setup", "call", "teardown"):
+        wrong = when == went and outcome != "passed"
+        said: Any = record.reason if wrong else None
+        if wrong and outcome == "skipped":
+            said = ("", 0, record.reason)
+        report = pytest.TestReport(
+            record.id, ("", 0, ""), {}, outcome if wrong else "passed", said, when, duration=0.01
+        )
+        report.railgauge = record.to_json()  # type: ignore[attr-defined]
+        if when != "call" or went != "setup":
+            yield report
+
+
+def render(folder: Path, out: Path, items: int | None = None) -> Replacement:
+    """Write the page; what it was made from is returned."""
+    plugin = Replacement(folder, items)
+    with tempfile.TemporaryDirectory() as empty:
+        options = ["-p", "no:terminal", "-p", "no:cacheprovider"]
+        Path(empty, "pytest.ini").write_text("[pytest]\nrender_collapsed = all\n")
+        options += [f"--html={out}", "--self-contained-html", f"--rootdir={empty}", empty]
+        pytest.main(options, plugins=[plugin])
+    return plugin
+
+
+if __name__ == "__main__":
+    render(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))

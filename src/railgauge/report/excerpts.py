@@ -1,0 +1,65 @@
+"""The commands of a case and the ends of what they printed, for the rows of the HTML report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from railgauge.record import ItemRecord
+from railgauge.report.page import GOOD
+
+# What all excerpts of a page may take; the rest stands in the transcripts alone.
+_MOST_BYTES = 1_500_000
+_FIRST, _LAST, _WIDTH = 4, 8, 160
+_ARGV_WIDTH = 1200
+_COUNTERS = "counters-"
+
+
+def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
+    """By transcript what was run and printed; what went wrong first, until the room is used up."""
+    ordered = sorted(records, key=lambda record: record.outcome in GOOD)
+    found: dict[str, Any] = {}
+    room = _MOST_BYTES
+    for name in dict.fromkeys(record.transcript for record in ordered if record.transcript):
+        if (told := _told(folder / name)) is None:
+            continue
+        room -= len(json.dumps(told))
+        if room < 0:
+            break
+        found[name] = told
+    return found
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    """The last run of a case; nothing of the reading of counters around it."""
+    with suppress(OSError, ValueError):
+        runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
+        last = [t for t in runs[-1] if not t["role"].startswith(_COUNTERS)] if runs else []
+        if last:
+            said = next((t for t in last if t["role"] == "client"), last[-1])
+            return {"commands": [_command(t) for t in last], "output": _output(said)}
+    return None
+
+
+def _command(transcript: Mapping[str, Any]) -> dict[str, str]:
+    ended = transcript["error"] or f"exit code {transcript['exit_code']}"
+    argv = " ".join(transcript["argv"])
+    return {
+        "node": transcript["node"],
+        "role": transcript["role"],
+        "argv": argv if len(argv) <= _ARGV_WIDTH else f"{argv[:_ARGV_WIDTH]} ...",
+        "ended": f"{ended}, {transcript['duration_s']:.1f} s",
+    }
+
+
+def _output(transcript: Mapping[str, Any]) -> str:
+    """The first and the last lines, stderr after stdout, each cut where it is long."""
+    both = "\n".join(filter(None, (transcript["stdout"].strip(), transcript["stderr"].strip())))
+    lines = [line[:_WIDTH] for line in both.splitlines() if line.strip()]
+    if len(lines) > _FIRST + _LAST + 1:
+        left_out = f"... {len(lines) - _FIRST - _LAST} lines left out ..."
+        lines = [*lines[:_FIRST], left_out, *lines[-_LAST:]]
+    return "\n".join(lines)

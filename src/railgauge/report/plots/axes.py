@@ -1,0 +1,60 @@
+"""Scales from values to pixels, and their marks. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LOG_FROM = 8.0
+_PAD = 0.07
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values from ``low`` to ``high`` over pixels ``start`` to ``end``; above 0 if log."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        """The pixel of a value; what lies outside is drawn at the edge."""
+        inside = min(max(value, self.low), self.high)
+        if self.log:
+            share = math.log(inside / self.low) / math.log(self.high / self.low)
+        else:
+            share = (inside - self.low) / (self.high - self.low)
+        return self.start + (self.end - self.start) * share
+
+    @property
+    def marks(self) -> list[float]:
+        return _decades(self.low, self.high) if self.log else _round_steps(self.low, self.high)
+
+
+def around(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale that shows all values, logarithmic where they differ by much."""
+    low, high = min(values), max(values)
+    if low > 0 and high / low >= _LOG_FROM:
+        return Scale(low / 1.25, high * 1.25, start, end, log=True)
+    pad = max((high - low) * _PAD, abs(high) * 0.01) or 1.0
+    return Scale(max(low - pad, 0.0) if low >= 0 else low - pad, high + pad, start, end)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of each decade, or the decades alone where those are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 3 else (1,)  # noqa: PLR2004
+    found = [step * 10.0**power for power in powers for step in steps]
+    return [mark for mark in found if low <= mark <= high]
+
+
+def _round_steps(low: float, high: float) -> list[float]:
+    """About five round numbers."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= rough)
+    first = math.ceil(low / step)
+    return [number * step for number in range(first, math.floor(high / step) + 1)]

@@ -1,0 +1,207 @@
+"""From records to heat maps: node pairs, GPU x NIC, GPU links, and what the NICs carried."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from railgauge.model import Cluster, Judgement, Outcome
+from railgauge.record import ItemRecord
+from railgauge.report.plots import svg
+from railgauge.report.plots.matrix import Cell, Matrix
+from railgauge.report.plots.plot import LETTERS, Plot, heading, key_of, worst_judged
+from railgauge.units import format_size, format_value
+
+_MOST_NODES = 16
+_ORDER = list(Outcome)
+_GPU_NIC = re.compile(r"gpu(\d+)-(\S+)")
+_GPU_LINK = re.compile(r"gpu(\d+)>gpu(\d+)")
+
+Place = tuple[str, str]
+Placed = Mapping[tuple[int, str], Mapping[Place, Sequence[ItemRecord]]]
+
+
+def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
+    """Each measurement between two nodes: the worst of each pair, or of two blocks of nodes."""
+    nodes = [node.name for node in cluster.nodes]
+    blocks = blocks_of(nodes)
+
+    def place(record: ItemRecord) -> Place | None:
+        if len(record.nodes) != 2 or record.rung == 0:  # noqa: PLR2004
+            return None
+        return blocks[record.nodes[0]], blocks[record.nodes[1]]
+
+    labels = list(dict.fromkeys(blocks.values()))
+    block = math.ceil(len(nodes) / _MOST_NODES)
+    note = f"Blocks of up to {block} nodes; a cell is the worst pair of two blocks. "
+    caption = (note if block > 1 else "") + _MARGINS + " Dot: not measured."
+    plots = []
+    for (rung, subject), cells in _placed(records, place).items():
+        matrix = Matrix(labels, labels, "from node", "to node", _cells(cells))
+        plots.append(_plot(("pairs", rung, subject), matrix, caption, evidence))
+    return plots
+
+
+def blocks_of(nodes: Sequence[str]) -> dict[str, str]:
+    """By node the label of its block: itself, or in large clusters the first and last of many."""
+    size = math.ceil(len(nodes) / _MOST_NODES)
+    if size <= 1:
+        return {node: node for node in nodes}
+    parts = [nodes[start : start + size] for start in range(0, len(nodes), size)]
+    return {node: _span(part) for part in parts for node in part}
+
+
+def _span(part: Sequence[str]) -> str:
+    return part[0] if len(part) == 1 else f"{part[0]}..{part[-1]}"
+
+
+_MARGINS = (
+    "Each cell: how far the worst sample of all that meet there lies from its limit; below it that "
+    "sample."
+)
+
+
+def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
+    """GPU memory over each NIC: the worst over all nodes and sizes."""
+    found = _placed(records, lambda record: _matched(_GPU_NIC, record, "gpu{}", "{}"))
+    plots = []
+    for (rung, subject), cells in found.items():
+        rows, columns = _labels(cells)
+        matrix = Matrix(rows, columns, "GPU", "NIC", _cells(cells))
+        plots.append(_plot(("gpu-nic", rung, subject), matrix, _MARGINS, evidence))
+    return plots
+
+
+def gpu_links(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
+    """Each GPU to each other one: the worst over all nodes."""
+    found = _placed(records, lambda record: _matched(_GPU_LINK, record, "gpu{}", "gpu{}"))
+    plots = []
+    for (rung, subject), cells in found.items():
+        labels = sorted({name for place in cells for name in place}, key=_natural)
+        matrix = Matrix(labels, labels, "from GPU", "to GPU", _cells(cells))
+        plots.append(_plot(("gpu-links", rung, subject), matrix, _MARGINS, evidence))
+    return plots
+
+
+def _matched(pattern: re.Pattern[str], record: ItemRecord, row: str, column: str) -> Place | None:
+    match = pattern.fullmatch(record.pairing)
+    return (row.format(match[1]), column.format(match[2])) if match else None
+
+
+def _placed(
+    records: Iterable[ItemRecord], place: Callable[[ItemRecord], Place | None]
+) -> dict[tuple[int, str], dict[Place, list[ItemRecord]]]:
+    """By rung and subject the records at each place of its map."""
+    found: dict[tuple[int, str], dict[Place, list[ItemRecord]]] = {}
+    for record in records:
+        if (at := place(record)) is not None:
+            cells = found.setdefault((record.rung, record.subject), {})
+            cells.setdefault(at, []).append(record)
+    return {key: cells for key, cells in found.items() if any(map(_measured, cells.values()))}
+
+
+def _measured(records: Iterable[ItemRecord]) -> bool:
+    """Whether there is a number to show."""
+    return any(worst_judged(record) is not None for record in records)
+
+
+def _labels(cells: Iterable[Place]) -> tuple[list[str], list[str]]:
+    places = list(cells)
+    rows, columns = {row for row, _ in places}, {column for _, column in places}
+    return sorted(rows, key=_natural), sorted(columns, key=_natural)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """``gpu10`` after ``gpu9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _cells(placed: Mapping[Place, Sequence[ItemRecord]]) -> dict[Place, Cell]:
+    return {place: _cell(records) for place, records in placed.items()}
+
+
+def _cell(records: Sequence[ItemRecord]) -> Cell:
+    """The worst outcome as a letter; the worst number; where it was, to be read by hovering."""
+    outcome = max((record.outcome for record in records), key=_ORDER.index)
+    measured = [(judged, r) for r in records if (judged := worst_judged(r))]
+    letter = LETTERS.get(outcome, "")
+    if not measured:
+        return Cell(letter or "ok", letter=letter, hover=_told(records))
+    judged, record = min(measured, key=lambda pair: pair[0].margin or 0.0)
+    margin = judged.margin or 0.0
+    value = format_value(judged.worst or 0.0, judged.unit)
+    at = " ".join(filter(None, (":".join(record.nodes), record.pairing, _size(record))))
+    hover = f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_told(records)}"
+    return Cell(f"{margin:+.1%}", value, margin, letter, hover)
+
+
+def _size(record: ItemRecord) -> str:
+    return "" if record.size_bytes is None else format_size(record.size_bytes)
+
+
+def _told(records: Sequence[ItemRecord]) -> str:
+    counts = {o: sum(r.outcome is o for r in records) for o in Outcome}
+    return ", ".join(f"{n} {o}" for o, n in counts.items() if n).replace("_", " ")
+
+
+def _plot(key: tuple[str, int, str], matrix: Matrix, caption: str, evidence: str) -> Plot:
+    kind, rung, subject = key
+    title = f"{subject}: {_KINDS[kind]}"
+    letters = key_of(sorted(matrix.letters))
+    shapes = [*heading(title, "", evidence, matrix.width), *matrix.shapes()]
+    picture = svg.document(matrix.width, matrix.height, title, shapes)
+    said = f"{caption} Letters: {letters}." if letters else caption
+    return Plot(f"rung{rung}-{kind}-{subject}", rung, title, said, picture)
+
+
+_KINDS = {
+    "pairs": "node pairs",
+    "gpu-nic": "GPU x NIC",
+    "gpu-links": "GPU links",
+    "traffic": "what the NICs carried",
+}
+
+
+# --- the NICs' traffic ---
+
+
+def nic_traffic(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
+    """Where several NICs share the payload: how far each is from their mean, at worst."""
+    blocks = blocks_of([node.name for node in cluster.nodes])
+    found: dict[tuple[int, str], dict[Place, list[tuple[float, Judgement, Place]]]] = {}
+    for record in records:
+        for judged, place, off in _shares(record):
+            cells = found.setdefault((record.rung, record.subject), {})
+            at = blocks.get(place[0], place[0]), place[1]
+            cells.setdefault(at, []).append((off, judged, place))
+    plots = []
+    for (rung, subject), seen in found.items():
+        rows, columns = _labels(seen)
+        shares = {place: _share_cell(one) for place, one in seen.items()}
+        matrix = Matrix(rows, columns, "node", "NIC", shares)
+        plots.append(_plot(("traffic", rung, subject), matrix, _TRAFFIC, evidence))
+    return plots
+
+
+_TRAFFIC = (
+    "Each cell: what the NIC carried, against the mean of the node's NICs, in the run where it was "
+    "furthest from it."
+)
+
+
+def _shares(record: ItemRecord) -> Iterator[tuple[Judgement, Place, float]]:
+    """Each NIC's bytes against the mean, from the counters that were judged."""
+    for judged in record.judgements:
+        mean = sum(count for _, _, count in judged.carried) / max(len(judged.carried), 1)
+        for node, nic, count in judged.carried if mean else ():
+            yield judged, (node, nic), (count - mean) / mean
+
+
+def _share_cell(seen: Sequence[tuple[float, Judgement, Place]]) -> Cell:
+    off, judged, (node, nic) = max(seen, key=lambda one: abs(one[0]))
+    wrong = any(place in judged.points_at for _, judged, place in seen)
+    count = next(c for n, d, c in judged.carried if (n, d) == (node, nic))
+    letter = LETTERS[Outcome.FAILED] if wrong else ""
+    hover = f"{node} {nic}: {judged.measured}, limit {judged.limit}"
+    return Cell(f"{off:+.1%}", format_value(count / 1e9, "GB"), min(off, 0.0), letter, hover)

@@ -1,0 +1,56 @@
+"""A plot, and what all of them share: the line that says what evidence it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from railgauge.model import Judgement, Outcome
+from railgauge.record import ItemRecord
+from railgauge.report.plots import svg
+
+HARDWARE = "hardware"
+LETTERS = {
+    Outcome.MARGINAL: "M",
+    Outcome.RECORD_ONLY: "R",
+    Outcome.FLAKY: "K",
+    Outcome.BLOCKED: "B",
+    Outcome.ERROR: "E",
+    Outcome.FAILED: "F",
+}
+WORDS = {letter: str(outcome).replace("_", " ") for outcome, letter in LETTERS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One picture. ``name`` is its file's stem, ``caption`` what has to be read beside it."""
+
+    name: str
+    rung: int
+    title: str
+    caption: str
+    svg: str
+
+
+def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:
+    """Title and unit; on the right what evidence it is, where that is not hardware."""
+    shapes = [svg.text(8, 16, title, size=12.5, bold=True), svg.text(8, 31, unit, fill=svg.QUIET)]
+    if evidence != HARDWARE:
+        said = f"{evidence.upper()} evidence"
+        shapes.append(svg.text(width - 8, 31, said, anchor="end", fill=svg.BAD, bold=True))
+    return shapes
+
+
+def key_of(letters: Sequence[str]) -> str:
+    """What the letters in a plot stand for."""
+    return ", ".join(f"{letter} {WORDS[letter]}" for letter in WORDS if letter in letters)
+
+
+def worst_judged(record: ItemRecord) -> Judgement | None:
+    """The measured judgement of an item that lies lowest above its limit.
+
+    A count that came out as it must (64 of 64 requests) says less than any speed.
+    """
+    measured = [j for j in record.judgements if j.margin is not None and j.worst is not None]
+    speeds = [j for j in measured if j.unit != "count" or j.outcome is Outcome.FAILED]
+    return min(speeds or measured, key=lambda judged: judged.margin or 0.0, default=None)

@@ -1,0 +1,114 @@
+"""Samples of one item in a row: whether they are one group or two can be seen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from railgauge.dispersion import Groups, spread, two_groups
+from railgauge.errors import RailgaugeError
+from railgauge.model import Judgement, Outcome
+from railgauge.record import ItemRecord
+from railgauge.report.plots import svg
+from railgauge.report.plots.axes import Scale, around
+from railgauge.report.plots.plot import Plot, heading
+from railgauge.units import format_size, format_value
+
+_WIDTH, _TOP, _ROW = 620, 50, 46
+_LEFT, _RIGHT, _BOTTOM = 16, 16, 40
+_FEWEST = 4
+_MOST, _QUIET = 12, 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    record: ItemRecord
+    judged: Judgement
+    groups: Groups | None
+    cv: float
+
+    @property
+    def told(self) -> bool:
+        return self.groups is not None or self.judged.outcome is Outcome.FAILED
+
+    @property
+    def name(self) -> str:
+        record, size = self.record, self.judged.size_bytes or self.record.size_bytes
+        place = (":".join(record.nodes), record.pairing, format_size(size) if size else "")
+        return " ".join(filter(None, (record.subject, *place, self.judged.metric)))
+
+
+def strips(records: Iterable[ItemRecord], evidence: str) -> list[Plot]:
+    """For each rung the items whose samples lie furthest apart, those in two groups first."""
+    by_rung: dict[int, list[_Strip]] = {}
+    for record in records:
+        for judged in record.judgements:
+            if len(judged.values) >= _FEWEST and (found := _strip(record, judged)):
+                by_rung.setdefault(record.rung, []).append(found)
+    return [_plot(rung, found, evidence) for rung, found in sorted(by_rung.items())]
+
+
+def _strip(record: ItemRecord, judged: Judgement) -> _Strip | None:
+    try:
+        return _Strip(record, judged, two_groups(judged.values), spread(judged.values).cv)
+    except RailgaugeError:  # a value that cannot have been measured has been called an error
+        return None
+
+
+def _plot(rung: int, found: Sequence[_Strip], evidence: str) -> Plot:
+    ordered = sorted(found, key=lambda one: (one.groups is None, not one.told, -one.cv))
+    told = sum(one.told for one in ordered)
+    shown = ordered[: min(_MOST, max(told, _QUIET))]
+    height = _TOP + _ROW * len(shown) + _BOTTOM
+    ratios = [value / _median(one) for one in shown for value in one.judged.values]
+    x = around([*ratios, 1.0], _LEFT, _WIDTH - _RIGHT)
+    title = f"rung {rung}: how the samples of one item lie"
+    shapes = [
+        *heading(title, "each row: sample / median of its samples", evidence, _WIDTH),
+        *_axis(x, height),
+        *(s for number, one in enumerate(shown) for s in _row(one, _TOP + _ROW * number, x)),
+    ]
+    picture = svg.document(_WIDTH, height, title, shapes)
+    return Plot(f"rung{rung}-samples", rung, title, _caption(shown, found), picture)
+
+
+def _median(one: _Strip) -> float:
+    ordered = sorted(one.judged.values)
+    return ordered[len(ordered) // 2]
+
+
+def _axis(x: Scale, height: float) -> Iterator[str]:
+    foot = height - _BOTTOM
+    for mark in x.marks:
+        yield svg.line((x.at(mark), _TOP), (x.at(mark), foot))
+        yield svg.text(x.at(mark), foot + 14, f"{mark:g}", anchor="middle")
+    yield svg.text((_LEFT + _WIDTH - _RIGHT) / 2, foot + 30, "sample / median", anchor="middle")
+
+
+def _row(one: _Strip, top: float, x: Scale) -> Iterator[str]:
+    groups, unit, middle = one.groups, one.judged.unit, _median(one)
+    yield svg.text(_LEFT, top + 14, one.name, size=10.5, bold=one.told)
+    yield svg.text(_WIDTH - _RIGHT, top + 14, _said(one), anchor="end", size=10.5)
+    y = top + 30
+    yield svg.line((_LEFT, y), (_WIDTH - _RIGHT, y), "#b8c0c8")
+    for number, value in enumerate(one.judged.values):
+        low = groups is not None and value <= (groups.low + groups.high) / 2
+        mark = svg.wedge if low else svg.circle
+        at = y + (number % 3 - 1) * 4
+        yield mark(x.at(value / middle), at, f"sample {number + 1}: {format_value(value, unit)}")
+
+
+def _said(one: _Strip) -> str:
+    groups, unit = one.groups, one.judged.unit
+    if groups is None:
+        return f"one group, cv {one.cv:.1%}, median {format_value(_median(one), unit)}"
+    return (
+        f"TWO GROUPS: {groups.low_count} around {groups.low:.4g}, "
+        f"{groups.high_count} around {format_value(groups.high, unit)}"
+    )
+
+
+def _caption(shown: Sequence[_Strip], found: Sequence[_Strip]) -> str:
+    two = sum(one.groups is not None for one in found)
+    apart = f"{two} in two groups (triangles: the lower one)" if two else "none in two groups"
+    return f"{len(shown)} of {len(found)} items with {_FEWEST} samples or more; {apart}."
