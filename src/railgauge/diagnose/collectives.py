@@ -86,8 +86,15 @@ def tuning(scene: Scene) -> Iterator[Claim]:
     }
     slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
-    subjects = {record.subject for record in failing}
-    cleared = [r for r in passed_pairs(scene) if r.subject in subjects and has_value(r)]
+    # One figure of a pair that reaches its limit does not clear the pair while another misses.
+    wrong = {(record.subject, record.nodes) for record in failing}
+    subjects = {subject for subject, _ in wrong}
+    cleared = [
+        record
+        for record in passed_pairs(scene)
+        if record.subject in subjects and has_value(record)
+        if (record.subject, record.nodes) not in wrong
+    ]
     if differs and failing and not cleared:
         have = scene.findings.cluster.environment
         names = ", ".join(f"{n}={have[n] or '(empty)'} instead of {v}" for n, v in differs.items())
