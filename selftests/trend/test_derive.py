@@ -89,6 +89,14 @@ def test_a_limit_is_a_share_of_what_was_measured(bench):
     assert told[WRITE]["was"] == "3433.00 MiB/s"
 
 
+def test_rounding_is_towards_the_laxer_side(bench):
+    still = [line(WRITE, size, pair, 3777.7) for size in SIZES for pair in PAIRS]
+    late = [line(LATENCY, 2, pair, 1.1111, physical_ceiling=None) for pair in PAIRS]
+    _, proposal, _ = bench.run(still + late).run(still + late).json()
+    assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] == 3588, "of 3588.815"
+    assert limit_of(proposal, LATENCY)["ceiling"] == 1.17, "of 1.1696"
+
+
 def test_the_basis_says_which_runs_how_many_samples_and_what_they_were(bench):
     _, proposal, _ = bench.run(healthy(1)).run(healthy(2)).json()
     basis = limit_of(proposal, WRITE)["basis"]

@@ -162,13 +162,12 @@ def test_a_run_by_name_must_be_one(tmp_path):
 
 def test_hostile_names_are_text_on_the_page(railgauge, tmp_path):
     nasty = "<script>alert(1)</script>"
-    for day in range(1, 7):
-        a_run(
-            tmp_path / "reports", f"2026010{day}-020000-x", cluster=nasty,
-            lines=[{**LINE, "subject": nasty, "nodes": [nasty]}],
-        )  # fmt: skip
+    for day in range(1, 9):
+        line = {**LINE, "subject": nasty, "nodes": [nasty], "values": [390 if day < 6 else 190]}
+        a_run(tmp_path / "reports", f"2026010{day}-020000-x", cluster=nasty, lines=[line])
     file = tmp_path / "page.html"
-    assert railgauge("trend", "--root", tmp_path, "--html", file)[0] == 0
+    assert railgauge("trend", "--root", tmp_path, "--html", file)[0] == 1
     page = file.read_text(encoding="utf-8")
+    assert "regression since" in page
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page

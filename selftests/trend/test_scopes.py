@@ -1,5 +1,7 @@
 """What a change is blamed on: the cluster, a metric, a node, a NIC, a pair, or one series."""
 
+from dataclasses import replace
+
 import pytest
 from histories import FLEET, NODES, history, series, step
 
@@ -80,6 +82,13 @@ def test_of_two_nodes_alone_the_pair_is_named():
     keys = series(("n01", "n02"))[:2] + series(("n01", "n02"))[4:6]
     nights = history(1, change=step(14, 0.04, lambda key: True), keys=keys)
     assert [scope for *_, scope, _, _, _ in found(nights)] == [("n01", "n02")]
+
+
+def test_a_pair_is_the_same_whichever_node_sends():
+    there = [key for key in series() if key.nodes == ("n02", "n03")]
+    back = [replace(key, nodes=("n03", "n02")) for key in there]
+    nights = history(1, change=step(14, 0.04, lambda k: k in there + back), keys=series() + back)
+    assert found(nights) == [("regression", "step", ("n02", "n03"), "", "", "14")]
 
 
 def test_a_drift_is_no_step():

@@ -13,20 +13,26 @@ from railgauge.units import format_size, format_value
 
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:0 auto;padding:1rem;color:#1b1f24;
-background:#fff}h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.2rem;margin:1.6rem 0 .3rem;
-border-bottom:1px solid #cfd6dd}h3{font-size:1rem;margin:1rem 0 .2rem}.evidence{font-weight:600;
-border:2px solid #1b1f24;padding:.05rem .5rem;display:inline-block}.finding{border-left:.4rem solid
-#57606a;padding:.2rem .7rem;margin:.6rem 0;overflow-wrap:anywhere}.regression{border-color:#b3261e;
-background:#fdf1f0}.regression::before{content:"\\25bc REGRESSION";font-weight:700}
-.improvement::before{content:"\\25b2 IMPROVEMENT";font-weight:700}.recovered::before{content:
-"\\25c6 RECOVERED";font-weight:700}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}
-td,th{padding:.15rem .5rem;border-bottom:1px solid #e3e7eb;text-align:right}td:first-child,
-th:first-child,td:last-child,th:last-child{text-align:left}.plots{display:grid;gap:.8rem;
-grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr))}figure{margin:0}figcaption{
-font-size:.85rem;overflow-wrap:anywhere}svg{width:100%;height:auto;font:11px system-ui,sans-serif}
-.grid{stroke:#d8dee4}.quiet polyline{fill:none;stroke:#7d8896;stroke-width:1;opacity:.55}.quiet
-circle{fill:#7d8896;opacity:.55}.told polyline{fill:none;stroke:#b3261e;stroke-width:2.5}.told
-circle{fill:#b3261e}.since{stroke:#1b1f24;stroke-dasharray:4 3}
+background:#fff}
+h1{font-size:1.5rem;margin:.2rem 0}
+h2{font-size:1.2rem;margin:1.6rem 0 .3rem;border-bottom:1px solid #cfd6dd}
+h3{font-size:1rem;margin:1rem 0 .2rem}
+.evidence{font-weight:600;border:2px solid #1b1f24;padding:.05rem .5rem;display:inline-block}
+.finding{border-left:.4rem solid #57606a;padding:.2rem .7rem;margin:.6rem 0;overflow-wrap:anywhere}
+.regression{border-color:#b3261e;background:#fdf1f0}
+.regression::before{content:"\\25bc";font-weight:700}
+.improvement::before{content:"\\25b2";font-weight:700}
+.recovered::before{content:"\\25c6";font-weight:700}.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%}
+td,th{padding:.15rem .5rem;border-bottom:1px solid #e3e7eb;text-align:right}
+td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}
+td+td{white-space:nowrap}
+.plots{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr))}
+figure{margin:0}figcaption{font-size:.85rem;overflow-wrap:anywhere}
+svg{width:100%;height:auto;font:12px system-ui,sans-serif}.grid{stroke:#d8dee4}
+.quiet polyline{fill:none;stroke:#7d8896;stroke-width:1;opacity:.55}
+.quiet circle{fill:#7d8896;opacity:.55}.told polyline{fill:none;stroke:#b3261e;stroke-width:2.5}
+.told circle{fill:#b3261e}.since{stroke:#1b1f24;stroke-dasharray:4 3}
 @media print{figure,.finding{break-inside:avoid}}
 """
 _LINES_MAX = 60

@@ -11,8 +11,8 @@ from html import escape
 
 from railgauge.units import format_value
 
-_WIDTH, _HEIGHT = 640, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 12, 12, 30
+_WIDTH, _HEIGHT = 480, 170
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 12, 30
 # Flat series are drawn flat: the axis spans two per cent at least.
 _SPAN_MIN = 0.02
 _DATE = 8
