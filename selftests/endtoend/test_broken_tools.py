@@ -151,7 +151,8 @@ def test_what_the_tool_printed_is_on_disk(run: Run, name: str) -> None:
 
 
 def test_a_run_with_a_hanging_tool_ends_soon(runs: Runs) -> None:
-    assert max(runs[name].duration_s for name in ("hangs", "hangs-server")) < 30
+    """Well before the 120 s that the platform would give it; the rest is for a busy machine."""
+    assert max(runs[name].duration_s for name in ("hangs", "hangs-server")) < 90
 
 
 def test_a_probed_tool_that_hangs_costs_its_own_facts_only(runs: Runs) -> None:

@@ -175,7 +175,7 @@ def test_collectives_on_pairs_groups_and_all_nodes(runs: Runs) -> None:
     # Two nodes are a pair, and a group of all nodes is "all": neither is measured twice.
     places = {tuple(key.partition("[")[2].rstrip("]").split(":")) for key in run.transcripts}
     assert {tuple(nodes), tuple(nodes[:3])} == {place for place in places if len(place) > 2}
-    assert len([place for place in places if len(place) == 2]) == 2
+    assert len([place for place in places if len(place) == 2]) == 4
     groups = {i.partition("[")[2] for i in run.outcomes if "test_groups" in i}
     assert groups == {"all-8GiB]", "all]", "most-8GiB]", "most]"}
     ranks = {place: 8 * len(place) for place in places}
