@@ -14,6 +14,7 @@ from pathlib import Path
 
 from railgauge import __version__
 from railgauge.cli import (
+    allure,
     bundle,
     causes,
     judge,
@@ -39,6 +40,7 @@ _COMMANDS = (
     causes,
     thresholds,
     trend,
+    allure,
     bundle,
     verify,
     undo,

@@ -275,7 +275,7 @@ class Controller:
         self.context.store.write_json("verdict.json", self.verdict.to_json())
         self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
-        allure.write_surroundings(allure_folder, self.verdict, self.context.platform)
+        allure.write_surroundings(allure_folder, self.verdict, self.context.platform, self.plots)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
         ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         if ended or self._stopped_itself():

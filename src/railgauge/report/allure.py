@@ -7,6 +7,7 @@ controller. Nothing is decided here.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import allure
 from railgauge.errors import LimitMissed
 from railgauge.model import Judgement, Outcome
 from railgauge.report import allure_causes
+from railgauge.report.plots import Plot
 from railgauge.thresholds.model import Platform
 from railgauge.verdict import Verdict
 
@@ -87,13 +89,16 @@ def _shown(judged: Judgement) -> dict[str, Any]:
     }
 
 
-def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> None:
-    """``environment.properties``, ``executor.json``, ``categories.json``; causes on the items."""
+def write_surroundings(
+    folder: Path, verdict: Verdict, platform: Platform, plots: Sequence[Plot]
+) -> None:
+    """Environment, executor, categories and plots of the run; causes on the items."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "Evidence": verdict.evidence,
         "Verdict": verdict.verdict,
         "Asserted": f"{verdict.counts.asserted} of {verdict.counts.planned}",
+        "Causes": "; ".join(f"{cause.cause}, {cause.where}" for cause in verdict.causes) or "none",
         "Cluster": verdict.cluster,
         "Platform": platform.title,
         "Level": verdict.level,
@@ -101,19 +106,47 @@ def write_surroundings(folder: Path, verdict: Verdict, platform: Platform) -> No
     }
     lines = [f"{key} = {value}" for key, value in facts.items()]
     (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    name = f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
-    executor = {"name": "railgauge", "type": "railgauge", "reportName": name}
+    executor = {"name": "railgauge", "type": "railgauge"}
+    executor |= {"buildName": verdict.run_id, "reportName": _title(verdict)}
     (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
-    listed = [*allure_causes.categories(verdict.causes), *_CATEGORIES]
-    (folder / "categories.json").write_text(json.dumps(listed, indent=1), encoding="utf-8")
+    listed = json.dumps(_categories(verdict), indent=1)
+    (folder / "categories.json").write_text(listed, encoding="utf-8")
+    _attach_to_run(folder, plots)
     allure_causes.mark(folder, verdict.causes)
 
 
+def _title(verdict: Verdict) -> str:
+    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+
+
+def _categories(verdict: Verdict) -> list[dict[str, Any]]:
+    return [*allure_causes.categories(verdict.causes), *_CATEGORIES]
+
+
+def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
+    """The plots are the run's, not an item's: Allure 3 calls that globals."""
+    attachments = []
+    for plot in plots:
+        source = f"{plot.name}-attachment.svg"
+        (folder / source).write_text(plot.svg, encoding="utf-8")
+        name = f"rung {plot.rung}, {RUNGS[plot.rung]}: {plot.title}"
+        attachments.append({"name": name, "source": source, "type": "image/svg+xml"})
+    if attachments:
+        text = json.dumps({"attachments": attachments, "errors": []}, indent=1)
+        (folder / "plots-globals.json").write_text(text, encoding="utf-8")
+
+
 def write_config(path: Path, verdict: Verdict) -> None:
-    """``allurerc.json``: the report's name, and its tree along the ladder."""
-    name = f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
-    awesome = {"options": {"reportName": name, "groupBy": ["parentSuite", "suite", "subSuite"]}}
-    config = {"name": name, "plugins": {"awesome": awesome}}
+    """``allurerc.json``: the report's name, its tree along the ladder, and its categories.
+
+    Allure 2 reads the categories from the results, Allure 3 from here.
+    """
+    options = {"reportName": _title(verdict), "groupBy": ["parentSuite", "suite", "subSuite"]}
+    config = {
+        "name": f"{_title(verdict)}, {verdict.run_id}",
+        "plugins": {"awesome": {"options": options}},
+        "categories": _categories(verdict),
+    }
     path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 

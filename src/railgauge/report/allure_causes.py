@@ -20,9 +20,11 @@ def mark(folder: Path, causes: Sequence[Cause]) -> None:
     by_item = {
         item: cause for cause in reversed(causes) for item in (*cause.explains, *cause.evidence)
     }
-    for path, result in _results(folder) if by_item else ():
-        if cause := by_item.get(_item_id(result)):
-            path.write_text(json.dumps(_marked(result, cause)), encoding="utf-8")
+    for path, result in _results(folder):
+        cause = by_item.get(_item_id(result))
+        told = _without_traces(_marked(result, cause) if cause else result)
+        if told != result:
+            path.write_text(json.dumps(told), encoding="utf-8")
 
 
 def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:
@@ -54,6 +56,14 @@ def _results(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _item_id(result: Mapping[str, Any]) -> str:
     module = str(result.get("fullName", "")).partition("#")[0].replace(".", "/")
     return f"{module}.py::{result.get('name', '')}"
+
+
+def _without_traces(result: dict[str, Any]) -> dict[str, Any]:
+    """A step that missed a limit was ended by an exception; where in this suite is of no use."""
+    steps = [_without_traces(step) for step in result.get("steps", ())]
+    details = {k: v for k, v in (result.get("statusDetails") or {}).items() if k != "trace"}
+    told = {**result, **({"steps": steps} if steps else {})}
+    return {**told, "statusDetails": details} if "uuid" not in result and details else told
 
 
 def _marked(result: dict[str, Any], cause: Cause) -> dict[str, Any]:

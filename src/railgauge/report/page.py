@@ -95,12 +95,13 @@ def _causes(causes: Sequence[Cause]) -> str:
 def _card(number: int, cause: Cause) -> str:
     sure = f"<small>{_SURE[cause.confidence]}</small>"
     head = f"{number}. {escape(cause.cause)}: {escape(str(cause.where))} {sure}"
-    rows = "".join(
-        f"<dt>{escape(label)}</dt><dd>{_lines(said)}</dd>" for label, said in about(cause)
-    )
+    told = sorted(about(cause), key=lambda row: _FIRST.get(row[0], len(_FIRST)))
+    rows = "".join(f"<dt>{escape(label)}</dt><dd>{_lines(said)}</dd>" for label, said in told)
     return f'<div class="cause"><h3>{head}</h3><dl>{rows}</dl></div>'
 
 
+# On a phone the rest is a screen further down.
+_FIRST = {"why": 0, "do": 1}
 _SURE = {
     "certain": "a fact or a counter says so",
     "likely": "the pattern of the measurements says so",

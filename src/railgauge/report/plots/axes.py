@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _LOG_FROM = 8.0
 _PAD = 0.07
+_MOST_MARKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,13 @@ def around(values: Sequence[float], start: float, end: float) -> Scale:
 def _decades(low: float, high: float) -> list[float]:
     """1, 2 and 5 of each decade, or the decades alone where those are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) <= 3 else (1,)  # noqa: PLR2004
-    found = [step * 10.0**power for power in powers for step in steps]
-    return [mark for mark in found if low <= mark <= high]
+    fine = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    inside = [mark for mark in fine if low <= mark <= high]
+    return (
+        inside
+        if len(inside) <= _MOST_MARKS
+        else [10.0**p for p in powers if low <= 10.0**p <= high]
+    )
 
 
 def _round_steps(low: float, high: float) -> list[float]:

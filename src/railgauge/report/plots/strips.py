@@ -86,14 +86,14 @@ def _axis(x: Scale, height: float) -> Iterator[str]:
 
 
 def _row(one: _Strip, top: float, x: Scale) -> Iterator[str]:
-    groups, unit, middle = one.groups, one.judged.unit, _median(one)
+    unit, middle = one.judged.unit, _median(one)
+    highest_low = sorted(one.judged.values)[one.groups.low_count - 1] if one.groups else 0.0
     yield svg.text(_LEFT, top + 14, one.name, size=10.5, bold=one.told)
     yield svg.text(_WIDTH - _RIGHT, top + 14, _said(one), anchor="end", size=10.5)
     y = top + 30
     yield svg.line((_LEFT, y), (_WIDTH - _RIGHT, y), "#b8c0c8")
     for number, value in enumerate(one.judged.values):
-        low = groups is not None and value <= (groups.low + groups.high) / 2
-        mark = svg.wedge if low else svg.circle
+        mark = svg.wedge if value <= highest_low else svg.circle
         at = y + (number % 3 - 1) * 4
         yield mark(x.at(value / middle), at, f"sample {number + 1}: {format_value(value, unit)}")
 

@@ -1,0 +1,157 @@
+"""``railgauge allure``: the Allure report of a run, in one file that calls nobody."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from railgauge.cli import text
+from railgauge.errors import BadInput
+from railgauge.report.allure_site import loaded_from_outside, without_analytics
+from railgauge.store import write_whole
+
+NAME = "allure"
+HELP = "make the Allure report of a run, with the history of the nights before it"
+EXAMPLE = "example: railgauge allure reports/latest"
+
+OUTPUT = "allure-report"
+_NIGHTS = 60
+_TIME_LIMIT_S = 900
+_INSTALLED = ".cache/allure/node_modules/.bin/allure"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run_folder",
+        nargs="?",
+        type=Path,
+        metavar="RUN",
+        help="the run's folder (default: reports/latest)",
+    )
+    parser.add_argument(
+        "--allure",
+        metavar="PROGRAM",
+        help=f"the generator, version 3 (default: {_INSTALLED}, then allure on the PATH)",
+    )
+    parser.add_argument(
+        "-o", dest="output", type=Path, metavar="DIR", help=f"default: RUN/{OUTPUT}"
+    )
+    parser.add_argument(
+        "--folder",
+        action="store_true",
+        help="many files for a web server, instead of one that opens from a disk",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = (options.run_folder or options.root / "reports" / "latest").resolve()
+    program = _program(options)
+    output = (options.output or folder / OUTPUT).resolve()
+    config = _config(folder, output, single=not options.folder)
+    history = Path(config["historyPath"])
+    _forget(history, config["name"])
+    _generate(program, config, folder)
+    _silence(output)
+    nights = len(_lines(history))
+    page = output / "index.html"
+    if options.json:
+        text.print_json({"report": str(page), "nights": nights})
+    else:
+        print(f"{page}: {nights} nights in its history")
+    return 0
+
+
+def _program(options: argparse.Namespace) -> str:
+    found: str | None
+    if options.allure:
+        found = shutil.which(options.allure)
+    else:
+        installed = options.root / _INSTALLED
+        found = str(installed.resolve()) if installed.exists() else shutil.which("allure")
+    if found:
+        return found
+    raise BadInput(
+        "Allure's generator is not here",
+        where=options.allure or "allure",
+        remedy="make allure-cli installs it (needs node 20 and npm), or name it with --allure",
+    )
+
+
+def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
+    """What the run says of its report, and where the report and its history are."""
+    path = folder / "allurerc.json"
+    try:
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
+        config["plugins"]["awesome"]["options"]["singleFile"] = single
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"is no folder of a run that came to a verdict ({error})", where=str(folder)
+        ) from None
+    history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
+    return {
+        **config,
+        "output": str(output),
+        "historyPath": str(history),
+        "historyLimit": _NIGHTS,
+    }
+
+
+def _generate(program: str, config: dict[str, Any], folder: Path) -> None:
+    output = Path(config["output"])
+    if output.is_dir():
+        shutil.rmtree(output)
+    with tempfile.TemporaryDirectory(prefix="railgauge-allure-") as place:
+        settings = Path(place, "allurerc.json")
+        settings.write_text(json.dumps(config), encoding="utf-8")
+        command = [program, "generate", "--config", str(settings), str(folder / "allure-results")]
+        try:
+            done = subprocess.run(
+                [*command, "--output", str(output)],
+                capture_output=True, text=True, errors="replace", check=False,
+                timeout=_TIME_LIMIT_S, stdin=subprocess.DEVNULL, cwd=folder,
+                env={**os.environ, "ALLURE_NO_ANALYTICS": "true"},
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BadInput(f"could not run: {error}", where=program) from None
+    said = " ".join(f"{done.stdout} {done.stderr}".split())
+    if done.returncode or not (output / "index.html").is_file():
+        raise BadInput(f"made no report: {said[-500:] or 'it said nothing'}", where=program)
+    if said:
+        print(f"{program}: {text.printable(said)}", file=sys.stderr)
+
+
+def _silence(output: Path) -> None:
+    """Take the analytics out of every page, and make sure that nothing else calls out."""
+    for page in output.rglob("*.html"):
+        if page.parent.name == "attachments":
+            continue
+        quiet = without_analytics(page.read_text(encoding="utf-8"))
+        if outside := loaded_from_outside(quiet):
+            raise BadInput(f"would load {outside[0]}", where=str(page))
+        write_whole(page, quiet)
+
+
+def _lines(history: Path) -> list[str]:
+    return history.read_text(encoding="utf-8").splitlines() if history.is_file() else []
+
+
+def _forget(history: Path, name: str) -> None:
+    """A report that is made again is no night more."""
+    kept = [line for line in _lines(history) if _name(line) != name]
+    if history.is_file():
+        write_whole(history, "".join(f"{line}\n" for line in kept))
+
+
+def _name(line: str) -> object:
+    try:
+        return json.loads(line).get("name")
+    except (ValueError, AttributeError):
+        return None
