@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "endtoend"))
 
 from acceptance import Project, environment, make_project
-from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, strikes
+from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, pairs_of, strikes
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"
@@ -109,10 +109,10 @@ def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
 def main() -> int:
     arguments = _arguments()
     wanted = [
-        strike
+        struck
         for platform in arguments.platform or PLATFORMS
-        for strike in strikes(platform, arguments.seed)
-        if not arguments.fault or strike.name in arguments.fault
+        for struck in _struck(platform, arguments)
+        if not arguments.fault or all(strike.name in arguments.fault for strike in struck)
     ]
     with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
         results = list(_all(wanted, arguments, Path(folder)))
@@ -123,22 +123,29 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _all(wanted: Sequence[Strike], arguments: Any, folder: Path) -> Iterator[Result]:
+def _struck(platform: str, arguments: Any) -> Iterator[tuple[Strike, ...]]:
+    yield from ((strike,) for strike in strikes(platform, arguments.seed))
+    yield from pairs_of(platform, arguments.seed, arguments.pairs)
+
+
+def _all(wanted: Sequence[tuple[Strike, ...]], arguments: Any, folder: Path) -> Iterator[Result]:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         started = [
-            pool.submit(carry_out, (strike,), arguments.seed, folder / str(number))
-            for number, strike in enumerate(wanted)
+            pool.submit(carry_out, struck, arguments.seed, folder / str(number))
+            for number, struck in enumerate(wanted)
         ]
-        for strike, future in zip(wanted, started, strict=True):
+        for struck, future in zip(wanted, started, strict=True):
             result = future.result()
             mark = result.complaint or ", ".join(map(named, result.causes)) or result.verdict
             sign = "WRONG" if result.complaint else "ok   "
-            print(
-                f"{sign} {strike.platform:<18} {strike.fault or strike.name:<40} {mark}", flush=True
-            )
+            print(f"{sign} {struck[0].platform:<18} {_faults(struck):<40} {mark}", flush=True)
             if result.complaint and arguments.verbose:
                 print(result.output[-4000:])
             yield result
+
+
+def _faults(struck: Sequence[Strike]) -> str:
+    return " ".join(strike.fault or strike.name for strike in struck)
 
 
 def _arguments() -> Any:
@@ -147,6 +154,7 @@ def _arguments() -> Any:
     parser.add_argument("--fault", action="append", choices=[*sorted(CAUSES), TUNING])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=2, help="pairs of faults a platform (2)")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--verbose", action="store_true", help="print the output of wrong runs")
     return parser.parse_args()
@@ -164,7 +172,7 @@ def page(results: Iterable[Result], seed: int) -> str:
         red = ", ".join(f"{name} {count}" for name, count in sorted(result.red.items())) or "none"
         causes = "; ".join(map(named, result.causes)) or "none"
         mark = f" (**wrong**: {result.complaint})" if result.complaint else ""
-        fault = f"`{strike.fault or strike.name}`"
+        fault = f"`{_faults(result.struck)}`"
         lines.append(f"| {fault} | {red} | {result.verdict} | {causes}{mark} |")
     return "\n".join(lines) + "\n"
 

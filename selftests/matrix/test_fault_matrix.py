@@ -1,0 +1,52 @@
+"""Each fault on one platform it applies to, and pairs of faults: the right cause, and no other.
+
+The whole matrix is ``make matrix``; here every fault has its run on the platform where that is
+shortest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fault_matrix import carry_out, page
+from strikes import CAUSES, LEFT_OUT, PLATFORMS, TUNING, Strike, pairs_of, strikes
+
+from railgauge.diagnose import CATALOGUE
+from railgauge.lab import faults
+
+SEED = 7
+# In the order of how long a run takes.
+EVERY = {name: list(strikes(name, SEED)) for name in PLATFORMS}
+SHORTEST = {strike.name: strike for name in reversed(PLATFORMS) for strike in EVERY[name]}
+PAIRS = [pair for name in ("connectx4-homelab", "h100-tcpx") for pair in pairs_of(name, SEED, 2)]
+
+
+@pytest.mark.parametrize("strike", SHORTEST.values(), ids=lambda s: f"{s.platform}-{s.name}")
+def test_the_cause_is_named_and_no_other(strike: Strike, tmp_path: Path) -> None:
+    result = carry_out((strike,), SEED, tmp_path / "project")
+    assert not result.complaint, result.output[-4000:]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].name}-{pair[1].name}")
+def test_two_faults_are_two_causes(pair: tuple[Strike, Strike], tmp_path: Path) -> None:
+    result = carry_out(pair, SEED, tmp_path / "project")
+    assert not result.complaint, result.output[-4000:]
+
+
+def test_every_fault_of_the_lab_is_in_the_matrix() -> None:
+    assert set(faults.NAMES) == set(CAUSES) | LEFT_OUT
+    assert set(SHORTEST) == {*CAUSES, TUNING}
+
+
+def test_every_cause_that_is_expected_can_be_named() -> None:
+    assert {strike.cause for strike in SHORTEST.values()} - {""} <= set(CATALOGUE)
+
+
+def test_the_page_says_what_is_wrong() -> None:
+    strike = EVERY["h200"][0]
+    from fault_matrix import Result  # noqa: PLC0415
+
+    wrong = Result((strike,), "accepted", (), {}, "")
+    assert wrong.complaint
+    assert "**wrong**" in page([wrong], SEED)
