@@ -64,8 +64,8 @@ INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
      "tool-garbage"}
 )  # fmt: skip
-# A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke takes
-# one pairing a NIC, which cannot tell a GPU from its path to the NIC: the diagnosis says so.
+# A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
+# takes one pairing a NIC, which cannot tell a GPU from its path to the NIC.
 LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path"})
 
 
