@@ -2,12 +2,13 @@
 #   make accept                      accept the embedded lab
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
+#   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs matrix healthy jars clean
+.PHONY: accept test lint types docs matrix healthy jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -36,6 +37,14 @@ $(VENV)/.ready-lint: $(VENV)/.ready
 # What the test of the Jenkinsfile runs it on; needs Java and Maven.
 jars:
 	selftests/jenkins/fetch_jars .cache/jars
+
+# One exact version, into .cache; what it makes is stripped of its analytics by railgauge allure.
+ALLURE := 3.18.0
+allure-cli:
+	@test -x .cache/allure/node_modules/.bin/allure && \
+		.cache/allure/node_modules/.bin/allure --version | grep -qF '$(ALLURE)' || \
+		npm install --prefix .cache/allure --no-save --no-audit --no-fund --ignore-scripts \
+			--loglevel=error allure@$(ALLURE)
 
 docs: $(VENV)/.ready
 	for page in limits causes; do \

@@ -73,6 +73,7 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
             f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
         ):
             result = context.runner.measure(case)
+            allure.commands(result.runs)
             allure.attach(context.store.folder / context.store.transcript_name(case))
         question = Question(READ, case)
         try:

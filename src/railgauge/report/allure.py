@@ -15,10 +15,11 @@ from typing import Any
 import allure
 
 from railgauge.errors import LimitMissed
-from railgauge.model import Judgement, Outcome
+from railgauge.model import Judgement, Outcome, Transcript
 from railgauge.report import allure_causes
 from railgauge.report.plots import Plot
 from railgauge.thresholds.model import Platform
+from railgauge.traffic import AFTER, BEFORE
 from railgauge.verdict import Verdict
 
 RUNGS = {
@@ -48,6 +49,17 @@ def attach(path: Path) -> None:
         attach.file(str(path), path.name, allure.attachment_type.TEXT)
 
 
+def commands(runs: Sequence[Sequence[Transcript]]) -> None:
+    """Attach what was run where; the reading of counters around it stands in the transcript."""
+    lines = [
+        f"{one.role} on {one.node}: {' '.join(one.argv)}"
+        for one in (runs[0] if runs else ())
+        if one.role not in (BEFORE, AFTER)
+    ]
+    if lines:
+        allure.attach("\n".join(lines) + "\n", "commands.txt", allure.attachment_type.TEXT)
+
+
 def announce(evidence: str, rung: int, subject: str) -> None:
     """Where the item stands in the report, how much it matters, and what evidence it is."""
     dynamic: Any = allure.dynamic  # its functions carry no types
@@ -73,7 +85,8 @@ def judgement(judged: Judgement) -> None:
         if judged.outcome is Outcome.FAILED:
             raise LimitMissed(judged.reason)  # the way to tell Allure that the step failed
     dynamic: Any = allure.dynamic
-    dynamic.link(f"../thresholds.json#{judged.pointer}", name=f"basis: {judged.basis}")
+    at = f"#{judged.pointer}" if judged.pointer else ""  # counters have no limit of their own
+    dynamic.link(f"../thresholds.json{at}", name=f"basis: {judged.basis}")
 
 
 def _shown(judged: Judgement) -> dict[str, Any]:
@@ -145,7 +158,7 @@ def write_config(path: Path, verdict: Verdict) -> None:
     config = {
         "name": f"{_title(verdict)}, {verdict.run_id}",
         "plugins": {"awesome": {"options": options}},
-        "categories": _categories(verdict),
+        "categories": [{**one, "groupByMessage": False} for one in _categories(verdict)],
     }
     path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 

@@ -1,0 +1,79 @@
+"""The runs that the reports' tests look at, each made once, and the programs they need."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import browser
+import pytest
+from browser import Seen
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "selftests" / "endtoend"))
+
+if TYPE_CHECKING:
+    from acceptance import Run
+
+Look = Callable[..., Seen]
+
+
+@pytest.fixture(scope="session")
+def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory) -> Look:
+    """``look(page, then="")``: what Chromium makes of a page."""
+    if browser.program() is None:
+        cannot_run(f"there is none of {', '.join(browser.NAMES)}")
+
+    def look(page: Path, then: str = "") -> Seen:
+        return browser.look(page, tmp_path_factory.mktemp("browser"), then)
+
+    return look
+
+
+@pytest.fixture(scope="session")
+def generator(cannot_run: Callable[[str], NoReturn]) -> str:
+    """Allure's generator, where it is installed."""
+    installed = ROOT / ".cache" / "allure" / "node_modules" / ".bin" / "allure"
+    if shutil.which("node") is None:
+        cannot_run("there is no node")
+    if not installed.exists():
+        cannot_run("Allure's generator is not installed: make allure-cli")
+    return str(installed)
+
+
+@dataclass(frozen=True)
+class Nights:
+    """Two runs of one project: all well in the first, a fault in the second."""
+
+    healthy: Run
+    red: Run
+    folders: tuple[Path, Path]
+
+
+@pytest.fixture(scope="session")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    from acceptance import HOMELAB, SMOKE, make_project  # noqa: PLC0415 - found by the path above
+
+    project = make_project(tmp_path_factory.mktemp("nights") / "project")
+    healthy = project.run(*HOMELAB, *SMOKE)
+    first = healthy.latest.resolve()
+    red = project.run(*HOMELAB, *SMOKE, "--no-gates", "--lab-fault", "memlock@columbia")
+    assert (healthy.code, red.code) == (0, 1), healthy.output[-2000:] + red.output[-2000:]
+    return Nights(healthy, red, (first, red.latest.resolve()))
+
+
+@pytest.fixture(scope="session")
+def gdr(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The story of document 000: both RDMA rungs pass, the collectives between nodes do not."""
+    from acceptance import METAX, SMOKE, make_project  # noqa: PLC0415
+
+    project = make_project(tmp_path_factory.mktemp("gdr") / "project")
+    fault = ("--no-gates", "--lab-fault", "gdr-disabled@mx02")
+    some = ("-k", "peer_memory or alike or write_bandwidth or test_all_reduce")
+    run = project.run(*METAX, *SMOKE, *fault, *some)
+    assert run.code == 1, run.output[-2000:]
+    return run

@@ -1,0 +1,171 @@
+"""Allure's own generator on what a run leaves, looked at in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from railgauge.cli import main
+from railgauge.report.allure_site import loaded_from_outside, without_analytics
+
+ANALYTICS = """<body><script src="app.js"></script>
+<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>
+<script>
+  window.dataLayer = window.dataLayer || [];
+  function gtag(){dataLayer.push(arguments);}
+  gtag('js', new Date());
+</script>
+<script async>window.ready = true;</script></body>"""
+OPEN_CATEGORIES = """
+[...document.querySelectorAll('a,button,span,div')]
+  .filter((one) => /^Categories\\s*\\d+$/.test(one.textContent.trim()))
+  .forEach((one) => one.click());
+"""
+
+
+@pytest.fixture(scope="module")
+def made(nights, generator, capfd_module):
+    """Reports of both nights, the earlier one first; what was said while they were made."""
+    said = []
+    for folder in nights.folders:
+        code = main(["allure", str(folder), "--allure", generator])
+        said.append((code, *capfd_module()))
+    return said
+
+
+@pytest.fixture(scope="module")
+def capfd_module(request):
+    """What this process and its children print, for fixtures of a module."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def read() -> tuple[str, str]:
+        out, err = capture.read_global_capture()
+        return out, err
+
+    return read
+
+
+def test_the_generator_has_nothing_to_warn_of(made):
+    for nights, (code, out, err) in enumerate(made, 1):
+        assert code == 0, err
+        assert err == ""
+        assert out.rstrip().endswith(f"allure-report/index.html: {nights} nights in its history")
+
+
+def test_the_report_calls_nobody(made, nights, look):
+    page = nights.folders[1] / "allure-report" / "index.html"
+    text = page.read_text(encoding="utf-8")
+    assert "googletagmanager" not in text
+    assert loaded_from_outside(text) == []
+    seen = look(page, then=OPEN_CATEGORIES)
+    assert seen.hosts == set()
+    assert seen.console == []
+
+
+def test_a_browser_does_tell_whom_a_page_calls(look, tmp_path):
+    """The control of the test above: with the script in, the call is seen."""
+    page = tmp_path / "calls.html"
+    page.write_text(ANALYTICS)
+    assert look(page).hosts == {"www.googletagmanager.com"}
+
+
+def test_verdict_ladder_and_causes_can_be_read(made, nights, look):
+    page = nights.folders[1] / "allure-report" / "index.html"
+    seen = look(page)
+    assert "lab-connectx4-homelab: rejected (simulated evidence)" in seen.text
+    assert "SIMULATED evidence" in seen.text
+    assert "rung 0: preflight" in seen.text
+    assert "memlock-limited, columbia" in seen.text
+    categories = look(page, then=OPEN_CATEGORIES).text
+    assert "Cause: memlock-limited, columbia" in categories
+
+
+def test_the_second_night_knows_the_first(made, nights):
+    """Stable ids: every item of the second night has the first one in its history."""
+    first, second = (_results(folder) for folder in nights.folders)
+    assert first.keys() == second.keys()
+    for name, result in second.items():
+        assert result["historyId"] == first[name]["historyId"]
+        assert result["testCaseId"] == first[name]["testCaseId"]
+    history = nights.folders[0].parent / "allure-history-lab-connectx4-homelab.jsonl"
+    lines = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
+    assert [nights.folders[n].name in lines[n]["name"] for n in (0, 1)] == [True, True]
+    assert lines[0]["testResults"].keys() == lines[1]["testResults"].keys()
+    transitions = json.loads((nights.folders[1] / "allure-report" / "summary.json").read_text())
+    assert transitions.get("newTests", []) == []
+
+
+def test_made_again_a_report_is_no_night_more(made, nights, generator, capsys):
+    assert main(["allure", str(nights.folders[1]), "--allure", generator, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nights"] == 2
+
+
+def _results(folder):
+    found = {}
+    for path in (folder / "allure-results").glob("*-result.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        found[result["fullName"], result["name"]] = result
+    return found
+
+
+# --- without the generator ---
+
+
+def test_plots_commands_and_transcripts_are_attached(nights):
+    results = nights.folders[1] / "allure-results"
+    plots = json.loads((results / "plots-globals.json").read_text())["attachments"]
+    assert {one["source"] for one in plots} == {p.name for p in results.glob("rung*.svg")}
+    assert len(plots) == len(list((nights.folders[1] / "plots").glob("*.svg"))) > 0
+    measured = [r for r in _results(nights.folders[1]).values() if "test_rdma" in r["fullName"]]
+    assert measured
+    for result in measured:
+        names = [a["name"] for step in result["steps"] for a in step.get("attachments", ())]
+        assert names[0] == "commands.txt"
+        assert names[1].endswith(".txt")
+    step = measured[0]["steps"][0]
+    command = (results / step["attachments"][0]["source"]).read_text()
+    assert re.search(r"^server on \w+: \S*ib_", command, re.MULTILINE)
+
+
+def test_labels_severity_links_and_no_traces(nights):
+    for result in _results(nights.folders[1]).values():
+        labels = {label["name"]: label["value"] for label in result["labels"]}
+        assert labels["parentSuite"] == "SIMULATED evidence"
+        assert re.match(r"rung \d: \w+", labels["suite"])
+        assert labels["severity"] in ("normal", "critical")
+        assert "owner" not in labels
+        assert all("trace" not in step.get("statusDetails", {}) for step in result["steps"])
+        for link in result.get("links", ()):
+            assert re.fullmatch(r"\.\./thresholds\.json(#/.+)?", link["url"])
+
+
+def test_a_category_for_each_cause_then_errors_and_blocked(nights):
+    config = json.loads((nights.folders[1] / "allurerc.json").read_text())
+    names = [one["name"] for one in config["categories"]]
+    causes = [f"Cause: {c['cause']}, {c['where']['node']}" for c in nights.red.verdict["causes"]]
+    assert names[: len(causes)] == causes
+    assert "Error: we could not tell" in names
+    assert "Blocked: a lower rung went wrong" in names
+
+
+def test_analytics_are_taken_out_and_nothing_else():
+    quiet = without_analytics(ANALYTICS)
+    assert quiet == (
+        '<body><script src="app.js"></script>\n<script async>window.ready = true;</script></body>'
+    )
+    assert loaded_from_outside(ANALYTICS) == ["https://www.googletagmanager.com/gtag/js?id=G-1"]
+
+
+@pytest.mark.parametrize("name", ["no-such-program", ""])
+def test_without_a_generator_the_way_to_it_is_named(nights, name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = ["--allure", name] if name else ["--root", str(tmp_path)]
+    assert main(["allure", str(nights.folders[0]), *options]) == 2
+    assert "make allure-cli" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run(tmp_path, generator, capsys):
+    assert main(["allure", str(tmp_path), "--allure", generator]) == 2
+    assert "no folder of a run" in capsys.readouterr().err
