@@ -54,6 +54,7 @@ def test_names_that_lead_elsewhere(verify, tmp_path, name):
     path = packed(tmp_path / "b", (member(name), b"x"))
     code, out, err = verify(path)
     assert (code, out) == (2, "")
+    assert "is no name that a file of a bundle has" in err or "leads out of the bundle" in err
     assert "\x1b" not in err
     assert sorted(tmp_path.iterdir()) == [path]
 
@@ -104,7 +105,7 @@ def test_a_header_that_claims_to_be_huge(tmp_path):
     raw = info.tobuf(tarfile.USTAR_FORMAT) + bytes(2**20)
     path = tmp_path / "b"
     path.write_bytes(gzip.compress(raw))
-    assert "is not a whole archive" in refused(path, Caps())
+    assert "a header of 62914560 bytes" in refused(path, Caps())
 
 
 @pytest.mark.parametrize("claimed", [b"77777777777\0", b"\x80" + b"\xff" * 11, b"-0000000001\0"])

@@ -266,6 +266,20 @@ def test_what_failed_cannot_be_made_to_look_well(red, verify, tmp_path, change, 
     assert err.startswith(f"railgauge: NOT VERIFIED: {fault}"), err
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (no_evidence, "is passed without evidence"),
+        (other_evidence, "asks for a fact that it is not about"),
+        (a_lie, "is recorded as passed, and is failed"),
+        (unplanned, "was not planned"),
+    ],
+)
+def test_the_line_says_what_is_wrong_with_an_item(red, verify, tmp_path, change, why):
+    _, _, err = verify(forged(red.path, tmp_path / "b", edit_records(change)))
+    assert why in err
+
+
 def test_a_statement_that_says_another_verdict(red, verify, tmp_path):
     def change(content):
         statement = bench.payload(content)
