@@ -47,7 +47,7 @@ def healthy(node: str, on: str = "h200") -> NodeFacts:
         modules=has["kernel_module"],
         peer_memory=has["peer_memory"],
         gpus=tuple(
-            GpuFacts(i, declared.gpus.model, f"0000:{0x10 + i:02X}:00.0", None)
+            GpuFacts(i, declared.gpus.model, f"0000:{0x1A + i:02X}:00.0", None)
             for i in range(declared.gpus.count if declared.gpus else 0)
         ),
         nics=tuple(NicFacts(nic.name, firmware="28.39") for nic in declared.nics),

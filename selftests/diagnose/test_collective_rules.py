@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import (
     accounted,
+    broken,
     causes,
     collective,
     collectives,
@@ -16,6 +17,7 @@ from diagnose_scenes import (
     path,
     paths,
     platform,
+    record,
     transport,
 )
 
@@ -149,6 +151,21 @@ def test_a_pair_that_is_fine_in_another_measurement_clears_nothing():
     }
 
 
+def test_a_good_log_does_not_clear_what_is_slow():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    found = causes(slow, logs({}), environment=UNTUNED)
+    assert [cause.cause for cause in found] == ["collective-tuning-missing"]
+    alone = causes(collective(("n1", "n2"), 100), transport(("n1", "n3"), "GDRDMA"))
+    assert named(alone) == [("slow-node", "n1|n2")]
+
+
+def test_a_collective_that_breaks_off_without_its_variables_is_explained_by_them():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    late = broken(collective(names(4), 1), "command-timed-out", "n1: mpirun")
+    (found,) = causes(slow, late, environment=UNTUNED)
+    assert found.explains == (late.id,)
+
+
 @pytest.mark.parametrize(
     "environment",
     [{}, {"NCCL_DEBUG": "INFO"}, dict(platform().environment)],
@@ -248,3 +265,34 @@ def test_a_node_that_is_only_a_partner_of_slow_ones_is_not_an_entry():
     slow += [collective(("n1", "n6"), 300), collective(("n2", "n6"), 300)]
     found = causes(slow, fine)
     assert set(named(found)) == {("slow-node", "n1"), ("slow-node", "n2")}
+
+
+def test_a_fast_pair_whose_log_was_not_read_clears_no_transport():
+    fast = [collective(pair, 392) for pair in (("n1", "n3"), ("n2", "n3"))]
+    found = causes(transport(("n1", "n2"), "Socket"), fast)
+    assert [(c.cause, c.where.node, c.confidence) for c in found] == [
+        ("wrong-transport", "n1|n2", "open")
+    ]
+
+
+def test_two_paths_on_the_wrong_transport_stay_two():
+    said = [("n1", "n6"), ("n2", "n5")]
+    records = [transport(p, "IB" if p in said else "GDRDMA") for p in pairs_of(names(6), 5)]
+    wrong = {c.where for c in causes(records)}
+    assert {(where.node, where.peer) for where in wrong} == {
+        pair for pair in said if any(r.nodes == pair and r.outcome == "failed" for r in records)
+    }
+    assert len(wrong) == 2
+
+
+def test_the_worst_of_what_is_slow_is_told():
+    found = causes([collective((a, "n1"), 349 - 10 * i) for i, a in enumerate(("n2", "n3"))],
+                   collective(("n2", "n3"), 392))  # fmt: skip
+    assert "339 GB/s" in found[0].says
+
+
+def test_a_cause_of_a_higher_rung_explains_nothing_below_it():
+    pairs = list(pairs_of(names(4), 2))
+    hung = broken(record(3, "node_all_gather", "n1"), "tool-failed", "n1: all_gather_perf")
+    found = causes(collectives(pairs, {"n1": 300.0}), hung)
+    assert named(found) == [("slow-node", "n1"), ("tool-failing", "n1, all_gather_perf")]

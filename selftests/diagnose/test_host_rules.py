@@ -67,8 +67,10 @@ def test_another_firmware_beside_a_lost_nic_is_a_cause_of_its_own():
 
 
 def test_a_topology_that_lacks_the_lost_nic_is_explained_by_it():
-    found = causes(lost_nic(), unknown("n2", "gpu_nic_link", "gpu0-mlx5_3"))
+    lacking = unknown("n2", "gpu_nic_link", "gpu0-mlx5_3")
+    found = causes(lost_nic(), lacking)
     assert named(found) == [("nic-missing", "n2, mlx5_3")]
+    assert lacking.id in found[0].evidence
 
 
 def test_a_lost_nic_does_not_explain_another_one():

@@ -55,6 +55,11 @@ def test_behind_closed_gates_nothing_misses():
     assert len(cause.explains) == 1
 
 
+def test_where_nothing_stands_above_a_cause_nothing_misses():
+    (cause,) = causes(paths(pairs_of(names(4), 2), ("mlx5_0", "mlx5_1"), {"n1": 100.0}))
+    assert (cause.cause, cause.misses) == ("slow-node", ())
+
+
 def test_each_line_shows_the_value_closest_to_its_limit():
     more = [path("n1", "n3", nic, gbps) for nic, gbps in (("mlx5_1", 375), ("mlx5_2", 391))]
     cause = causes(disabled_gdr(), more)[0]
@@ -147,6 +152,12 @@ def test_what_was_measured_beside_it_is_told():
     good = collective(("n1", "n2"), 392)
     (line,) = noted(far("n1"), records=[good])
     assert "beside it pair_all_reduce busbw 392 GB/s, limit >= 350 GB/s" in line
+
+
+def test_a_collective_of_other_nodes_is_nothing_beside_it():
+    other = collective(("n2", "n3"), 392)
+    (line,) = noted(far("n1"), records=[other], nodes=names(3))
+    assert "all_reduce" not in line
 
 
 def test_a_collective_that_was_slow_is_nothing_beside_it():

@@ -186,7 +186,7 @@ def test_evidence_and_what_is_explained_are_apart_and_real():
 def test_the_lowest_rung_comes_first_and_what_is_open_last():
     pairs = list(pairs_of(names(6), 4))
     records = [
-        collective(("n8", "n9"), 100, subject="pair_all_gather"),
+        path("n8", "n9", "mlx5_2", 100),
         *collectives(pairs, {"n3": 300.0}),
         *paths(pairs, ("mlx5_0", "mlx5_1"), {("n2", "mlx5_1"): 200.0}),
         fact("n1", "memlock"),

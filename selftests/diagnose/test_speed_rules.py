@@ -6,6 +6,7 @@ from diagnose_scenes import (
     blocked,
     causes,
     collective,
+    collectives,
     links,
     measured,
     named,
@@ -160,3 +161,38 @@ def test_a_collective_that_is_slow_inside_a_node_whose_links_are_fine():
     assert named(found) == [("slow-node", "n1")]
     assert "inside the node" in found[0].says
     assert "250 GB/s" in found[0].says
+
+
+def test_a_slow_path_and_a_slow_node_keep_their_own_items():
+    pairs = list(pairs_of(names(8), 4))
+    far = next(p for p in pairs if "n3" not in p)
+    found = causes(paths(pairs, NICS, {"n3": 200.0, frozenset(far): 250.0}))
+    by = {cause.cause: cause for cause in found}
+    assert set(by) == {"slow-node", "slow-path"}
+    assert len(by["slow-path"].evidence) == len(NICS)
+    assert all(":".join(far) in item for item in by["slow-path"].evidence)
+
+
+def test_a_slow_path_explains_the_collective_over_it_and_no_other():
+    pairs = list(pairs_of(names(6), 5))
+    far = frozenset(pairs[0])
+    slow = paths(pairs, NICS, {far: 200.0})
+    over = collectives(pairs, {far: 300.0})
+    one = causes(slow, over)
+    assert [cause.cause for cause in one] == ["slow-path"]
+    assert len(one[0].explains) == 1
+    more = causes(slow, collectives(pairs, {pairs[0][0]: 300.0}))
+    assert named(more)[1:] == [("slow-node", pairs[0][0])]
+
+
+def test_a_node_that_only_met_slow_ones_is_not_an_entry():
+    slow = (("n1", "n3"), ("n2", "n3"), ("n1", "n4"), ("n2", "n5"), ("n1", "n6"), ("n2", "n6"))
+    fine = (("n4", "n6"), ("n5", "n6"))
+    records = paths((*slow, *fine), NICS, {"n1": 200.0, "n2": 200.0})
+    assert set(named(causes(records))) == {("slow-node", "n1"), ("slow-node", "n2")}
+
+
+def test_a_slow_link_explains_its_own_gpus_only():
+    found = causes(links("n1", {(0, 7): 200.0}), single("n1", 2, 100), single("n1", 7, 100))
+    assert named(found) == [("slow-gpu-link", "n1, gpu0>gpu7"), ("slow-gpu", "n1, gpu2")]
+    assert len(found[0].explains) == 1
