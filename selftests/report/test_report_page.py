@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import browser
@@ -55,7 +56,6 @@ def test_every_plot_is_in_the_page_and_in_its_folder(opened, gdr):
     assert opened.dom.count("<figure>") == len(files)
     assert opened.dom.count("SIMULATED evidence</text>") == len(files)
     for path in (gdr.latest / "plots").glob("*.svg"):
-        assert path.relative_to(gdr.latest.resolve().parent / gdr.latest.name).as_posix()
         assert f"plots/{path.name}" in gdr.manifest
 
 
@@ -69,20 +69,20 @@ def test_a_row_opens_to_its_command_and_the_ends_of_its_output(opened):
 
 
 def test_rows_can_be_filtered(opened):
-    rows = re.findall(r'<tbody class="results-table-row([^"]*)" id="([^"]*)"', opened.dom)
-    kept = [name for classes, name in rows if "rg-out" not in classes]
-    assert kept
-    assert all("mx02" in name and "all_reduce" in name for name in kept)
-    assert len(kept) < len(rows)
+    rows = opened.dom.split('<tbody class="results-table-row')[1:]
+    rows = [row for row in rows if 'data-id="' in row]
+    kept = [row for row in rows if "rg-out" not in row[: row.index(">")]]
+    assert 0 < len(kept) < len(rows)
+    for row in rows:
+        wanted = "mx02" in row and "all_reduce" in row.split('class="extras-row')[0]
+        assert wanted or row not in kept
     assert f"{len(kept)} of {len(rows)} rows" in opened.text
 
 
 def test_every_basis_is_told_in_full_below(opened, gdr):
     below = opened.text[opened.text.index("Bases of the limits") :]
     for line in gdr.measurements:
-        assert " ".join(line["basis"].split()) in below.replace("&amp;", "&").replace(
-            "&gt;", ">"
-        ).replace("&lt;", "<")
+        assert " ".join(line["basis"].split()) in html.unescape(below)
 
 
 def test_what_failed_is_not_told_by_colour_alone(gdr):
@@ -90,7 +90,6 @@ def test_what_failed_is_not_told_by_colour_alone(gdr):
     assert pairs.count(">F</text>") == 2
     assert pairs.count(f'stroke="{BAD}" stroke-opacity') == 2
     size = (gdr.latest / "plots" / "rung4-size-pair_all_reduce-busbw.svg").read_text()
-    assert size.count("M") - size.count("MiB") > 0
     assert "l7 7m0 -7l-7 7" in size
 
 
@@ -111,7 +110,7 @@ def test_many_rows_open_at_once(gdr, look, tmp_path):
     assert 0 < failed < items
     assert page.stat().st_size / items < 2000
     seen = look(page)
-    assert seen.dom.count('<tr class="collapsible"') == failed
+    assert seen.dom.count('<tr class="collapsible" data-id=') == failed
     assert "show passed rows too" in seen.text
     assert f"{failed} of {items} rows" in seen.text
     assert seen.console == []

@@ -28,7 +28,7 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
     blocks = blocks_of(nodes)
 
     def place(record: ItemRecord) -> Place | None:
-        if len(record.nodes) != 2 or record.rung == 0:  # noqa: PLR2004
+        if len(record.nodes) != 2 or record.rung == 0 or not blocks.keys() >= {*record.nodes}:  # noqa: PLR2004
             return None
         return blocks[record.nodes[0]], blocks[record.nodes[1]]
 
