@@ -1,0 +1,256 @@
+"""Plots from made-up records: what is in them, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from railgauge import hostfile, thresholds
+from railgauge.model import Cluster, Judgement, Node, Outcome
+from railgauge.record import ItemRecord
+from railgauge.report.plots import plots
+from railgauge.report.plots.axes import around
+from railgauge.report.plots.maps import blocks_of
+
+ROOT = Path(__file__).parents[2]
+PLATFORM = thresholds.load("h200", ROOT / "thresholds")
+MIB = 2**20
+
+
+def cluster(count: int) -> Cluster:
+    nodes = tuple(Node(f"n{i:04d}", f"n{i}", f"n{i}") for i in range(1, count + 1))
+    return Cluster("made-up", "h200", "ssh", nodes, "made-up.yaml")
+
+
+def judged(*values: float, floor: float = 370.0, **more) -> Judgement:
+    worst = min(values)
+    return Judgement(
+        **{
+            "metric": "bw_average",
+            "outcome": Outcome.FAILED if worst < floor else Outcome.PASSED,
+            "measured": f"{worst} Gb/s",
+            "limit": f">= {floor} Gb/s",
+            "basis": "derived: made up",
+            "unit": "Gb/s",
+            "values": values,
+            "worst": worst,
+            "floor": floor,
+            "physical_ceiling": 400.0,
+            "margin": worst / floor - 1,
+            "size_bytes": 8 * MIB,
+            **more,
+        }
+    )
+
+
+def record(*judgements: Judgement, nodes=("n0001", "n0002"), number=0, **more) -> ItemRecord:
+    worst = max((j.outcome for j in judgements), key=list(Outcome).index, default=Outcome.ERROR)
+    return ItemRecord(
+        **{
+            "id": f"tests/network/test_rdma.py::test_it[{':'.join(nodes)}-{number}]",
+            "rung": 1,
+            "subject": "host_write_bandwidth",
+            "title": "writes",
+            "outcome": worst,
+            "nodes": nodes,
+            "pairing": "mlx5_0",
+            "size_bytes": 8 * MIB,
+            "judgements": judgements,
+            **more,
+        }
+    )
+
+
+def drawn(records, nodes=4, evidence="hardware"):
+    found = {plot.name: plot for plot in plots(records, PLATFORM, cluster(nodes), evidence)}
+    for plot in found.values():
+        ElementTree.fromstring(plot.svg)
+        assert "http" not in plot.svg.replace("http://www.w3.org/2000/svg", "")
+    return found
+
+
+def words(svg: str) -> list[str]:
+    return [t.text or "" for t in ElementTree.fromstring(svg).iter() if t.tag.endswith("}text")]
+
+
+SIZE, PAIRS = "rung1-size-host_write_bandwidth-bw_average", "rung1-pairs-host_write_bandwidth"
+
+
+def test_every_sample_is_a_point_and_what_missed_is_a_cross():
+    plot = drawn([record(judged(392.0, 391.0, 300.0))])[SIZE]
+    assert plot.svg.count("<circle") == 2
+    assert plot.svg.count("l7 7m0 -7l-7 7") == 1
+    assert "crosses: 1 beyond the limit" in plot.caption
+
+
+def test_floor_and_ideal_are_lines_with_their_numbers_and_axes_have_units():
+    plot = drawn([record(judged(392.0, ceiling=398.0))])[SIZE]
+    said = words(plot.svg)
+    assert {"floor 370", "ideal 400", "ceiling 398", "message size", "8MiB"} <= set(said)
+    assert "bw_average in Gb/s" in said
+    assert plot.svg.count("<polyline") == 3
+    assert len(set(re.findall(r'stroke-dasharray="([^"]*)"', plot.svg))) == 2
+
+
+def test_a_better_sample_stands_higher():
+    low, high = (drawn([record(judged(v, 395.0))])[SIZE] for v in (380.0, 390.0))
+    feet = [max(float(y) for y in re.findall(r'cy="([\d.]+)"', p.svg)) for p in (low, high)]
+    assert feet[0] > feet[1]
+
+
+def test_many_samples_are_a_box_and_their_ends():
+    plot = drawn([record(judged(*(380 + i / 10 for i in range(200))))])[SIZE]
+    assert plot.svg.count("<circle") == 15
+    assert "n0001:n0002 mlx5_0: 380.00 Gb/s" in plot.svg
+    assert "middle 90 %" in plot.caption
+
+
+@pytest.mark.parametrize("evidence", ["simulated", "replayed"])
+def test_every_plot_says_what_evidence_it_is_unless_it_is_hardware(evidence):
+    samples = judged(390.0, 391.0, 392.0, 393.0)
+    records = [record(samples), record(samples, rung=2, pairing="gpu0-mlx5_0", subject="gpu")]
+    for plot in drawn(records, evidence=evidence).values():
+        assert f"{evidence.upper()} evidence" in words(plot.svg)
+    for plot in drawn(records).values():
+        assert "evidence" not in plot.svg
+
+
+def test_a_cell_holds_the_worst_margin_its_sample_and_a_letter():
+    records = [record(judged(390.0)), record(judged(333.0), number=1)]
+    plot = drawn(records)[PAIRS]
+    said = words(plot.svg)
+    assert {"-10.0%", "333.00 Gb/s", "F"} <= set(said)
+    assert "+5.4%" not in said
+    assert "F failed" in plot.caption
+    assert said.count("·") == 15
+
+
+def test_blocked_and_errors_are_letters_without_numbers():
+    blocked = record(nodes=("n0003", "n0004"), outcome=Outcome.BLOCKED)
+    broken = record(nodes=("n0002", "n0003"))
+    plot = drawn([record(judged(390.0)), blocked, broken])[PAIRS]
+    assert words(plot.svg).count("B") == 2
+    assert "E error, " in plot.caption or "E error." in plot.caption
+
+
+def test_1250_nodes_are_sixteen_blocks_and_the_caption_says_so():
+    names = [node.name for node in cluster(1250).nodes]
+    records = [
+        record(judged(390.0 if i != 700 else 200.0), nodes=(names[i], names[i + 1]), number=i)
+        for i in range(0, 1248, 2)
+    ]
+    plot = drawn(records, nodes=1250)[PAIRS]
+    labels = list(dict.fromkeys(blocks_of(names).values()))
+    assert len(labels) == 16
+    assert "Blocks of up to 79 nodes" in plot.caption
+    assert labels[700 // 79] in words(plot.svg)
+    assert words(plot.svg).count("F") == 1
+    assert len(plot.svg) < 60_000
+
+
+def test_blocks_hold_every_node_once():
+    for count in (1, 2, 16, 17, 1250):
+        names = [node.name for node in cluster(count).nodes]
+        blocks = blocks_of(names)
+        assert list(blocks) == names
+        assert len(set(blocks.values())) <= 16
+
+
+def test_gpus_and_nics_in_their_natural_order():
+    records = [
+        record(judged(390.0), rung=2, subject="gpu_write", pairing=f"gpu{g}-mlx5_{n}", number=g)
+        for g, n in [(10, 2), (2, 10), (0, 0)]
+    ]
+    said = words(drawn(records)["rung2-gpu-nic-gpu_write"].svg)
+    assert [w for w in said if w.startswith("gpu") and w[3:].isdigit()] == ["gpu0", "gpu2", "gpu10"]
+    assert [w for w in said if w.startswith("mlx5")] == ["mlx5_0", "mlx5_2", "mlx5_10"]
+
+
+def test_one_slow_gpu_link_is_where_it_is():
+    links = [(a, b) for a in range(4) for b in range(4) if a != b]
+    records = [
+        record(
+            judged(40.0 if (a, b) == (1, 3) else 49.0, floor=47.0, unit="GB/s", size_bytes=None),
+            rung=3, subject="gpu_copy", nodes=("n0001",), pairing=f"gpu{a}>gpu{b}", size_bytes=None,
+        )
+        for a, b in links
+    ]  # fmt: skip
+    plot = drawn(records)["rung3-gpu-links-gpu_copy"]
+    hovers = re.findall(r"<g><title>([^<]*)</title>", plot.svg)
+    assert [h for h in hovers if "1 failed" in h] == [
+        next(h for h in hovers if "gpu1&gt;gpu3" in h)
+    ]
+
+
+def test_two_groups_are_told_and_their_lower_samples_are_triangles():
+    values = (390.0, 391.0, 60.0, 392.0, 61.0, 390.5, 60.5, 391.5)
+    plot = drawn([record(judged(*values)), record(judged(390.0, 391.0, 392.0, 390.5), number=1)])
+    strip = plot["rung1-samples"]
+    assert strip.svg.count("h8l-4 7z") == 3
+    said = " ".join(words(strip.svg))
+    assert "TWO GROUPS: 3 around 60.5, 5 around 391.00 Gb/s" in said
+    assert "one group, cv 0.2%" in said
+    assert "1 in two groups" in strip.caption
+
+
+def test_fewer_than_four_samples_make_no_strip():
+    assert "rung1-samples" not in drawn([record(judged(390.0, 380.0, 370.0))])
+
+
+def test_the_nic_that_carried_nothing_is_named():
+    carried = tuple(("n0001", f"eth{i}", 0 if i == 3 else 4_000_000_000) for i in range(4))
+    spread = Judgement(
+        "traffic_spread", Outcome.FAILED, "n0001: within 100%", "within 10%", "003: made up",
+        reason="eth3", points_at=(("n0001", "eth3"),), carried=carried,
+    )  # fmt: skip
+    plot = drawn([record(spread, rung=4, subject="pair_all_reduce", pairing="")])
+    said = words(plot["rung4-traffic-pair_all_reduce"].svg)
+    assert {"-100.0%", "+33.3%", "0 GB", "4 GB"} <= set(said)
+    assert said.count("F") == 1
+
+
+def test_nothing_measured_is_nothing_drawn():
+    facts = Judgement("gpu_nic_link", Outcome.PASSED, "PIX", "PIX", "000: made up")
+    assert drawn([]) == {}
+    assert drawn([record()]) == {}
+    assert drawn([record(facts, rung=0, nodes=("n0001",), pairing="gpu0-mlx5_0")]) == {}
+
+
+def test_names_from_files_are_text_and_nothing_else():
+    hostile = '"><script>alert(1)</script>'
+    records = [record(judged(390.0, metric=hostile), pairing=hostile)]
+    for plot in drawn(records).values():
+        assert "<script" not in plot.svg
+
+
+def test_a_wide_range_is_logarithmic_and_a_narrow_one_is_not():
+    assert around([1.0, 100.0], 0, 100).log
+    narrow = around([390.0, 392.0], 0, 100)
+    assert not narrow.log
+    for values in ([0.0, 0.0], [5.0, 5.0], [1e-9, 1e9], [-3.0, 2.0]):
+        scale = around(values, 0, 100)
+        assert all(0 <= scale.at(v) <= 100 for v in values)
+        assert len(scale.marks) <= 21
+
+
+def test_the_labs_hostfiles_are_of_platforms_that_can_be_drawn():
+    """Every limit's pointer is known, so that kinds of pairings are drawn apart."""
+    declared = hostfile.load(
+        ROOT / "hostfiles" / "lab-metax-c500.yaml", schema_file=ROOT / "hostfiles" / "schema.json"
+    )
+    platform = thresholds.load(declared.platform, ROOT / "thresholds")
+    gpu = platform.measurements["gpu_write_bandwidth"]
+    near, far = (next(x for x in gpu.limits if kind in x.pairings) for kind in ("near", "far"))
+    records = [
+        record(
+            judged(390.0, pointer=limit.pointer), rung=2, subject=gpu.name, pairing=name, number=i
+        )
+        for i, (limit, name) in enumerate([(near, "gpu0-mlx5_0"), (far, "gpu0-mlx5_1")])
+    ]
+    names = {plot.name for plot in plots(records, platform, cluster(4), "hardware")}
+    assert {
+        f"rung2-size-gpu_write_bandwidth-bw_average-{kind}" for kind in ("near", "far")
+    } <= names
