@@ -218,6 +218,11 @@ def fewer(records):
     records.remove(next(record for record in records if record["outcome"] == "failed"))
 
 
+def another_reason(records):
+    one = next(record for record in records if record["outcome"] == "failed")
+    one["judgements"][0]["measured"] = "ACTIVE"
+
+
 def unplanned(records):
     records.append({**records[0], "id": "tests/x.py::test_y[z]"})
 
@@ -271,7 +276,8 @@ def test_what_failed_cannot_be_made_to_look_well(red, verify, tmp_path, change, 
     [
         (no_evidence, "is passed without evidence"),
         (other_evidence, "asks for a fact that it is not about"),
-        (a_lie, "is recorded as passed, and is failed"),
+        (a_lie, "which did not go wrong"),
+        (another_reason, "is recorded with other values than its evidence gives"),
         (unplanned, "was not planned"),
     ],
 )
