@@ -57,7 +57,7 @@ STORIES = (
         "EUD, running in the background, swings single iterations between 33 and 390 GB/s; a mean "
         "of 170 over 1000 iterations had hidden it.",
         _lab("h200", "--level", "smoke", "--no-gates", "--lab-fault",
-             "background-diagnostics@h200-02", "-k", "processes or pair or rdma and mlx5_0"),
+             "background-diagnostics@h200-02", "-k", "process or pair or rdma and mlx5_0"),
     ),
     Story(
         "002",

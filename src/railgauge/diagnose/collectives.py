@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from railgauge.diagnose.host import running_diagnostics
 from railgauge.diagnose.model import LIKELY, Claim, Scene, Where, missed
 from railgauge.diagnose.pattern import (
     Pattern,
@@ -109,9 +111,13 @@ def _asked_for(scene: Scene) -> Mapping[str, str]:
 
 
 def unstable(scene: Scene) -> Iterator[Claim]:
-    """Iterations that fall into two groups, where neither facts nor lower rungs say why."""
+    """Iterations that fall into two groups; the facts may say why where no test asked them."""
     swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and swing_in([r])]
-    yield from between_nodes(scene, swinging, Pattern("unstable-collective"))
+    for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
+        diagnostics = running_diagnostics(scene.facts(claim.where.node))
+        says = f"running on the GPUs: {'; '.join(diagnostics)}; {claim.says}"
+        known = replace(claim, cause="background-gpu-diagnostics", says=says)
+        yield known if diagnostics else claim
 
 
 def slow_collectives(scene: Scene) -> Iterator[Claim]:

@@ -154,16 +154,19 @@ _DIAGNOSTICS = (
 
 
 def gpu_processes(scene: Scene) -> Iterator[Claim]:
-    """Whoever else uses the GPUs: diagnostics are known by their names."""
+    """Whoever else uses the GPUs."""
     for node, records in _missed_on(scene, "gpu_processes").items():
         facts = scene.facts(node)
-        running = facts.gpu_processes if facts else ()
-        diagnostics = [
-            name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)
-        ]
+        diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
-        names = "; ".join(dict.fromkeys(diagnostics or running))
+        names = "; ".join(dict.fromkeys(diagnostics or (facts.gpu_processes if facts else ())))
         yield Claim(cause, Where(node), f"running on the GPUs: {names}", tuple(records))
+
+
+def running_diagnostics(facts: NodeFacts | None) -> list[str]:
+    """The GPU diagnostics among a node's GPU processes, known by their names."""
+    running = facts.gpu_processes if facts else ()
+    return [name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)]
 
 
 _BY_SUBJECT = {

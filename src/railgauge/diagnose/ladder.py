@@ -37,21 +37,33 @@ def passes_and_misses(
         for judged in record.judgements
         if judged.margin is not None and judged.unit != "count"
     ]
-    return _lines(fine), _lines([*shown, *above]) if above else ()
+    return _held(fine), _lost([*shown, *above]) if above else ()
 
 
 def _missed(record: ItemRecord) -> list[Line]:
     return [(record, judged) for judged in missed(record) if judged.margin is not None]
 
 
-def _lines(lines: Iterable[Line]) -> tuple[str, ...]:
-    """One line for each measurement, from the lowest rung up: its smallest margin."""
-    worst: dict[tuple[int, str], Line] = {}
-    for record, judged in lines:
-        known = worst.setdefault((record.rung, record.subject), (record, judged))
-        if (judged.margin or 0.0) < (known[1].margin or 0.0):
-            worst[record.rung, record.subject] = (record, judged)
-    return tuple(_text(*worst[key]) for key in sorted(worst))
+def _held(lines: Iterable[Line]) -> tuple[str, ...]:
+    """One line for each measurement: at its largest message, the value closest to its limit."""
+    chosen: dict[tuple[int, str], Line] = {}
+    for line in lines:
+        key = (line[0].rung, line[0].subject)
+        chosen[key] = min(chosen.get(key, line), line, key=_largest_first)
+    return tuple(_text(*chosen[key]) for key in sorted(chosen))
+
+
+def _largest_first(line: Line) -> tuple[int, float]:
+    return -(line[1].size_bytes or 0), line[1].margin or 0.0
+
+
+def _lost(lines: Iterable[Line]) -> tuple[str, ...]:
+    """One line for each metric of each measurement: what missed its limit by most."""
+    chosen: dict[tuple[int, str, str], Line] = {}
+    for line in lines:
+        key = (line[0].rung, line[0].subject, line[1].metric)
+        chosen[key] = min(chosen.get(key, line), line, key=lambda one: one[1].margin or 0.0)
+    return tuple(_text(*chosen[key]) for key in sorted(chosen))
 
 
 def _text(record: ItemRecord, judged: Judgement) -> str:
