@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.diagnose.host import running_diagnostics
+from railgauge.diagnose.host import listed, running_diagnostics
 from railgauge.diagnose.model import LIKELY, Claim, Scene, Where, missed
 from railgauge.diagnose.pattern import (
     Pattern,
@@ -115,7 +115,7 @@ def unstable(scene: Scene) -> Iterator[Claim]:
     swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and swing_in([r])]
     for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
         diagnostics = running_diagnostics(scene.facts(claim.where.node))
-        says = f"running on the GPUs: {'; '.join(diagnostics)}; {claim.says}"
+        says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
         known = replace(claim, cause="background-gpu-diagnostics", says=says)
         yield known if diagnostics else claim
 

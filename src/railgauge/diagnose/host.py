@@ -159,8 +159,18 @@ def gpu_processes(scene: Scene) -> Iterator[Claim]:
         facts = scene.facts(node)
         diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
-        names = "; ".join(dict.fromkeys(diagnostics or (facts.gpu_processes if facts else ())))
-        yield Claim(cause, Where(node), f"running on the GPUs: {names}", tuple(records))
+        names = diagnostics or (facts.gpu_processes if facts else ())
+        yield Claim(cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Commands before what they hold on each GPU, and only the first few."""
+    ordered = sorted(dict.fromkeys(names), key=lambda name: name.startswith("GPU "))
+    more = f"; and {len(ordered) - _MOST} more" if len(ordered) > _MOST else ""
+    return "; ".join(ordered[:_MOST]) + more
+
+
+_MOST = 3
 
 
 def running_diagnostics(facts: NodeFacts | None) -> list[str]:
