@@ -22,14 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.diagnose import Cause, Where, diagnose
-from railgauge.report import allure_causes, terminal
+from railgauge.report import allure_causes, page, terminal
 from railgauge.report.causes import about, unexplained
 from railgauge.verdict import Intent, decide
-
-try:
-    from railgauge.report.page import _causes as cards
-except ImportError:
-    from railgauge.report.html import _causes as cards
 
 HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
 CAUSE = Cause(
@@ -68,7 +63,7 @@ def on_terminal(*shown):
 
 
 def on_page(*shown):
-    return cards(shown)
+    return page._causes(shown)
 
 
 class Words(HTMLParser):

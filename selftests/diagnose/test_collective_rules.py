@@ -11,6 +11,7 @@ from diagnose_scenes import (
     collectives,
     counters,
     fact,
+    healthy,
     named,
     names,
     pairs_of,
@@ -212,6 +213,20 @@ def test_a_diagnostic_on_the_gpus_explains_the_swing():
     found = causes(records, busy)
     assert {cause.cause for cause in found} >= {"foreign-gpu-process"}
     assert found[0].where.node == "n[1-2]"
+
+
+def test_a_swing_asks_the_facts_where_nobody_asked_for_the_processes():
+    records = [
+        collective(pair, *(SWING if "n2" in pair else (392.0,) * 12))
+        for pair in pairs_of(names(4), 2)
+    ]
+    busy = replace(healthy("n2"), gpu_processes=("dcgmi diag -r 4",))
+    innocent = replace(healthy("n3"), gpu_processes=("python train.py",))
+    found = causes(records, facts=[busy, innocent])
+    assert named(found) == [("background-gpu-diagnostics", "n2")]
+    assert "dcgmi diag -r 4" in found[0].says
+    other = causes(records, facts=[replace(busy, gpu_processes=("python train.py",))])
+    assert named(other) == [("unstable-collective", "n2")]
 
 
 def test_slow_iterations_of_one_group_are_not_unstable():
