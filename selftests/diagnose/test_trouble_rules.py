@@ -208,3 +208,14 @@ def test_what_no_rule_explains_is_shown_and_counted():
 def test_a_healthy_run_has_no_cause():
     assert causes(path("n1", "n2", "mlx5_0", 392), collective(("n1", "n2"), 392)) == ()
     assert causes() == ()
+
+
+def test_a_program_that_the_probe_did_not_find_is_missing():
+    lacking = "n2: gpus is not known: nvidia-smi: command not found (exit 127)"
+    items = [
+        broken(record(0, subject, "n2"), "fact-missing", "n2", lacking)
+        for subject in ("gpu_count", "gpu_processes")
+    ]
+    other = broken(record(0, "memlock", "n2"), "fact-missing", "n2", "limits: access denied")
+    found = causes(items, other)
+    assert named(found) == [("tool-missing", "n2, nvidia-smi"), ("undiagnosed", "n2")]

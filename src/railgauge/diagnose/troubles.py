@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.diagnose.model import OPEN, Claim, Scene, Where, by_node
 from railgauge.diagnose.pattern import Pattern, between_nodes
-from railgauge.errors import NoEvidence
+from railgauge.errors import FactMissing, NoEvidence
 from railgauge.judge import CORRUPTION
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
@@ -28,8 +29,18 @@ def lost_nodes(scene: Scene) -> Iterator[Claim]:
 
 
 def missing_tools(scene: Scene) -> Iterator[Claim]:
-    for (node, tool), records in _grouped(scene, {"tool-missing"}).items():
+    """Programs that a measurement, or the probe of a node, did not find."""
+    absent = _grouped(scene, {"tool-missing"})
+    for record in scene.open:
+        match = _NOT_FOUND.search(record.reason)
+        if record.error_kind == FactMissing.kind and match and record.nodes:
+            absent.setdefault((record.nodes[0], match["tool"]), []).append(record)
+    for (node, tool), records in absent.items():
         yield Claim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
+
+
+# What the probe's facts say of a program that the node does not have.
+_NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 
 
 _FAILING = {
