@@ -247,21 +247,21 @@ def rate(alarms: int, of: int) -> str:
 
 def page(tallies: Sequence[Tally], unlike: Sequence[str], played: bool) -> str:
     nodes = {len(NODES[tally.platform]) for tally in tallies}
-    compared = _COMPARED.format(smoke=PLAYED["smoke"], signoff=PLAYED["signoff"])
+    compared = _COMPARED.format(unlike=len(unlike), **PLAYED) if played else ""
     return _PAGE.format(
         seeds=tallies[0].seeds,
         nodes=f"{min(nodes)} to {max(nodes)}",
         table=table(tallies),
-        compared=(f"{compared} {len(unlike)} were not equal." if played else ""),
+        compared=compared,
     )
 
 
-_COMPARED = (
-    "For the first {smoke} seeds at smoke and the first {signoff} at signoff the lab's tools were"
-    " also played in full and their output went through the suite's own parsers and judgement."
-    " The judgements are compared one by one, the transports in the logs are judged too, and the"
-    " diagnosis is asked for causes, of which healthy items must have none:"
-)
+_COMPARED = """
+
+For the first {smoke} seeds at smoke and the first {signoff} at signoff the lab's tools were also
+played in full, and their output went through the suite's own parsers and judgement. The judgements
+are compared one by one, the transports in the logs are judged too, and the diagnosis is asked for
+causes, of which healthy items must have none. {unlike} were not as they must be."""
 _PAGE = """# False alarms
 
 How often the suite rejects a cluster that is healthy. Evidence simulated: the embedded lab without
@@ -273,13 +273,13 @@ any rejection; a selftest does the same with fewer seeds.
 A judgement compares all samples of one metric at one size (or link, or GPU) of one case with its
 limit: the worst sample, the spread and whether the samples fall into two groups. A run is all
 judgements of one seed at one level. With no alarm in n, the true rate is below 3/n at 95 %
-confidence (rule of three). The levels share their noise: what smoke measures, signoff measures
-again as its first repeat. So the rows of one platform must not be added up.
+confidence (rule of three). The levels share their noise, for signoff measures most of what smoke
+measures as its first repeat: the rows of one platform must not be added up.
 
 Judged were the samples alone, without SSH, runs or files: for each seed the lab's own functions
-give the figures, rounded as the tools print them. {compared}
+give the figures, rounded as the tools print them.{compared}
 
-What this shows is that the limits leave room for the noise that the lab plays: each sample is lower
+What this shows is that the limits leave room for the noise that the lab plays: each sample is worse
 than the documents' figure by up to 2 % at messages to 4 KiB, 0.5 % to 64 KiB and 0.1 % above,
 evenly spread. It says nothing about the noise of a real cluster; `railgauge thresholds derive`
 takes the limits from one. Facts of the hosts and the NICs' counters have no noise in the lab and

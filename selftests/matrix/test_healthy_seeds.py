@@ -9,7 +9,7 @@ from pathlib import Path
 import healthy_seeds
 import healthy_seeds_values
 import pytest
-from healthy_seeds import Ask, Tally, bench, examine, judge_seed, rate, run
+from healthy_seeds import Ask, Tally, bench, examine, judge_seed, page, rate, run, table
 from healthy_seeds_lab import Stage, on_stage
 from strikes import NODES, PLATFORMS, ROOT
 
@@ -180,3 +180,17 @@ def test_the_page_says_what_was_judged_and_how(tmp_path):
     assert "noise seeds 1 to 2" in said
     assert "| connectx4-homelab | signoff | 2 | 240 | 720 | 0 | 0 | 4.7" in said
     assert "played in full" not in said
+
+
+def test_the_published_page_has_a_thousand_seeds_and_no_rejection():
+    said = (ROOT / "docs" / "false-alarms.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in said.splitlines() if line.startswith("| ")][2:]
+    assert [(row[0].removeprefix("| "), row[1]) for row in rows] == [
+        (platform, level) for platform in PLATFORMS for level in healthy_seeds.LEVELS
+    ]
+    assert {(row[2], row[5]) for row in rows} == {("1,000", "0")}
+    assert "0 were not as they must be" in said
+    empty = [Tally(platform, "smoke", seeds=1000, judgements=1) for platform in PLATFORMS]
+    assert page(empty, [], played=True).replace(table(empty), "").split() == (
+        said.replace("\n".join(line for line in said.splitlines() if line[:1] == "|"), "").split()
+    )
