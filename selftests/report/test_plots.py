@@ -126,6 +126,8 @@ def test_a_cell_holds_the_worst_margin_its_sample_and_a_letter():
     assert "+5.4%" not in said
     assert "F failed" in plot.caption
     assert said.count("·") == 15
+    assert plot.svg.count("stroke-opacity") == 1  # hatched
+    assert "stroke-opacity" not in drawn([record(judged(390.0))])[PAIRS].svg
 
 
 def test_blocked_and_errors_are_letters_without_numbers():
