@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
 from railgauge.cli import main
+from railgauge.diagnose.model import Cause, Where
+from railgauge.report import allure_causes
 from railgauge.report.allure_site import loaded_from_outside, without_analytics
 
 ANALYTICS = """<body><script src="app.js"></script>
@@ -139,6 +142,38 @@ def test_labels_severity_links_and_no_traces(nights):
         assert all("trace" not in step.get("statusDetails", {}) for step in result["steps"])
         for link in result.get("links", ()):
             assert re.fullmatch(r"\.\./thresholds\.json(#/.+)?", link["url"])
+
+
+def test_an_item_is_marked_once_however_often_the_run_is_diagnosed(nights, tmp_path):
+    results = shutil.copytree(nights.folders[1] / "allure-results", tmp_path / "results")
+    before = {p.name: p.read_text() for p in results.glob("*-result.json")}
+    marked = [name for name, text in before.items() if "[cause: memlock-limited" in text]
+    assert marked
+    where = Where("columbia")
+    cause = Cause(
+        "memlock-limited",
+        where,
+        "",
+        (_id_of(before[marked[0]]),),
+        (),
+        "certain",
+        "",
+        "raise it",
+        "",
+    )
+    for _ in range(2):
+        allure_causes.mark(results, [cause])
+    text = (results / marked[0]).read_text()
+    assert text.count("[cause: ") == 1
+    assert text.count('"cause: memlock-limited"') == 1
+    allure_causes.mark(results, [])
+    assert not [p for p in results.glob("*-result.json") if "cause: " in p.read_text()]
+
+
+def _id_of(text):
+    result = json.loads(text)
+    module = result["fullName"].partition("#")[0].replace(".", "/")
+    return f"{module}.py::{result['name']}"
 
 
 def test_a_category_for_each_cause_then_errors_and_blocked(nights):

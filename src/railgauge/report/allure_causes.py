@@ -22,9 +22,23 @@ def mark(folder: Path, causes: Sequence[Cause]) -> None:
     }
     for path, result in _results(folder):
         cause = by_item.get(_item_id(result))
-        told = _without_traces(_marked(result, cause) if cause else result)
+        plain = _unmarked(_without_traces(result))
+        told = _marked(plain, cause) if cause else plain
         if told != result:
             path.write_text(json.dumps(told), encoding="utf-8")
+
+
+def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
+    """A run that was carried on is diagnosed again: what was said before is taken back."""
+    details = dict(result.get("statusDetails") or {})
+    if message := details.get("message"):
+        lines = [line for line in message.split("\n") if not line.startswith(_MARK)]
+        details["message"] = "\n".join(lines)
+    labels = [one for one in result.get("labels", ()) if not str(one["value"]).startswith(_TAG)]
+    return {**result, "labels": labels, **({"statusDetails": details} if details else {})}
+
+
+_MARK, _TAG = "[cause: ", "cause: "
 
 
 def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:
@@ -40,7 +54,7 @@ def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:
 
 
 def _words(cause: Cause) -> str:
-    return f"[cause: {cause.cause}, {cause.where}]"
+    return f"{_MARK}{cause.cause}, {cause.where}]"
 
 
 def _literal(text: str) -> str:
@@ -69,5 +83,5 @@ def _without_traces(result: dict[str, Any]) -> dict[str, Any]:
 def _marked(result: dict[str, Any], cause: Cause) -> dict[str, Any]:
     details = dict(result.get("statusDetails") or {})
     details["message"] = f"{details.get('message', '')}\n{_words(cause)} {cause.remedy}".strip()
-    label = {"name": "tag", "value": f"cause: {cause.cause}"}
+    label = {"name": "tag", "value": f"{_TAG}{cause.cause}"}
     return {**result, "statusDetails": details, "labels": [*result.get("labels", ()), label]}
