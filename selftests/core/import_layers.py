@@ -20,7 +20,7 @@ LAYERS = (
     {"diagnose", "assess"},
     {"survey", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision"},
-    {"bundle"},
+    {"bundle", "resume"},
     {"report"},
     {"plugin", "cli"},
 )

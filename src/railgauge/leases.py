@@ -10,6 +10,7 @@ import fcntl
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 class Leases:
@@ -34,3 +35,20 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def held_open(path: Path) -> BinaryIO:
+    """Lock a file until the file object that is given back is closed, or its process ends."""
+    file = path.open("ab")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock of a file that is there."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

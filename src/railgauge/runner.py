@@ -20,6 +20,8 @@ Planner = Callable[[Case, int], tuple[Command, ...]]
 Connect = Callable[[Node], Session]
 # The commands that read the NIC counters of a case's nodes; none where nobody asks for them.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
+# What an interrupted run has of a case: all of it, its first repeats, or nothing.
+Earlier = Callable[[Case], CaseResult | None]
 
 # Below the range that Linux hands out to clients (32768 up), above the well-known services.
 _PORTS = range(18515, 32768)
@@ -73,26 +75,34 @@ class Runner:
         store: Store,
         plan: Planner,
         counters: CounterProbe = lambda _: (),
+        *,
+        earlier: Earlier = lambda _: None,
     ) -> None:
         self._sessions = sessions
         self._leases = leases
         self._store = store
         self._plan = plan
         self._counters = counters
+        self._earlier = earlier
 
     def measure(self, case: Case) -> CaseResult:
-        """The transcripts of ``case``: from disk if this run has them, else measured now."""
+        """The transcripts of ``case``: from disk as far as they are there, else measured now."""
         with self._leases.hold(case.nodes):
             result = self._store.load(case)
-            if result is None:
-                result = self._store.save(case, self._run(case))
+            if result is None or not _is_through(case, result):
+                begun = result or self._earlier(case) or CaseResult(())
+                through = _is_through(case, begun)
+                result = self._store.save(case, begun if through else self._run(case, begun))
         return result
 
-    def _run(self, case: Case) -> CaseResult:
-        runs: list[tuple[Transcript, ...]] = []
+    def _run(self, case: Case, begun: CaseResult) -> CaseResult:
+        """The repeats that were made before, and those that lack; each is kept as it ends."""
+        runs = list(begun.runs)
         try:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
                 runs.append(self._counted(case))
+                if len(runs) < case.repeats:
+                    self._store.keep(case, CaseResult(tuple(runs)))
         except NoEvidence as error:
             if isinstance(error, ConnectionLost):
                 self._drop(case.nodes)
@@ -157,6 +167,12 @@ class Runner:
         """A connection was lost: the next case opens new ones, or learns that there is no way."""
         for node in nodes:
             self._sessions.drop(node)
+
+
+def _is_through(case: Case, result: CaseResult) -> bool:
+    """Whether nothing of a case is left to be measured: all repeats, or one that ended badly."""
+    well = all(_ended_well(run) for run in result.runs)
+    return bool(result.error) or len(result.runs) >= case.repeats or not well
 
 
 def _ready_limit_s(command: Command) -> float:

@@ -42,32 +42,40 @@ class Store:
         return f"transcripts/{_slug(case.key)}.txt"
 
     def load(self, case: Case) -> CaseResult | None:
-        """What was measured for this very case, if it was: every size of it, every repeat."""
-        path = self.folder / case_file(case)
-        if not path.exists():
+        """What was measured for this very case: every size of it, the repeats so far.
+
+        Of a file that is not whole nothing is believed.
+        """
+        try:
+            data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
+            if data["case"] != identity(case):
+                return None
+            runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
+            return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["case"] != identity(case):
-            return None
-        runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
-        return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
         """Keep a case's transcripts, for people and for programs, before they are parsed.
 
         What is kept, without the values of secret variables, is what is returned to be judged.
         """
+        result = self.keep(case, result)
+        readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
+        ended = [f"### no more: {result.error}\n"] if result.error else []
+        text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
+        write_whole(self.folder / self.transcript_name(case), text)
+        return result
+
+    def keep(self, case: Case, result: CaseResult) -> CaseResult:
+        """Keep the repeats of a case so far: what is measured outlives whoever measures."""
         result = self._masked(result)
         data = {
             "case": identity(case),
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
             "error": to_json(result.error) if result.error else None,
         }
-        readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
-        ended = [f"### no more: {result.error}\n"] if result.error else []
-        text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
-        write_whole(self.folder / self.transcript_name(case), text)
-        self.write_json(case_file(case), data)
+        write_whole(self.folder / case_file(case), json_text(self._plain(data)), durable=True)
         return result
 
     def _masked(self, result: CaseResult) -> CaseResult:
@@ -143,12 +151,19 @@ def _whole_values(data: bytes) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
+    """Write a file so that it is there whole or not at all; ``durable`` outlives a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", errors="replace")
-    beside.replace(path)
+    try:
+        beside.write_text(text, encoding="utf-8", errors="replace")
+        if durable:
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def new_folder(reports: Path, stem: str) -> Path:

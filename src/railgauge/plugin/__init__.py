@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from railgauge.errors import BadInput
-from railgauge.plugin import items, options, recording, session
+from railgauge.plugin import items, options, recording, resuming, session
 from railgauge.plugin.context import CONTEXT, Context, build
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.recording import DRAFT, Draft
@@ -75,7 +75,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     context = config.stash.get(CONTEXT, None)
-    return terminal.header(context) if context else []
+    return [*terminal.header(context), *resuming.header(context)] if context else []
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:

@@ -16,10 +16,11 @@ from railgauge.gates import Gates
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
-from railgauge.plugin import options
+from railgauge.plugin import options, resuming
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
+from railgauge.resume import Earlier, Invocation
 from railgauge.runner import Runner, Sessions
 from railgauge.store import Store, new_folder, point_latest
 from railgauge.survey import Found, found_from_json
@@ -42,6 +43,7 @@ class Context:
     complaints: list[str] = field(default_factory=list)
     not_applicable: dict[str, str] = field(default_factory=dict)
     recording: Recording | None = None
+    earlier: Earlier | None = None
 
     @property
     def is_worker(self) -> bool:
@@ -109,7 +111,10 @@ class Context:
         if self.recording:
             return Replayer(self.recording.contents, self.store)
         leases = Leases(self.store.folder / "leases")
-        return Runner(self.sessions, leases, self.store, self._plan, self._counters)
+        earlier = resuming.taking_over(self.earlier, self.store)
+        return Runner(
+            self.sessions, leases, self.store, self._plan, self._counters, earlier=earlier
+        )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.platform, self.cluster, port)
@@ -132,16 +137,17 @@ CONTEXT = pytest.StashKey[Context]()
 
 def build(config: pytest.Config) -> Context:
     """The context of this session. Raises ``BadInput`` before anything is touched."""
+    earlier = resuming.earlier(config)
     replayed = recording(config)
     try:
-        return _build(config, replayed)
+        return _build(config, replayed, earlier)
     except BaseException:
         if replayed:
             replayed.close()
         raise
 
 
-def _build(config: pytest.Config, replayed: Recording | None) -> Context:
+def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier | None) -> Context:
     cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
     platform = _platform(config, cluster, replayed)
     if lines := list(thresholds.uncovered(platform)):
@@ -150,8 +156,11 @@ def _build(config: pytest.Config, replayed: Recording | None) -> Context:
             where=platform.path,
         )
     level = _level(config, cluster, platform, replayed)
-    folder = _folder(config, cluster)
-    context = Context(config, cluster, platform, level, folder, recording=replayed)
+    started = resuming.invocation(config, cluster, platform, level.name, earlier)
+    if earlier is not None:
+        resuming.refuse_other_input(earlier, started, platform)
+    folder = _folder(config, cluster, None if replayed else started)
+    context = Context(config, cluster, platform, level, folder, recording=replayed, earlier=earlier)
     context.not_applicable.update(not_applicable(platform, level))
     return context
 
@@ -204,7 +213,7 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
     return cluster
 
 
-def _folder(config: pytest.Config, cluster: Cluster) -> Path | None:
+def _folder(config: pytest.Config, cluster: Cluster, started: Invocation | None) -> Path | None:
     if config.option.collectonly:
         return None
     if hasattr(config, "workerinput"):
@@ -213,5 +222,7 @@ def _folder(config: pytest.Config, cluster: Cluster) -> Path | None:
     stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{cluster.name}"
     folder = new_folder(reports, stem)
     (folder / "leases").mkdir()
+    if started is not None:  # a replay is started anew, it takes no time
+        resuming.begin(config, Store(folder), started)
     point_latest(reports, folder)
     return folder

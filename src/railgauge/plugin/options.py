@@ -9,6 +9,7 @@ import pytest
 from railgauge.thresholds import LEVELS
 
 LEVEL = "nightly"
+LAB_SEED = 1
 
 _DEFAULT_HOSTFILES = ("hostfiles/lab-h200.yaml", "hostfiles/lab-metax-c500.yaml")
 
@@ -41,6 +42,12 @@ def add(parser: pytest.Parser) -> None:
         "of --platform; nothing is reached over the network",
     )
     group.addoption(
+        "--resume",
+        metavar="RUN",
+        help="carry on an interrupted run, a folder of reports/ or latest: what was measured there "
+        "is judged again, the rest is measured now; options that are not said are as they were",
+    )
+    group.addoption(
         "--prepare",
         action="store_true",
         help="apply the platform's preparations (governor, clocks, ...) to every node; "
@@ -57,7 +64,10 @@ def add(parser: pytest.Parser) -> None:
 def _add_lab(group: pytest.OptionGroup) -> None:
     group.addoption("--lab-nodes", type=_positive, metavar="N", help="number of simulated nodes")
     group.addoption(
-        "--lab-seed", type=int, default=1, metavar="S", help="seed of the noise; 0 is no noise"
+        "--lab-seed",
+        type=int,
+        metavar="S",
+        help=f"seed of the noise; 0 is no noise (default: {LAB_SEED})",
     )
     group.addoption(
         "--lab-fault",
@@ -73,6 +83,11 @@ def _positive(text: str) -> int:
     if value < 1:
         raise ValueError(f"{text} is less than 1")
     return value
+
+
+def lab_seed(config: pytest.Config) -> int:
+    said: int | None = config.getoption("--lab-seed")
+    return LAB_SEED if said is None else said
 
 
 def hostfile(config: pytest.Config) -> Path:

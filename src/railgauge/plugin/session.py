@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import shutil
 import signal
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import replay
+from railgauge.plugin import options, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
 from railgauge.prepare import Preparer
@@ -136,6 +136,7 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["railgauge_folder"] = str(self.context.folder)
+        resuming.tell_worker(self.context, node.workerinput)
         if self.context.recording:
             node.workerinput[replay.WORKER_INPUT] = str(self.context.recording.folder)
 
@@ -170,13 +171,15 @@ class Controller:
         self.planned = ids
         context = self.context
         try:
+            resuming.check_items(context, ids)
             cluster = self._live_cluster()
         except RailgaugeError as error:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
         self._run_plan()
         context.store.write_json("cluster.json", _without_secrets(cluster))
         self._keep_hostfile()
-        shutil.copyfile(context.platform.path, context.store.folder / "thresholds.json")
+        limits = Path(context.platform.path).read_bytes().decode()  # to the byte
+        write_whole(context.store.folder / "thresholds.json", limits)
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
         self._apply_preparations(cluster)
@@ -230,7 +233,7 @@ class Controller:
         self._lab = lab.start(
             self.context.declared,
             nodes=None,
-            seed=option("--lab-seed"),
+            seed=options.lab_seed(self.context.config),
             faults=tuple(option("--lab-fault")),
             folder=Path(self._lab_folder.name, "lab"),
         )
@@ -249,6 +252,7 @@ class Controller:
                 "nodes": found_to_json(found),
             },
         )
+        resuming.log_changes(context, found_to_json(found))
 
     # --- while tests run ---
 
@@ -350,7 +354,7 @@ class Controller:
             self._lab_folder.cleanup()
         if self.context.folder is not None:
             shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
-            _write_manifest(self.context.store)
+            _write_manifest(self.context.store, resuming.named(self.context))
 
 
 def _without_secrets(cluster: Cluster) -> dict[str, Any]:
@@ -359,11 +363,11 @@ def _without_secrets(cluster: Cluster) -> dict[str, Any]:
     )
 
 
-def _write_manifest(store: Store) -> None:
+def _write_manifest(store: Store, more: Mapping[str, str]) -> None:
     """SHA-256 of every file of the run, last of all."""
     files = sorted(p for p in store.folder.rglob("*") if p.is_file() and p.name != "manifest.json")
     digests = {
         path.relative_to(store.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in files
     }
-    store.write_json("manifest.json", {"schema_version": 1, "sha256": digests})
+    store.write_json("manifest.json", {"schema_version": 1, "sha256": digests, **more})

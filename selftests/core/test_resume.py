@@ -1,0 +1,116 @@
+"""What is taken over of an interrupted run, and what is measured again."""
+
+import pytest
+from core_values import case, cluster, transcript
+from fake_sessions import Fakes
+from test_runner import bad, planned
+
+from railgauge import resume
+from railgauge.errors import (
+    BadInput,
+    CommandTimedOut,
+    ConnectionLost,
+    NodeUnreachable,
+    ToolFailed,
+)
+from railgauge.leases import Leases, held_open, is_held
+from railgauge.question import CaseResult
+from railgauge.resume import Earlier, Invocation
+from railgauge.runner import Runner, Sessions
+from railgauge.store import Store
+
+GOOD = (transcript(),)
+LOST = (transcript(exit_code=None, error="connection-lost"),)
+SLOW = (transcript(exit_code=None, error="command-timed-out"),)
+
+
+def begun(reports, name, resumes=""):
+    store = Store(reports / name)
+    resume.write(
+        store,
+        Invocation(
+            1, "h.yaml", "a", "b", None, "smoke", None, None, 1, (), False, False, "", "", resumes
+        ),
+    )
+    return store
+
+
+def runner_after(tmp_path, fakes, earlier):
+    folder = tmp_path / "new"
+    sessions = Sessions(cluster(), fakes.connect)
+    return Runner(
+        sessions, Leases(folder / "leases"), Store(folder), planned, earlier=Earlier(earlier)
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "lacking"),
+    [
+        (CaseResult((GOOD, GOOD, GOOD)), 0),
+        (CaseResult((GOOD, GOOD)), 1),
+        (CaseResult((GOOD,), ConnectionLost("gone")), 2),
+        (CaseResult((), NodeUnreachable("no route")), 3),
+        (CaseResult((GOOD, LOST)), 2),
+        (CaseResult((GOOD, GOOD, LOST)), 1),
+        (CaseResult((GOOD, (bad(),))), 0),
+        (CaseResult((GOOD, SLOW)), 0),
+        (CaseResult((), CommandTimedOut("too long")), 0),
+        (CaseResult((GOOD,), ToolFailed("broken")), 0),
+    ],
+)
+def test_only_what_a_lost_node_left_open_is_measured(tmp_path, left, lacking):
+    """A miss, a tool that failed or hung is evidence: no second try washes it away."""
+    wanted, fakes = case(repeats=3), Fakes()
+    begun(tmp_path, "old").save(wanted, left)
+    result = runner_after(tmp_path, fakes, tmp_path / "old").measure(wanted)
+    assert len(fakes.done("run")) == lacking
+    if lacking:
+        assert result.error is None
+        assert len(result.runs) == 3
+        assert result.runs[: 3 - lacking] == left.runs[: 3 - lacking]
+    else:
+        assert (result.runs, str(result.error)) == (left.runs, str(left.error))
+
+
+def test_the_newest_run_counts_and_what_it_lacks_is_in_the_one_before(tmp_path):
+    one, two = case(), case("n1", "n3")
+    first, second = begun(tmp_path, "first"), begun(tmp_path, "second", resumes="first")
+    first.save(one, CaseResult((LOST,)))
+    first.save(two, CaseResult((GOOD,)))
+    second.save(one, CaseResult((GOOD,)))
+    earlier = Earlier(tmp_path / "second")
+    assert earlier(one) == earlier(two) == CaseResult((GOOD,))
+
+
+def test_a_link_of_the_chain_that_is_gone(tmp_path):
+    begun(tmp_path, "second", resumes="../../first")
+    with pytest.raises(BadInput, match=r"first/invocation\.json: is not there whole"):
+        Earlier(tmp_path / "second")
+
+
+def test_repeats_are_kept_as_they_end(tmp_path):
+    """Whoever is killed in the second repeat has lost the second one only."""
+    wanted, fakes = case(repeats=3), Fakes(reports=[transcript(), KeyboardInterrupt()])
+    begun(tmp_path, "old")
+    runner = runner_after(tmp_path, fakes, tmp_path / "old")
+    with pytest.raises(KeyboardInterrupt):
+        runner.measure(wanted)
+    assert len(Store(tmp_path / "new").load(wanted).runs) == 1
+    assert len(runner.measure(wanted).runs) == 3
+    assert len(fakes.done("run")) == 1 + 1 + 2
+
+
+def test_what_the_survey_found_other_than_before(tmp_path):
+    facts = {"facts": {"kernel": "6.8", "nics": [{"name": "mlx5_0", "lid": 1}]}}
+    begun(tmp_path, "old").write_json("environment.json", {"nodes": {"n1": facts, "n2": facts}})
+    now = {"facts": {"kernel": "6.9", "nics": [{"name": "mlx5_0", "lid": 7}]}}
+    changes = dict(Earlier(tmp_path / "old").facts_changed({"n1": now, "n2": facts}))
+    assert changes == {"n1": 'kernel: "6.8" -> "6.9", nics.0.lid: 1 -> 7'}
+
+
+def test_a_held_file_is_held_until_it_is_closed(tmp_path):
+    path = tmp_path / "file"
+    held = held_open(path)
+    assert is_held(path)
+    held.close()
+    assert not is_held(path)

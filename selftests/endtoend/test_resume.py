@@ -1,0 +1,215 @@
+"""Runs that are carried on: nothing measured is lost, and nothing half-written is believed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance import (
+    HOMELAB,
+    SMOKE,
+    Project,
+    Run,
+    Runs,
+    Scenario,
+    assert_clean,
+    assert_sound,
+    environment,
+    make_project,
+)
+from test_interrupt import wait_until
+
+from railgauge.leases import held_open
+from railgauge.store import point_latest
+
+ONE_SLOW = (*HOMELAB, *SMOKE, "--lab-fault", "slow-node@columbia")
+SCENARIOS = {"undisturbed": Scenario(ONE_SLOW)}
+START_LIMIT_S = 120.0
+SEED = 20240611
+
+
+@contextmanager
+def started(project: Project, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in the background; whatever is left of it is killed at the end."""
+    process = subprocess.Popen(
+        project.command(*options),
+        cwd=project.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def killed_after(project: Project, cases: int, *options: str) -> Path:
+    """The folder of a run that was killed when it had measured that many cases, or a few more."""
+    latest = project.folder / "reports" / "latest"
+    before = latest.resolve()
+
+    def far_enough() -> bool:
+        new = latest.exists() and latest.resolve() != before
+        return new and len(list((latest / "transcripts").glob("*.json"))) >= cases
+
+    with started(project, *options) as process:
+        assert wait_until(lambda: far_enough() or process.poll() is not None, START_LIMIT_S)
+        assert far_enough(), "it ended before it was killed"
+        process.send_signal(signal.SIGKILL)
+    return latest.resolve()
+
+
+def settled(run: Run) -> dict[str, Any]:
+    """The verdict without the name of its run."""
+    return {key: value for key, value in run.verdict.items() if key != "run_id"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def log(run: Run) -> list[dict[str, Any]]:
+    text = (run.latest / "resumed.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def measured_at(folder: Path) -> dict[str, list[str]]:
+    """When each transcript of each case was made; without those that lost their nodes."""
+    found = {}
+    for path in (folder / "transcripts").glob("*.json"):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        made = [one for run in data["runs"] for one in run]
+        if made and not data["error"] and not any(one["error"] for one in made):
+            found[data["case"]["key"]] = [one["started_at"] for one in made]
+    return found
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_killed_again_and_again(project: Project, runs: Runs, options: tuple[str, ...]) -> None:
+    """Two kills, each at another moment; every case is measured once over all three runs."""
+    whole = runs["undisturbed"]
+    moments = sorted(random.Random(SEED + len(options)).sample(range(len(whole.transcripts)), 2))
+    first = killed_after(project, moments[0], *ONE_SLOW, *options)
+    kept = contents(first)
+    second = killed_after(project, moments[1], "--resume", "latest", *options)
+    assert second != first
+    run = project.run("--resume", "latest", *options)
+    assert_sound(run)
+    assert settled(run) == settled(whole)
+    assert run.outcomes == whole.outcomes
+    assert contents(first).items() >= {k: v for k, v in kept.items() if "transcripts" in k}.items()
+    now = measured_at(run.latest)
+    for folder in (first, second):
+        for case, times in measured_at(folder).items():
+            assert now[case] == times
+    assert {line["run"] for line in log(run) if "case" in line} == {second.name}
+    assert json.loads((run.latest / "manifest.json").read_text())["resumes"] == second.name
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with one run that was killed in its middle."""
+    project = make_project(tmp_path_factory.mktemp("resume") / "project")
+    killed_after(project, 2, *ONE_SLOW, "-k", "write")
+    hostfile = (project.folder / HOMELAB[1]).read_text(encoding="utf-8")
+    project.write("hostfiles/other.yaml", f"{hostfile}environment: {{A: b}}\n")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--level", "nightly"), "--level is nightly here and was smoke in the run"),
+        (("--rounds", "1"), "--rounds is 1 here and was not given"),
+        (("--lab-seed", "0"), "--lab-seed is 0 here and was 1"),
+        (("--lab-fault", "memlock@viper"), "--lab-fault is memlock@viper here and was slow-node@"),
+        (("--lab-nodes", "2"), "--lab-nodes is 2 here and was not given"),
+        (("-k", "nics"), "-k is nics here and was write"),
+        (("--no-gates",), "--no-gates is True here and was not given"),
+        (("--hostfile", "hostfiles/other.yaml"), "other.yaml is not as it was in the run"),
+        (("tests/network/test_rdma.py::test_write_traffic",), "has not the test"),
+    ],
+    ids=lambda value: value[0].lstrip("-") if isinstance(value, tuple) else "",
+)
+def test_another_run_is_not_carried_on(
+    broken_off: Project, options: tuple[str, ...], complaint: str
+) -> None:
+    name = (broken_off.folder / "reports" / "latest").resolve().name
+    if options[0].startswith("tests"):  # told when the tests are known: that run has a folder
+        run = broken_off.run("--resume", name, *options)
+        point_latest(broken_off.folder / "reports", broken_off.folder / "reports" / name)
+    else:
+        run = broken_off.run("--resume", "latest", *options)
+        assert (broken_off.folder / "reports" / "latest").resolve().name == name
+    assert_refused(run, f"--resume {name}: ", complaint)
+
+
+def assert_refused(run: Run, *said: str) -> None:
+    """One clear line, before a node is touched."""
+    assert run.code == 4, run.output
+    assert_clean(run)
+    lines = [line for line in run.output.splitlines() if all(word in line for word in said)]
+    assert len(lines) == 1, run.output
+    assert "survey" not in run.output
+
+
+def test_limits_that_were_changed(tmp_path: Path, broken_off: Project) -> None:
+    shutil.copytree(broken_off.folder, tmp_path / "copy", symlinks=True)
+    project = Project(tmp_path / "copy")
+    project.edit_platform("connectx4-homelab", lambda data: data.update(title="another"))
+    hostfile = project.folder / "hostfiles" / "lab-connectx4-homelab.yaml"
+    assert_refused(
+        project.run("--resume", "latest", "--hostfile", str(hostfile)),
+        "connectx4-homelab.json is not as it was in the run",
+    )
+
+
+@pytest.mark.parametrize("name", ["nothing", ".", "hostfiles"])
+def test_what_is_no_run(broken_off: Project, name: str) -> None:
+    run = broken_off.run("--resume", name)
+    assert_refused(run, f"--resume: {name} is no run that can be carried on")
+
+
+def test_not_in_a_replay(broken_off: Project) -> None:
+    run = broken_off.run("--resume", "latest", "--replay=x")
+    assert_refused(run, "--resume has no place in a replay")
+
+
+def test_a_run_that_goes_on(broken_off: Project) -> None:
+    """As long as its controller lives, which holds the lock."""
+    folder = (broken_off.folder / "reports" / "latest").resolve()
+    with held_open(folder / "invocation.json"):
+        assert_refused(broken_off.run("--resume", "latest"), "this run has not ended")
+
+
+def test_changes_that_are_not_undone(tmp_path: Path, broken_off: Project) -> None:
+    shutil.copytree(broken_off.folder, tmp_path / "copy", symlinks=True)
+    project = Project(tmp_path / "copy")
+    journal = {"changes": [{"node": "viper", "undone": False}]}
+    (project.folder / "reports" / "latest" / "prepared.json").write_text(json.dumps(journal))
+    assert_refused(project.run("--resume", "latest"), "is not undone; railgauge undo ")
+
+
+def test_what_is_half_written_is_not_believed(tmp_path: Path, broken_off: Project) -> None:
+    """Cut off at any place, as on a file system that lost its power: measured again."""
+    shutil.copytree(broken_off.folder, tmp_path / "copy", symlinks=True)
+    project = Project(tmp_path / "copy")
+    before = project.folder / "reports" / "latest"
+    for number, path in enumerate(sorted((before / "transcripts").glob("*.json"))):
+        path.write_bytes(path.read_bytes()[: 40 * number])
+    (before / "environment.json").write_text("{")
+    run = project.run("--resume", str(before), "--hostfile", *HOMELAB[1:])
+    assert_sound(run)
+    assert not (run.latest / "resumed.jsonl").exists()
+    assert run.counts["failed"] > 0

@@ -1,0 +1,191 @@
+"""Carrying on an interrupted run: what it was, and what of it is taken over.
+
+The new run has a folder of its own; those of the earlier ones are read and never written. What was
+measured there is taken over case by case and judged again. A case that ended because a node could
+not be reached told nothing of the hardware: its good repeats count, the others are made now.
+Whatever else went wrong is evidence, and no reason to measure again until it passes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from railgauge.decision import FILE as PLAN
+from railgauge.errors import BadInput, CommandTimedOut, TransportError, from_json
+from railgauge.leases import is_held
+from railgauge.model import Case
+from railgauge.plain import from_plain, to_plain
+from railgauge.prepare import JOURNAL
+from railgauge.question import CaseResult
+from railgauge.store import Store
+
+FILE = "invocation.json"
+SCHEMA_VERSION = 1
+# What was taken from where, and what is no longer as it was: a line each.
+LOG = "resumed.jsonl"
+
+_MOST_CHANGES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How a run was started. ``invocation.json`` is the first file in its folder.
+
+    ``hostfile_sha256`` is that of the file without secret values. ``resumes`` is the name of the
+    run that this one carries on, beside it in ``reports/``.
+    """
+
+    schema_version: int
+    hostfile: str
+    hostfile_sha256: str
+    thresholds_sha256: str
+    platform: str | None
+    level: str
+    rounds: int | None
+    lab_nodes: int | None
+    lab_seed: int | None
+    lab_faults: tuple[str, ...]
+    no_gates: bool
+    prepare: bool
+    keyword: str
+    marks: str
+    resumes: str = ""
+
+
+def write(store: Store, invocation: Invocation) -> None:
+    store.write_json(FILE, to_plain(invocation))
+
+
+def find(named: str, reports: Path, here: Path) -> Path:
+    """The folder that ``RUN`` names: ``latest``, a name in ``reports``, or a path from ``here``."""
+    for path in (reports / named, here / named):
+        if (path / FILE).is_file():
+            return path.resolve()
+    raise BadInput(
+        f"{named} is no run that can be carried on: it has no {FILE}",
+        where="--resume",
+        remedy=f"name a folder in {reports}, or latest; or start a new run",
+    )
+
+
+class Earlier:
+    """The interrupted run, and those that it carried on itself: newest first."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises ``BadInput`` if a run is not as it was left."""
+        self._folders = list(_chain(folder))
+        self.name = folder.name
+        self.folder = folder
+        self.invocation = _read(folder)
+
+    def refuse_unfinished(self) -> None:
+        """Raise ``BadInput`` if the run goes on, or has left changes on its nodes."""
+        where = f"--resume {self.name}"
+        if is_held(self._folders[0] / FILE):
+            raise BadInput("this run has not ended", where=where, remedy="end it, or wait for it")
+        for folder in self._folders:
+            journal = _json(folder / JOURNAL) or {"changes": []}
+            if not all(change.get("undone") for change in journal["changes"]):
+                remedy = f"railgauge undo {folder}"
+                raise BadInput("what it prepared is not undone", where=where, remedy=remedy)
+
+    def refuse_other_items(self, planned: Sequence[str]) -> None:
+        """Raise ``BadInput`` unless just these items were planned; none were if it ended early."""
+        before = _json(self._folders[0] / PLAN)
+        if before is None:
+            return
+        if odd := sorted(set(before["planned"]) ^ set(planned)):
+            which = "a test that the run did not have" if odd[0] in planned else "not the test"
+            raise BadInput(
+                f"has {which} {odd[0]} ({len(odd)} such differences)",
+                where=f"--resume {self.name}",
+                remedy="name the same tests as then, or start a new run",
+            )
+
+    def __call__(self, case: Case) -> CaseResult | None:
+        """What is taken over of a case: all of it, its first repeats, or nothing."""
+        for folder in self._folders:
+            kept = Store(folder).load(case)
+            if kept is not None:
+                return _without_lost_connections(kept)
+        return None
+
+    def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Node and what is other there than in the earlier survey."""
+        before = _json(self._folders[0] / "environment.json") or {"nodes": {}}
+        for node, now in facts.items():
+            was = before["nodes"].get(node)
+            if was is not None and (paths := list(_differing(was, now))):
+                more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
+                yield node, ", ".join(paths[:_MOST_CHANGES]) + more
+
+
+def _chain(folder: Path) -> Iterator[Path]:
+    seen = set[Path]()
+    while folder not in seen:
+        seen.add(folder)
+        yield folder
+        before = _read(folder).resumes
+        if not before:
+            return
+        folder = folder.parent / Path(before).name
+
+
+def _read(folder: Path) -> Invocation:
+    data = _json(folder / FILE)
+    if not isinstance(data, dict):
+        raise BadInput(
+            "is not there whole, and a later run carried it on",
+            where=str(folder / FILE),
+            remedy="put the folder back, or start a new run",
+        )
+    if data.get("schema_version") != SCHEMA_VERSION:
+        raise BadInput("is of another version of railgauge", where=str(folder / FILE))
+    return from_plain(Invocation, data, str(folder / FILE))
+
+
+def _json(path: Path) -> Any:
+    """A file's value; ``None`` if it is not there, or not whole."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _without_lost_connections(result: CaseResult) -> CaseResult:
+    """A result up to where a node was lost. Good repeats before it are never measured again."""
+    runs = list(result.runs)
+    if runs and any(_unreached(transcript.error) for transcript in runs[-1]):
+        return CaseResult(tuple(runs[:-1]))
+    if result.error is not None and _unreached(result.error.kind):
+        return replace(result, error=None)
+    return result
+
+
+def _unreached(kind: str) -> bool:
+    """Whether an error is of the way to a node: a command that took too long was there."""
+    error = from_json({"kind": kind, "what": "", "where": "", "remedy": ""})
+    return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
+
+
+def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
+    """The paths below which two values of JSON differ, with both values where they are short."""
+    if was == now:
+        return
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in sorted({*was, *now}):
+            yield from _differing(was.get(key), now.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for index, (one, other) in enumerate(zip(was, now, strict=True)):
+            yield from _differing(one, other, f"{path}.{index}")
+    else:
+        yield f"{path.removeprefix('facts.')}: {_short(was)} -> {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004
