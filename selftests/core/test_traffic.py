@@ -7,7 +7,7 @@ from core_values import transcript
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.errors import FactMissing
+from railgauge.errors import FactMissing, MetricMissing
 from railgauge.model import Basis, Outcome
 from railgauge.thresholds.model import Traffic
 from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved, parse, probe_argv
@@ -235,9 +235,9 @@ def test_payload_that_took_another_way_altogether():
     assert "other NICs of n1 carried 10 GB" in reason(judged)
 
 
-def test_no_payload_is_no_pass():
-    judged = judge_traffic(carried(mlx5_0=10), 0.0, spec(), ["mlx5_0"])
-    assert outcomes(judged)["traffic"] is Outcome.FAILED
+def test_no_payload_is_no_pass_and_no_fault_of_a_nic():
+    with pytest.raises(MetricMissing, match="no payload"):
+        judge_traffic(carried(mlx5_0=10), 0.0, spec(), ["mlx5_0"])
 
 
 @pytest.mark.parametrize("name", ["symbol_error", "link_downed"])
