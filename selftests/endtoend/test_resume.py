@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -213,3 +214,44 @@ def test_what_is_half_written_is_not_believed(tmp_path: Path, broken_off: Projec
     assert_sound(run)
     assert not (run.latest / "resumed.jsonl").exists()
     assert run.counts["failed"] > 0
+
+
+@contextmanager
+def small_disk(folder: Path, size_bytes: int) -> Iterator[None]:
+    """A file system of that size at ``folder``."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small file system")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def on_disk(folder: Path) -> int:
+    """How much a folder takes, in whole pages."""
+    return sum(-(-len(data) // 4096) * 4096 for data in contents(folder).values())
+
+
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [(0.3, ()), (0.6, ("-n", "2")), (0.9, ())],
+    ids=["early", "xdist", "reports"],
+)
+def test_disk_full(project: Project, runs: Runs, part: float, options: tuple[str, ...]) -> None:
+    """One line, no verdict; with more room the run is carried on as if nothing had been."""
+    whole = runs["undisturbed"]
+    reports = project.folder / "reports"
+    with small_disk(reports, int(part * on_disk(whole.latest.resolve()))):
+        run = project.run(*ONE_SLOW, *options)
+        assert run.code == 3, run.output
+        assert_clean(run)
+        lines = [line for line in run.output.splitlines() if "cannot be written: No space" in line]
+        assert len(lines) == 1, run.output
+        assert f"--resume {run.latest.resolve().name}" in lines[0]
+        assert not any((run.latest / name).exists() for name in ("verdict.json", "junit.xml"))
+        subprocess.run(["mount", "-o", "remount,size=100m", str(reports)], check=True)
+        again = project.run("--resume", "latest", *options)
+        assert_sound(again)
+        assert settled(again) == settled(whole)

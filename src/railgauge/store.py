@@ -6,6 +6,7 @@ nothing half-written is ever read as whole.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -106,6 +107,16 @@ class Store:
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def write_manifest(self, more: Mapping[str, str]) -> None:
+        """SHA-256 of every file of the run, last of all; ``more`` stands beside it."""
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        digests = {
+            path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(found)
+            if path.name != "manifest.json"
+        }
+        self.write_json("manifest.json", {"schema_version": 1, "sha256": digests, **more})
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """One line of JSON at the end of a ``.jsonl`` file.

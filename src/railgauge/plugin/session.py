@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import shutil
 import signal
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,11 +23,12 @@ from railgauge.plan import platform_stack
 from railgauge.plugin import options, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling
+from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
 from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, terminal
 from railgauge.report.plots import Plot, plots
-from railgauge.store import Store, write_whole
+from railgauge.store import write_whole
 from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
@@ -130,6 +130,7 @@ class Controller:
         self._lab: Any = None
         self._lab_folder: TemporaryDirectory[str] | None = None
         self._preparer: Preparer | None = None
+        self._disk = Trouble(context.folder) if context.folder else None
 
     # --- before the first test ---
 
@@ -271,7 +272,35 @@ class Controller:
     # --- after the last test ---
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """A full disk is no fault of the suite, whoever could not write."""
+        if self._disk and (line := self._disk.of_text(str(excrepr))):
+            pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """The verdict first, then every reporter; none of them if the disk is full."""
+        trouble: OSError | None = None
+        try:
+            self._finish(session)
+        except OSError as error:
+            trouble = error
+        try:
+            result = yield
+        except OSError as error:
+            trouble, result = trouble or error, None
+        if trouble is not None:
+            self._end_without_disk(session, trouble)
+        return result
+
+    def _end_without_disk(self, session: pytest.Session, trouble: OSError) -> None:
+        if self._disk is None:
+            raise trouble
+        self._disk.tell(trouble)
+        self.verdict = None
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def _finish(self, session: pytest.Session) -> None:
         self._undo_preparations()
         if self.context.folder is None or not self.planned:
             return
@@ -354,20 +383,18 @@ class Controller:
             self._lab_folder.cleanup()
         if self.context.folder is not None:
             shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
-            _write_manifest(self.context.store, resuming.named(self.context))
+            self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        try:
+            self.context.store.write_manifest(resuming.named(self.context))
+        except OSError as error:
+            if self._disk is None:
+                raise
+            self._disk.tell(error)
 
 
 def _without_secrets(cluster: Cluster) -> dict[str, Any]:
     return cluster_to_json(
         dataclasses.replace(cluster, environment=mask_environment(cluster.environment))
     )
-
-
-def _write_manifest(store: Store, more: Mapping[str, str]) -> None:
-    """SHA-256 of every file of the run, last of all."""
-    files = sorted(p for p in store.folder.rglob("*") if p.is_file() and p.name != "manifest.json")
-    digests = {
-        path.relative_to(store.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-    }
-    store.write_json("manifest.json", {"schema_version": 1, "sha256": digests, **more})

@@ -1,0 +1,48 @@
+"""When the run's folder can't be written any more: one clear line, and nothing that looks whole."""
+
+from __future__ import annotations
+
+import errno
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+_NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+# As a worker tells its controller: the text of a traceback.
+_SAID = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
+# What is written at the end, in place: half of it would read as a run that came to a verdict.
+_AT_THE_END = ("verdict.json", "junit.xml", "report.html", "manifest.json")
+
+
+class Trouble:
+    """Says once what is wrong with the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.happened = False
+
+    def line(self, why: str) -> str:
+        self.happened = True
+        return (
+            f"railgauge: {self._folder} cannot be written: {why.strip()}; make room and carry the "
+            f"run on with --resume {self._folder.name}"
+        )
+
+    def of_text(self, text: str) -> str:
+        """The line for an internal error that comes from the disk; else nothing."""
+        found = _SAID.search(text)
+        return self.line(found[1]) if found else ""
+
+    def tell(self, error: OSError) -> None:
+        """Print the line unless it was printed, and take away what may be half written.
+
+        Raises the error if it is not of the disk.
+        """
+        if error.errno not in _NUMBERS:
+            raise error
+        if not self.happened:
+            sys.stderr.write(f"\n{self.line(error.strerror or str(error))}\n")
+        for name in _AT_THE_END:
+            with suppress(OSError):
+                (self._folder / name).unlink(missing_ok=True)
