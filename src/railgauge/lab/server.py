@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import asyncssh
 
 from railgauge.lab.commands import Children, CommandRunner, end_descendants
 
+_END_LIMIT_S = 8.0
 _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
 
 
@@ -134,8 +136,21 @@ async def serve(config: dict[str, Any]) -> None:
     _write_keys(folder, client_key, [site.known_host(ports[site.name]) for site in sites])
     print(json.dumps({"ports": ports}), flush=True)
     await ended.wait()
+    _end_for_certain()
     for site in sites:
         site.close()
+
+
+def _end_for_certain() -> None:
+    """A lab that is told to end does, even if one of its tasks does not notice."""
+
+    def leave() -> None:
+        end_descendants()
+        os._exit(0)
+
+    timer = threading.Timer(_END_LIMIT_S, leave)
+    timer.daemon = True
+    timer.start()
 
 
 def _watch_end(ended: asyncio.Event) -> None:
