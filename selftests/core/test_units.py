@@ -103,3 +103,5 @@ def test_values_for_people():
     assert format_value(392.57, "Gb/s") == "392.57 Gb/s"
     assert format_value(0.05727, "Gb/s") == "0.05727 Gb/s"
     assert format_value(math.nan, "us") == "nan us"
+    assert format_value(0.1054, "1") == "0.1054"
+    assert format_value(64, "count") == "64"

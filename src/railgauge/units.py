@@ -89,8 +89,11 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """A value for people: four significant digits or two decimals, whichever shows more."""
+    """A value for people: four significant digits or two decimals, whichever shows more.
+
+    Plain numbers and counts have no unit to show.
+    """
     if not math.isfinite(value):
         return f"{value} {unit}"
     digits = f"{value:.4g}" if abs(value) < 100 else f"{value:.2f}"  # noqa: PLR2004
-    return f"{digits} {unit}"
+    return digits if unit in _FACTORS["number"] else f"{digits} {unit}"
