@@ -67,6 +67,7 @@ def carry_out(struck: Sequence[Strike], seed: int, folder: Path, *more: str) -> 
     options = [
         *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
         *("--lab-nodes", str(len(NODES[platform])), "--lab-seed", str(seed)),
+        *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not looked at
         *(word for strike in struck if strike.fault for word in ("--lab-fault", strike.fault)),
         *more,
     ]
