@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from railgauge import thresholds
+from railgauge import pairing, thresholds
 from railgauge.errors import BadInput
 from railgauge.lab import faults, platforms
 from railgauge.thresholds import Platform
@@ -151,7 +151,7 @@ def _strike(ground: Ground, name: str) -> Strike | None:
     nodes = NODES[platform]
     node = ground.random.choice(nodes)
     device, named = _DEVICES.get(name, _none)(ground)
-    peer = ground.random.choice([n for n in nodes if n != node]) if name == "slow-path" else ""
+    peer = _peer(nodes, node) if name == "slow-path" else ""
     fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "")
     try:
         struck = platforms.describe(ground.lab, node, nodes.index(node), seed=1)
@@ -161,6 +161,15 @@ def _strike(ground: Ground, name: str) -> Strike | None:
     if name == "slow-nic" and platform in _NIC_LOOKS_LIKE_NODE:
         return Strike(platform, name, fault, CAUSES["slow-node"], node)
     return Strike(platform, name, fault, CAUSES[name], node, named, peer)
+
+
+def _peer(nodes: Sequence[str], node: str) -> str:
+    """One that smoke measures the node with: a path that nobody takes is seen by nobody."""
+    pairs = [pair for turn in pairing.tournament(nodes, 2) for pair in turn]
+    met = [
+        {pair.source, pair.target} - {node} for pair in pairs if node in (pair.source, pair.target)
+    ]
+    return min(name for names in met for name in names)
 
 
 # The homelab has one NIC a node; a TCP stream takes a ninth of a gVNIC, so only collectives, which
