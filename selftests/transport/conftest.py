@@ -19,7 +19,7 @@ def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
     server = start_server(tmp_path)
     yield server
     server.vanish()
-    server.loop.call_soon_threadsafe(server.loop.stop)
+    server.stop()
 
 
 @pytest.fixture(params=["local", "ssh"])

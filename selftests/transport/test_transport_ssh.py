@@ -238,7 +238,7 @@ def jump_server(tmp_path: Path) -> Iterator[SshServer]:
     server = start_server(folder)
     yield server
     server.vanish()
-    server.loop.call_soon_threadsafe(server.loop.stop)
+    server.stop()
 
 
 def behind(jump: SshServer, target: SshServer, **changes: object) -> Node:

@@ -27,6 +27,7 @@ class SshServer:
     acceptor: asyncssh.SSHAcceptor | None = None
     open_connections: list[asyncssh.SSHServerConnection] = field(default_factory=list)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    thread: threading.Thread = field(default_factory=threading.Thread)
 
     @property
     def known_hosts(self) -> Path:
@@ -54,6 +55,11 @@ class SshServer:
         done = threading.Event()
         self.loop.call_soon_threadsafe(lambda: (action(), done.set()))
         assert done.wait(10)
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+        assert not self.thread.is_alive()
 
     def vanish(self) -> None:
         """Cut every connection, as a node does that loses its power and comes back."""
@@ -96,6 +102,8 @@ async def execute(process: asyncssh.SSHServerProcess) -> None:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+        # Not wait(): that waits for the pipes, which a grandchild of another group may hold.
+        child._transport.close()
 
 
 async def listen(server: SshServer) -> asyncssh.SSHAcceptor:
@@ -117,6 +125,16 @@ def serve(server: SshServer, ready: threading.Event) -> None:
     ready.set()
     server.loop.run_forever()
     server.acceptor.close()
+    server.loop.run_until_complete(abandon_commands())
+    server.loop.close()
+
+
+async def abandon_commands() -> None:
+    """A task left to the garbage collector is ended in whatever it interrupts, in another test."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def start_server(folder: Path) -> SshServer:
@@ -126,7 +144,8 @@ def start_server(folder: Path) -> SshServer:
     client_key.write_public_key(str(folder / "authorized_keys"))
     (folder / "config").write_text("")
     ready = threading.Event()
-    threading.Thread(target=serve, args=(server, ready), daemon=True).start()
+    server.thread = threading.Thread(target=serve, args=(server, ready), daemon=True)
+    server.thread.start()
     assert ready.wait(10)
     server.know(server.host_key)
     return server
