@@ -8,7 +8,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs matrix healthy jars allure-cli clean
+.PHONY: accept test lint types docs matrix healthy bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -58,6 +58,11 @@ matrix: $(VENV)/.ready
 # Some minutes on one core: all that a healthy lab is judged by, with 1,000 noise seeds.
 healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
+
+# What the suite itself costs. ARGS="--only TOPIC" measures one topic again, the others stay.
+bench: $(VENV)/.ready
+	$(BIN)/python selftests/bench/benchmarks.py --json docs/benchmarks.json \
+		--page docs/benchmarks.md $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build src/*.egg-info

@@ -1,0 +1,122 @@
+"""The benchmark harness fits growth, compares within a run, and says what was missed."""
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import benchmarks
+import measuring
+import pytest
+from benchmark_page import page
+from measuring import Row, compare, exponent, python
+
+SIZES = (1_000, 2_000, 4_000)
+
+
+def series(cost: Callable[[int], float], **changes: object) -> list[Row]:
+    plain = Row("reading", 0, "items", 0.0, "s")
+    return [replace(plain, size=size, measured=cost(size), **changes) for size in SIZES]
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 1.5, 2.0])
+def test_the_exponent_of_a_power_is_that_power(power):
+    assert exponent((size, 3e-6 * size**power) for size in SIZES) == pytest.approx(power)
+
+
+def test_two_sizes_give_no_exponent():
+    assert exponent([(1.0, 1.0), (2.0, 2.0), (2.0, 2.1)]) is None
+
+
+def test_both_sides_are_measured_in_turn_and_the_ratio_is_that_of_a_turn():
+    """A load that doubles both sides of one turn leaves the ratio alone."""
+    seen: list[str] = []
+
+    def side(name: str, *costs: float) -> Callable[[], float]:
+        given = iter(costs)
+        return lambda: (seen.append(name), next(given))[1]
+
+    both = compare(side("ours", 2.0, 9.0, 4.0), side("theirs", 1.0, 4.5, 2.0))
+    assert (both.measured, both.baseline, both.ratio) == (4.0, 2.0, 2.0)
+    assert seen == ["ours", "theirs"] * 3
+
+
+def test_a_child_tells_its_cost_and_its_failure():
+    told = python("-c", "x = bytearray(50 << 20); print(len(x))")
+    assert told.stdout == f"{50 << 20}\n"
+    assert told.peak_rss_mib > 50
+    assert 0 < told.cpu_s < 30
+    with pytest.raises(RuntimeError, match=r"exited 3: boom"):
+        python("-c", "import sys; print('boom'); sys.exit(3)")
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Row]], None]:
+    """``topic(rows)`` makes them all that there is to measure."""
+
+    def make(rows: list[Row]) -> None:
+        module = types.ModuleType("bench_made_up")
+        module.TITLE, module.ABOUT, module.rows = "Made up", "For a test.", lambda: rows
+        monkeypatch.setitem(sys.modules, "bench_made_up", module)
+        monkeypatch.setattr(benchmarks, "topics", lambda: ["made_up"])
+
+    return make
+
+
+def measured(folder: Path, *arguments: str) -> tuple[int, str]:
+    where = ["--json", str(folder / "b.json"), "--page", str(folder / "b.md")]
+    code = benchmarks.main([*where, *arguments])
+    return code, (folder / "b.md").read_text(encoding="utf-8")
+
+
+def test_what_is_met_is_met(topic, tmp_path):
+    topic(series(lambda size: size / 1e6, target=0.5))
+    code, text = measured(tmp_path)
+    assert code == 0
+    assert "| reading | 4,000 items | 0.004 s |  |  | 0.5 s at most | met | 1.00 |" in text
+    assert "missed**" not in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            series(float, baseline=1.0, ratio=1.31, target=1.3),
+            "| 1.31 | 1.3 at most | **missed** |",
+        ),
+        (series(float, target=3_999.0), "| 3999 s at most | **missed** |"),
+        (series(lambda size: size**2 / 1e6), "| **missed**: growth | 2.00 |"),
+        (series(lambda size: float("nan"), target=1.0), "**missed**"),
+    ],
+    ids=["ratio", "value", "growth", "nan"],
+)
+def test_what_is_missed_is_said_to_be_missed(topic, tmp_path, rows, says):
+    topic([replace(row, why="light is slow") for row in rows])
+    code, text = measured(tmp_path)
+    assert code == 1
+    assert says in text
+    assert "- reading: light is slow" in text
+
+
+def test_a_topic_that_is_not_run_stays_as_it_was(topic, tmp_path):
+    topic(series(float))
+    measured(tmp_path)
+    kept = json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))
+    kept["other"] = {**kept["made_up"], "title": "Another"}
+    (tmp_path / "b.json").write_text(json.dumps(kept), encoding="utf-8")
+    _, text = measured(tmp_path, "--only", "made_up")
+    assert "## Another" in text
+    assert "## Made up" in text
+
+
+def test_an_unknown_topic_is_refused(capsys):
+    assert benchmarks.main(["--only", "nothing"]) == 2
+    assert "no topic nothing" in capsys.readouterr().err
+
+
+def test_the_page_is_that_of_the_results():
+    docs = measuring.ROOT / "docs"
+    results = json.loads((docs / "benchmarks.json").read_text(encoding="utf-8"))
+    assert page(results) == (docs / "benchmarks.md").read_text(encoding="utf-8"), "run: make bench"
