@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import thresholds
+from railgauge.decision import RunPlan
 from railgauge.diagnose import Cause, Findings, diagnose
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
 from railgauge.judge import CORRUPTION
@@ -67,6 +68,11 @@ def findings(
     found = {node: healthy(node, on) for node in seen}
     found |= {getattr(one, "node", "") or one.where: one for one in changed}
     return Findings(kept, found, platform(on), cluster(seen, environment))
+
+
+def planned(found: Findings) -> RunPlan:
+    """A run that set out to do just what was found."""
+    return RunPlan(1, "run", "hardware", "smoke", None, tuple(found.records), 0, "0")
 
 
 def causes(*records: Any, **known: Any) -> tuple[Cause, ...]:

@@ -15,16 +15,17 @@ from diagnose_scenes import (
     findings,
     names,
     pairs_of,
+    planned,
     record,
     unknown,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
+from railgauge.decision import decide
 from railgauge.diagnose import Cause, Where, diagnose
 from railgauge.report import allure_causes, page, terminal
 from railgauge.report.causes import about, unexplained
-from railgauge.verdict import Intent, decide
 
 HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
 CAUSE = Cause(
@@ -152,8 +153,7 @@ def test_a_run_without_causes_says_nothing_of_them():
 def test_items_that_a_cause_speaks_for_need_no_line_of_their_own():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
     found = findings(records)
-    intent = Intent("run", "hardware", "smoke", tuple(found.records), {}, 0)
-    verdict = decide(intent, found)
+    verdict = decide(planned(found), found)
     left = unexplained(verdict, found.records)
     assert {item.id for item in left} == {r.id for r in records if r.outcome == "passed"}
     assert len(unexplained(replace(verdict, causes=()), found.records)) == len(records)
@@ -301,7 +301,7 @@ def test_a_result_without_a_message_is_marked_all_the_same(tmp_path):
 def test_causes_in_verdict_json_hold_the_keys_of_the_contract():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
     found = findings(records)
-    verdict = decide(Intent("run", "hardware", "smoke", tuple(found.records), {}, 0), found)
+    verdict = decide(planned(found), found)
     (cause,) = json.loads(json.dumps(verdict.to_json()))["causes"]
     assert {"cause", "where", "evidence", "remedy", "basis"} <= set(cause)
     assert set(cause["where"]) == {"node", "device", "peer"}

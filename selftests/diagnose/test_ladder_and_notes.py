@@ -17,13 +17,14 @@ from diagnose_scenes import (
     pairs_of,
     path,
     paths,
+    planned,
 )
 
+from railgauge.decision import decide
 from railgauge.diagnose import diagnose, notes
 from railgauge.diagnose.ladder import swing_of
 from railgauge.facts import IrqFacts
 from railgauge.model import Outcome
-from railgauge.verdict import Intent, decide
 
 # 001: single iterations between 33 and 390 GB/s, of which a mean of 170 is all that a run shows.
 SWING = (33.0,) * 8 + (390.0,) * 5
@@ -177,8 +178,8 @@ def test_a_nic_whose_home_is_not_known_is_not_noted():
 
 
 def verdict_with(*changed, records):
-    intent = Intent("run", "hardware", "smoke", tuple(r.id for r in records), {}, 0)
-    return decide(intent, findings(records, *changed, on="h100-tcpx", nodes=("n1", "n2")))
+    found = findings(records, *changed, on="h100-tcpx", nodes=("n1", "n2"))
+    return decide(planned(found), found)
 
 
 def test_notes_change_no_verdict_and_no_cause():

@@ -5,19 +5,8 @@ from __future__ import annotations
 import json
 import statistics
 
+import fault_bench as rig
 import pytest
-from fault_bench import (
-    ALL_REDUCE,
-    H200_TUNING,
-    IB,
-    TCPX_BINDINGS,
-    busbw,
-    busbw_of,
-    data_rows,
-    gbps,
-    over_both,
-    received,
-)
 from lab_bench import NAMES, Bench, StartLab
 
 from railgauge.errors import BadInput
@@ -41,18 +30,18 @@ def average(text: str) -> float:
 def test_slow_gpu_is_slow_with_every_nic_and_alone(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-gpu@mx02:3")
     for nic in ("mlx5_0", "mlx5_1"):
-        assert gbps(bench, nic, "--use_maca=3") == pytest.approx(0.6 * NEAR, rel=0.001)
-        assert gbps(bench, nic, "--use_maca=2") == pytest.approx(NEAR, rel=0.001)
-        assert gbps(bench, nic) == pytest.approx(HOST, rel=0.001), "host memory"
+        assert rig.gbps(bench, nic, "--use_maca=3") == pytest.approx(0.6 * NEAR, rel=0.001)
+        assert rig.gbps(bench, nic, "--use_maca=2") == pytest.approx(NEAR, rel=0.001)
+        assert rig.gbps(bench, nic) == pytest.approx(HOST, rel=0.001), "host memory"
 
 
 def test_slow_gpu_is_slow_in_collectives_that_include_it(start_lab: StartLab) -> None:
     bench = start_lab("mi300x", "slow-gpu@mi02:3")
-    assert busbw(bench, 1, 8, "1G") == pytest.approx(0.6 * 314.72, rel=0.001)
-    assert busbw(bench, 0, 8, "1G") == pytest.approx(314.72, rel=0.001)
-    two = ("mpirun", "-np", "2", *ALL_REDUCE)
-    healthy = busbw_of(bench.run(0, *two).stdout)
-    assert busbw_of(bench.run(1, *two).stdout) == pytest.approx(healthy), "GPUs 0 and 1 only"
+    assert rig.busbw(bench, 1, 8, "1G") == pytest.approx(0.6 * 314.72, rel=0.001)
+    assert rig.busbw(bench, 0, 8, "1G") == pytest.approx(314.72, rel=0.001)
+    two = ("mpirun", "-np", "2", *rig.ALL_REDUCE)
+    healthy = rig.busbw_of(bench.run(0, *two).stdout)
+    assert rig.busbw_of(bench.run(1, *two).stdout) == pytest.approx(healthy), "GPUs 0 and 1 only"
     copies = bench.run(1, "TransferBench", "p2p").stdout.splitlines()
     to_gpus = next(line for line in copies if line.startswith("  CPU 00  ->")).split()[-8:]
     assert [float(cell) for cell in to_gpus] == [45.0] * 3 + [27.0] + [45.0] * 4
@@ -76,15 +65,15 @@ def test_slow_gpu_is_slow_to_the_host_and_not_over_nvlink(start_lab: StartLab) -
 
 def test_slow_path_is_slow_between_two_nodes_only(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-path@mx02:mx01", nodes=3)
-    assert gbps(bench) == pytest.approx(0.6 * HOST, rel=0.001)
-    assert gbps(bench, "mlx5_1", "--use_maca=0") == pytest.approx(0.6 * NEAR, rel=0.001)
-    assert gbps(bench, server=2) == pytest.approx(HOST, rel=0.001)
+    assert rig.gbps(bench) == pytest.approx(0.6 * HOST, rel=0.001)
+    assert rig.gbps(bench, "mlx5_1", "--use_maca=0") == pytest.approx(0.6 * NEAR, rel=0.001)
+    assert rig.gbps(bench, server=2) == pytest.approx(HOST, rel=0.001)
     one, two, three = (f"{node.name}:8" for node in bench.nodes)
     pairs = {(one, two): 0.6, (two, one): 0.6, (one, three): 1.0, (two, three): 1.0}
     for hosts, share in pairs.items():
-        ran = bench.run(0, "mpirun", "-np", "16", "--host", ",".join(hosts), *ALL_REDUCE)
-        assert busbw_of(ran.stdout) == pytest.approx(share * 73.24, rel=0.001), hosts
-    assert busbw(bench, 1, 8, "1G") == pytest.approx(65.08, rel=0.001), "not within a node"
+        ran = bench.run(0, "mpirun", "-np", "16", "--host", ",".join(hosts), *rig.ALL_REDUCE)
+        assert rig.busbw_of(ran.stdout) == pytest.approx(share * 73.24, rel=0.001), hosts
+    assert rig.busbw(bench, 1, 8, "1G") == pytest.approx(65.08, rel=0.001), "not within a node"
 
 
 def test_slow_path_without_a_peer_takes_the_first_other_node(start_lab: StartLab) -> None:
@@ -95,18 +84,18 @@ def test_slow_path_without_a_peer_takes_the_first_other_node(start_lab: StartLab
     )
     moved = json.loads(ran.stdout)["end"]["sum_received"]["bits_per_second"]
     assert moved / 1e9 == pytest.approx(0.6 * 22, rel=0.001)
-    ran = bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
-    assert busbw_of(ran.stdout) == pytest.approx(0.6 * 78.35, rel=0.005)
+    ran = bench.run(0, *rig.over_both(bench), *rig.TCPX_BINDINGS, *rig.ALL_REDUCE)
+    assert rig.busbw_of(ran.stdout) == pytest.approx(0.6 * 78.35, rel=0.005)
 
 
 def test_slow_pcie_path_is_slow_for_one_pairing_only(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-pcie-path@mx02:gpu3-mlx5_0")
-    assert gbps(bench, "mlx5_0", "--use_maca=3") == pytest.approx(0.6 * NEAR, rel=0.001)
-    assert gbps(bench, "mlx5_1", "--use_maca=3") == pytest.approx(NEAR, rel=0.001)
-    assert gbps(bench, "mlx5_0", "--use_maca=2") == pytest.approx(NEAR, rel=0.001)
-    assert gbps(bench) == pytest.approx(HOST, rel=0.001)
-    ran = bench.run(0, *over_both(bench), *ALL_REDUCE)
-    assert busbw_of(ran.stdout) == pytest.approx(0.6 * 73.24, rel=0.001), "GPU 3 uses that NIC"
+    assert rig.gbps(bench, "mlx5_0", "--use_maca=3") == pytest.approx(0.6 * NEAR, rel=0.001)
+    assert rig.gbps(bench, "mlx5_1", "--use_maca=3") == pytest.approx(NEAR, rel=0.001)
+    assert rig.gbps(bench, "mlx5_0", "--use_maca=2") == pytest.approx(NEAR, rel=0.001)
+    assert rig.gbps(bench) == pytest.approx(HOST, rel=0.001)
+    ran = bench.run(0, *rig.over_both(bench), *rig.ALL_REDUCE)
+    assert rig.busbw_of(ran.stdout) == pytest.approx(0.6 * 73.24, rel=0.001), "GPU 3 uses that NIC"
 
 
 @pytest.mark.parametrize("platform", ["metax-c500", "mi300x", "h200"])
@@ -115,14 +104,14 @@ def test_corrupt_shows_as_the_tools_show_it(start_lab: StartLab, platform: str) 
     argv = ("mpirun", "-np", "8", "all_reduce_perf", "-b", "1M", "-e", "4M", "-f", "2", "-g", "1")
     ran = bench.run(1, *argv)
     assert ran.returncode == 1
-    wrong = [(row.split()[8], row.split()[12]) for row in data_rows(ran.stdout)]
+    wrong = [(row.split()[8], row.split()[12]) for row in rig.data_rows(ran.stdout)]
     assert wrong == [("256", "256"), ("512", "512"), ("1024", "1024")]
     assert "# Out of bounds values : 48 FAILED\n" in ran.stdout
     healthy = bench.run(0, *argv)
     assert healthy.returncode == 0
     assert "# Out of bounds values : 0 OK\n" in healthy.stdout
-    assert [row.split()[7] for row in data_rows(healthy.stdout)] == [
-        row.split()[7] for row in data_rows(ran.stdout)
+    assert [row.split()[7] for row in rig.data_rows(healthy.stdout)] == [
+        row.split()[7] for row in rig.data_rows(ran.stdout)
     ], "no figure changes"
 
 
@@ -134,7 +123,7 @@ def test_corrupt_gpu_copies_well_and_is_seen_only_where_it_is(start_lab: StartLa
         assert "# Out of bounds values : 0 OK\n" in ran.stdout
     path = bench.home(1) / "result.json"
     ran = bench.run(1, "all_reduce_perf", "-b", "8G", "-e", "8G", "-g", "8", "-J", str(path))
-    assert data_rows(ran.stdout)[0].split()[8] == "2.09715e+06"
+    assert rig.data_rows(ran.stdout)[0].split()[8] == "2.09715e+06"
     document = json.loads(path.read_text())
     assert document["out_of_bounds"] == {"count": 16, "okay": "false"}
     assert document["results"][0]["out_of_place"]["nwrong"] == 2097152
@@ -143,17 +132,21 @@ def test_corrupt_gpu_copies_well_and_is_seen_only_where_it_is(start_lab: StartLa
 def test_without_gpudirect_the_collectives_are_those_of_document_000(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "gdr-disabled")
     sweep = ("all_reduce_perf", "-b", "1K", "-e", "1G", "-f", "2", "-g", "1", "-n", "10")
-    assert average(bench.run(0, *over_both(bench), *sweep).stdout) == pytest.approx(4.57, abs=0.01)
+    assert average(bench.run(0, *rig.over_both(bench), *sweep).stdout) == pytest.approx(
+        4.57, abs=0.01
+    )
     one_each = ("mpirun", "-np", "2", "--host", "mx01:1,mx02:1")
     assert average(bench.run(0, *one_each, *sweep).stdout) == pytest.approx(6.98, abs=0.01)
-    assert busbw(bench, 1, 8, "1G") == pytest.approx(65.08, rel=0.001), "one node needs no NIC"
+    assert rig.busbw(bench, 1, 8, "1G") == pytest.approx(65.08, rel=0.001), "one node needs no NIC"
 
 
 def test_missing_tuning_gives_what_document_001_says(start_lab: StartLab) -> None:
     bench = start_lab("h200")
     big = ("all_reduce_perf", "-b", "8G", "-e", "8G", "-g", "1")
-    assert busbw_of(bench.run(0, *over_both(bench), *big).stdout) == pytest.approx(337.05, abs=0.01)
-    tuned = busbw_of(bench.run(0, *over_both(bench), *H200_TUNING, *big).stdout)
+    assert rig.busbw_of(bench.run(0, *rig.over_both(bench), *big).stdout) == pytest.approx(
+        337.05, abs=0.01
+    )
+    tuned = rig.busbw_of(bench.run(0, *rig.over_both(bench), *rig.H200_TUNING, *big).stdout)
     assert tuned == pytest.approx(392, rel=0.01)
 
 
@@ -170,7 +163,7 @@ def test_numa_balancing_spreads_the_figures(start_lab: StartLab) -> None:
             "-N", "16")  # fmt: skip
     spread = []
     for index in (0, 1):
-        values = [float(row.split()[7]) for row in data_rows(bench.run(index, *argv).stdout)]
+        values = [float(row.split()[7]) for row in rig.data_rows(bench.run(index, *argv).stdout)]
         spread.append(statistics.pstdev(values) / statistics.mean(values))
     assert spread[0] < 0.001
     assert spread[1] > 0.02
@@ -192,9 +185,9 @@ def test_idle_nic_leaves_its_share_to_the_others(start_lab: StartLab) -> None:
     healthy, struck = start_lab("h100-tcpx"), start_lab("h100-tcpx", "nic-idle@tcpx02:eth3")
     moved = []
     for bench in (healthy, struck):
-        before = [received(bench, f"eth{i}") for i in range(1, 5)]
-        bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
-        after = [received(bench, f"eth{i}") for i in range(1, 5)]
+        before = [rig.received(bench, f"eth{i}") for i in range(1, 5)]
+        bench.run(0, *rig.over_both(bench), *rig.TCPX_BINDINGS, *rig.ALL_REDUCE)
+        after = [rig.received(bench, f"eth{i}") for i in range(1, 5)]
         moved.append([now - then for then, now in zip(before, after, strict=True)])
     assert max(moved[0]) == min(moved[0])
     assert moved[1][2] == 0
@@ -203,20 +196,20 @@ def test_idle_nic_leaves_its_share_to_the_others(start_lab: StartLab) -> None:
 
 def test_locked_memory_stops_collectives_over_rdma(start_lab: StartLab) -> None:
     bench = start_lab("h200", "memlock")
-    ran = bench.run(0, *over_both(bench), "-x", "NCCL_DEBUG=WARN", *ALL_REDUCE)
+    ran = bench.run(0, *rig.over_both(bench), "-x", "NCCL_DEBUG=WARN", *rig.ALL_REDUCE)
     assert ran.returncode == 3
     wanted = "NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory"
     assert wanted in ran.stdout
     assert "h200-02: Test NCCL failure" in ran.stdout
-    assert not data_rows(ran.stdout)
-    assert busbw(bench, 1, 8, "1G") > 400, "one node pins nothing for RDMA"
+    assert not rig.data_rows(ran.stdout)
+    assert rig.busbw(bench, 1, 8, "1G") > 400, "one node pins nothing for RDMA"
 
 
 def test_smaller_packets_cost_their_headers(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "mtu")
     share = (2048 / 2074) / (4096 / 4122)
-    assert gbps(bench) == pytest.approx(share * HOST, rel=0.0001)
-    assert gbps(bench, "mlx5_1") == pytest.approx(HOST, rel=0.0001)
+    assert rig.gbps(bench) == pytest.approx(share * HOST, rel=0.0001)
+    assert rig.gbps(bench, "mlx5_1") == pytest.approx(HOST, rel=0.0001)
     ran, _ = bench.pair(("ib_write_bw", "-F", "--report_gbits", "-s", "2048"))
     row = next(line for line in ran.stdout.splitlines() if line.startswith(" 2048"))
     assert float(row.split()[3]) == pytest.approx(56.63, abs=0.02), "one packet either way"
@@ -225,9 +218,9 @@ def test_smaller_packets_cost_their_headers(start_lab: StartLab) -> None:
 def test_half_the_lanes_are_half_the_ceiling(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "pcie-width@mx02:mlx5_1")
     eight_lanes = 32 * 8 * 128 / 130 * 256 / 282
-    assert gbps(bench, "mlx5_1") == pytest.approx(eight_lanes, rel=0.001)
-    ran = bench.run(0, *over_both(bench), *ALL_REDUCE)
-    assert busbw_of(ran.stdout) == pytest.approx(eight_lanes / HOST * 73.24, rel=0.001)
+    assert rig.gbps(bench, "mlx5_1") == pytest.approx(eight_lanes, rel=0.001)
+    ran = bench.run(0, *rig.over_both(bench), *rig.ALL_REDUCE)
+    assert rig.busbw_of(ran.stdout) == pytest.approx(eight_lanes / HOST * 73.24, rel=0.001)
 
 
 TOGETHER = {
@@ -241,38 +234,38 @@ TOGETHER = {
 @pytest.mark.parametrize("together", TOGETHER)
 def test_factors_multiply(start_lab: StartLab, together: tuple[str, ...]) -> None:
     bench = start_lab("metax-c500", *together)
-    assert gbps(bench) == pytest.approx(TOGETHER[together] * HOST, rel=0.001)
+    assert rig.gbps(bench) == pytest.approx(TOGETHER[together] * HOST, rel=0.001)
 
 
 def test_factors_of_a_gpu_multiply(start_lab: StartLab) -> None:
     told = ("slow-gpu@mx02:0", "slow-pcie-path@mx02:gpu0-mlx5_0", "slow-nic@mx02:mlx5_0")
     bench = start_lab("metax-c500", *told)
-    assert gbps(bench, "mlx5_0", "--use_maca=0") == pytest.approx(0.6**3 * NEAR, rel=0.001)
-    assert gbps(bench, "mlx5_1", "--use_maca=0") == pytest.approx(0.6 * NEAR, rel=0.001)
+    assert rig.gbps(bench, "mlx5_0", "--use_maca=0") == pytest.approx(0.6**3 * NEAR, rel=0.001)
+    assert rig.gbps(bench, "mlx5_1", "--use_maca=0") == pytest.approx(0.6 * NEAR, rel=0.001)
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_port_that_is_down_stays_down(start_lab: StartLab, turned: bool) -> None:
     told = ["port-down", "link-rate", "no-sm", "mtu", "firmware"]
     bench = start_lab("metax-c500", *(reversed(told) if turned else told))
-    port = f"{IB}/mlx5_0/ports/1"
+    port = f"{rig.IB}/mlx5_0/ports/1"
     assert bench.read(1, f"{port}/state") == "1: DOWN\n"
     assert bench.read(1, f"{port}/rate") == "10 Gb/sec (4X SDR)\n"
-    assert bench.read(1, f"{IB}/mlx5_0/fw_ver") == "28.39.3004\n"
+    assert bench.read(1, f"{rig.IB}/mlx5_0/fw_ver") == "28.39.3004\n"
     assert "2048 (4)" in bench.run(1, "ibv_devinfo", "-d", "mlx5_0").stdout
 
 
 def test_slow_links_multiply(start_lab: StartLab) -> None:
     bench = start_lab("mi300x", "slow-xgmi@mi02:0>7", "slow-xgmi@mi02:0>7", "slow-xgmi@mi02:1>2")
-    assert busbw(bench, 1, 8, "1G") == pytest.approx(0.36 * 314.72, rel=0.005)
+    assert rig.busbw(bench, 1, 8, "1G") == pytest.approx(0.36 * 314.72, rel=0.005)
 
 
 def test_lost_and_dead_nics_of_the_fabric(start_lab: StartLab) -> None:
     bench = start_lab("h100-tcpx", "nic-missing@tcpx02:eth2", "port-down@tcpx02:eth3")
     assert not (bench.home(1) / "root/sys/class/net/eth2").exists()
     assert bench.read(1, "sys/class/net/eth3/operstate") == "down\n"
-    ran = bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
-    assert busbw_of(ran.stdout) == pytest.approx(0.5 * 78.35, rel=0.005)
+    ran = bench.run(0, *rig.over_both(bench), *rig.TCPX_BINDINGS, *rig.ALL_REDUCE)
+    assert rig.busbw_of(ran.stdout) == pytest.approx(0.5 * 78.35, rel=0.005)
 
 
 @pytest.mark.parametrize("platform", platforms.names())

@@ -20,6 +20,7 @@ import pytest
 
 from railgauge import decision, plan
 from railgauge.bundle.contents import FolderContents
+from railgauge.diagnose import Findings
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 from railgauge.report import html
@@ -46,9 +47,8 @@ class Replacement:
         self.declared = self.cluster
         self.columns = html.Columns(self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
-        self.verdict = decision.decide(
-            planned, self.cluster, self.platform, self.records, held.found
-        )
+        findings = Findings(self.records, held.found, self.platform, self.cluster)
+        self.verdict = decision.decide(planned, findings)
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.register(self.columns, "columns")

@@ -6,18 +6,13 @@ and limits give the same ``verdict.json``, to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from railgauge import plan, verdict
-from railgauge.diagnose import Findings
-from railgauge.errors import NoEvidence
-from railgauge.facts import NodeFacts
-from railgauge.model import Cluster
+from railgauge import plan
+from railgauge.diagnose import Findings, diagnose, notes
 from railgauge.plan import Level
-from railgauge.record import ItemRecord
 from railgauge.thresholds import Platform
-from railgauge.verdict import Intent, Verdict
+from railgauge.verdict import Verdict, count, coverage, verdict_of
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
@@ -43,25 +38,28 @@ class RunPlan:
     software: str
 
 
-def decide(
-    run: RunPlan,
-    cluster: Cluster,
-    platform: Platform,
-    records: Mapping[str, ItemRecord],
-    found: Mapping[str, NodeFacts | NoEvidence],
-) -> Verdict:
+def decide(run: RunPlan, findings: Findings) -> Verdict:
     """The verdict. The order in which items ended does not matter, only that of the plan."""
-    level = plan.level(platform, cluster, run.level, run.rounds)
-    intent = Intent(
+    records, cluster, platform = findings.records, findings.cluster, findings.platform
+    ordered = {item: records[item] for item in run.planned if item in records}
+    findings = replace(findings, records=ordered)
+    counts = count(run.planned, ordered)
+    return Verdict(
         run_id=run.run_id,
+        cluster=cluster.name,
+        platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        planned=run.planned,
-        not_applicable=not_applicable(platform, level),
+        verdict=verdict_of(counts),
+        counts=counts,
+        coverage=coverage(cluster, platform, ordered.values()),
+        not_applicable=not_applicable(
+            platform, plan.level(platform, cluster, run.level, run.rounds)
+        ),
         deselected=run.deselected,
+        causes=diagnose(findings),
+        notes=notes(findings),
     )
-    ordered = {item: records[item] for item in run.planned if item in records}
-    return verdict.decide(intent, Findings(ordered, found, platform, cluster))
 
 
 def not_applicable(platform: Platform, level: Level) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The verdict of a run, from its record alone. Pure."""
+"""What a verdict is made of: counts, coverage, what came closest to its limit. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from railgauge.diagnose import Cause, Findings, diagnose, notes
+from railgauge.diagnose import Cause
 from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
@@ -56,38 +56,6 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]
         return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """What a run set out to do: the ids that it planned, and what it left out for which reason."""
-
-    run_id: str
-    evidence: str
-    level: str
-    planned: tuple[str, ...]
-    not_applicable: Mapping[str, str]
-    deselected: int
-
-
-def decide(intent: Intent, findings: Findings) -> Verdict:
-    """The verdict. The same findings give the same one, whoever asks."""
-    records, cluster, platform = findings.records, findings.cluster, findings.platform
-    counts = count(intent.planned, records)
-    return Verdict(
-        run_id=intent.run_id,
-        cluster=cluster.name,
-        platform=platform.name,
-        evidence=intent.evidence,
-        level=intent.level,
-        verdict=verdict_of(counts),
-        counts=counts,
-        coverage=coverage(cluster, platform, records.values()),
-        not_applicable=intent.not_applicable,
-        deselected=intent.deselected,
-        causes=diagnose(findings),
-        notes=notes(findings),
-    )
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:

@@ -21,6 +21,7 @@ from railgauge.bundle.contents import VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.diagnose import Findings
 from railgauge.model import Cluster, Outcome
 from railgauge.record import ItemRecord
 from railgauge.store import json_text
@@ -134,10 +135,8 @@ def verify(
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents)
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    found = contents.found
-    return Judged(
-        decision.decide(contents.plan(), contents.cluster(), platform, judged, found), judged
-    )
+    findings = Findings(judged, contents.found, platform, contents.cluster())
+    return Judged(decision.decide(contents.plan(), findings), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import run_argument, text
 from railgauge.errors import BadInput
 from railgauge.report.allure_site import loaded_from_outside, without_analytics
 from railgauge.store import write_whole
@@ -28,13 +28,7 @@ _INSTALLED = ".cache/allure/node_modules/.bin/allure"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "run_folder",
-        nargs="?",
-        type=Path,
-        metavar="RUN",
-        help="the run's folder (default: reports/latest)",
-    )
+    run_argument.add(parser)
     parser.add_argument(
         "--allure",
         metavar="PROGRAM",
@@ -51,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = (options.run_folder or options.root / "reports" / "latest").resolve()
+    folder = run_argument.folder(options)
     program = _program(options)
     output = (options.output or folder / OUTPUT).resolve()
     config = _config(folder, output, single=not options.folder)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from railgauge.cli import text
+from railgauge.cli import run_argument, text
 from railgauge.errors import BadInput
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ PASSPHRASE = "RAILGAUGE_KEY_PASSPHRASE"  # noqa: S105 - its name, not a passphra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "run_folder",
-        nargs="?",
-        type=Path,
-        metavar="RUN",
-        help="the run's folder (default: reports/latest)",
-    )
+    run_argument.add(parser)
     parser.add_argument(
         "-o", dest="output", type=Path, metavar="FILE", help="default: <run>.railgauge, here"
     )
@@ -66,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     # Keys and envelopes take a quarter of a second to import: only here and where they are checked.
     from railgauge.bundle import make, signing  # noqa: PLC0415
 
-    folder = (options.run_folder or options.root / "reports" / "latest").resolve()
+    folder = run_argument.folder(options)
     output = options.output or Path(f"{folder.name}.railgauge")
     key = None
     if options.key:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import hostfile, prepare
-from railgauge.cli import text
+from railgauge.cli import run_argument, text
 from railgauge.errors import BadInput
 from railgauge.model import Command, Transcript
 from railgauge.prepare import JOURNAL, Preparer
@@ -24,19 +24,20 @@ _NOT_ALL = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="the run's folder")
+    run_argument.add(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 10 if something could not be put back."""
-    changes = prepare.from_journal(_read(options.folder, JOURNAL))
-    cluster = hostfile.cluster_from_json(_read(options.folder, "cluster.json"))
+    folder = run_argument.folder(options)
+    changes = prepare.from_journal(_read(folder, JOURNAL))
+    cluster = hostfile.cluster_from_json(_read(folder, "cluster.json"))
     sessions = Sessions(cluster, lambda node: connect(cluster.transport, node))
 
     def carry_out(command: Command) -> Transcript:
         return sessions[command.node].run(command)
 
-    preparer = Preparer(carry_out, Store(options.folder), cluster.rootfs, changes)
+    preparer = Preparer(carry_out, Store(folder), cluster.rootfs, changes)
     try:
         complaints = preparer.undo()
     finally:

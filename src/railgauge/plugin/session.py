@@ -14,6 +14,7 @@ import pytest
 
 from railgauge import __version__, decision, record
 from railgauge.decision import RunPlan
+from railgauge.diagnose import Findings
 from railgauge.errors import NoEvidence, RailgaugeError
 from railgauge.hostfile import cluster_to_json
 from railgauge.judge import CORRUPTION
@@ -331,13 +332,9 @@ class Controller:
     def _decide(self) -> Verdict:
         context = self.context
         surveyed = (context.store.folder / "environment.json").exists()
-        return decision.decide(
-            self._run_plan(),
-            context.declared,
-            context.platform,
-            self.records,
-            context.found if surveyed else {},
-        )
+        found = context.found if surveyed else {}
+        findings = Findings(self.records, found, context.platform, context.declared)
+        return decision.decide(self._run_plan(), findings)
 
     def _run_plan(self) -> RunPlan:
         """What this run set out to do; how much was left out is known for certain at its end."""
