@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge import thresholds
+from railgauge.localise.sift import sift
 from railgauge.model import Pair
-from railgauge.pairing import choose, ring, rounds, tournament
+from railgauge.pairing import choose, leaves, ring, rounds, tournament
 from railgauge.thresholds.model import PairLevel
 
 counts = st.integers(1, 65)
@@ -117,6 +118,140 @@ def test_a_level_names_its_scheme_and_rounds_override_it():
     assert rounds(nodes, PairLevel("ring"), 3) == tournament(nodes, 3)
     assert rounds(nodes, PairLevel("all", 1)) == tournament(nodes)
     assert len(rounds(nodes, PairLevel("tournament", 99))) == 5
+
+
+# --- leaves ---
+
+
+@st.composite
+def clusters(draw, least=1):
+    """Nodes in any order, and leaves of any sizes that hold some or all of them."""
+    nodes = draw(st.permutations(named(draw(st.integers(least, 48)))))
+    sizes = draw(st.lists(st.integers(1, 17), min_size=2, max_size=12))
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    cut = [tuple(nodes[at : at + size]) for at, size in zip(starts, sizes, strict=True)]
+    return nodes, {f"leaf{number:02}": leaf for number, leaf in enumerate(cut) if leaf}
+
+
+def same_leaf(nodes, groups, count):
+    """How many partners of each node are in its own leaf; nodes in none are one leaf more."""
+    of = {node: name for name, group in groups.items() for node in group}
+    met = partners(tournament(nodes, count, tuple(groups.values())))
+    return {node: sum(of.get(node) == of.get(other) for other in met[node]) for node in nodes}
+
+
+@given(clusters(least=2), st.integers(1, 20))
+def test_leaves_take_nothing_from_what_a_tournament_promises(cluster, length):
+    nodes, groups = cluster
+    turns = tournament(nodes, length, tuple(groups.values()))
+    met, wanted = partners(turns), min(length, len(nodes) - 1)
+    assert all(disjoint(pairs) for pairs in turns)
+    assert len(turns) == len(tournament(nodes, length))
+    for node in nodes:
+        assert len(met[node]) == len(set(met[node]))
+        assert len(met[node]) - wanted in ({0, 1} if len(nodes) % 2 else {0})
+
+
+@given(clusters(least=4))
+def test_of_two_partners_one_is_in_the_own_leaf_and_one_elsewhere(cluster):
+    """But for one node of a leaf that has an odd number, and if one leaf holds most of them all."""
+    nodes, groups = cluster
+    nodes = nodes[len(nodes) % 2 :]
+    left = {name: tuple(n for n in group if n in nodes) for name, group in groups.items()}
+    sizes = [len(group) for group in left.values()]
+    sizes.append(len(nodes) - sum(sizes))
+    if max(sizes) > len(nodes) / 2 or len(nodes) == 2:
+        return
+    uneven = [node for node, same in same_leaf(nodes, left, 2).items() if same != 1]
+    assert len(uneven) == sum(size % 2 for size in sizes)
+
+
+@pytest.mark.parametrize(("small", "big"), [(2, 6), (10, 30), (4, 44)])
+def test_a_leaf_with_most_of_the_nodes_meets_all_the_others(small, big):
+    nodes = named(small + big)
+    same = same_leaf(nodes, {"small": tuple(nodes[:small]), "big": tuple(nodes[small:])}, 2)
+    assert all(same[node] == 1 for node in nodes[:small])
+    assert sum(same[node] == 1 for node in nodes[small:]) == small
+
+
+@pytest.mark.parametrize("count", [3, 4, 6, 8])
+def test_more_rounds_stay_near_the_balance(count):
+    nodes = named(256)
+    groups = {f"leaf{at:03}": tuple(nodes[at : at + 32]) for at in range(0, 256, 32)}
+    same = same_leaf(nodes, groups, count)
+    assert all(0 < found < count for found in same.values())
+    assert sum(same.values()) == pytest.approx((count // 2) * len(nodes), rel=0.12)
+    assert sum(2 * found - count in (-1, 0, 1) for found in same.values()) >= 0.8 * len(nodes)
+
+
+def test_a_single_round_is_between_leaves():
+    nodes = named(64)
+    groups = {f"leaf{at}": tuple(nodes[at : at + 8]) for at in range(0, 64, 8)}
+    assert set(same_leaf(nodes, groups, 1).values()) == {0}
+
+
+@given(clusters(least=2))
+def test_all_pairs_do_not_ask_for_leaves(cluster):
+    nodes, groups = cluster
+    every = tournament(nodes)
+    assert rounds(nodes, PairLevel("all"), None, groups) == every
+    assert rounds(nodes, PairLevel("tournament", 99), None, groups) == every
+    assert rounds(nodes, PairLevel("ring"), None, groups) == ring(nodes)
+
+
+@given(clusters(least=4), st.data())
+def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
+    """And they take half of what the other schemes do: one round leaves two suspects."""
+    nodes, groups = cluster
+    slow = data.draw(st.sampled_from(nodes))
+    for count, named_slow in ((2, (slow,)), (1, ())):
+        pairs = [
+            p for turn in rounds(nodes, PairLevel("tournament", count), None, groups) for p in turn
+        ]
+        if count == 1 and len(nodes) % 2:
+            continue  # the round for the bye gives most of them a second partner
+        found = sift({(p.source, p.target): slow in (p.source, p.target) for p in pairs})
+        assert found.slow == named_slow
+        assert found.pairs == ()
+
+
+def test_the_lab_of_two_leaves_of_two():
+    """Test ids of runs with the labs go back to the time before leaves counted."""
+    nodes = ["a", "b", "c", "d"]
+    assert rounds(nodes, PairLevel("tournament", 2), None, {"x": ("a", "b"), "y": ("c", "d")}) == (
+        (Pair("a", "d"), Pair("b", "c")),
+        (Pair("b", "a"), Pair("d", "c")),
+    )
+
+
+def test_the_order_within_a_group_does_not_matter():
+    nodes = named(12)
+    one, other = tuple(nodes[:6]), tuple(nodes[6:])
+    level = PairLevel("tournament", 2)
+    plain = rounds(nodes, level, None, {"x": one, "y": other})
+    assert rounds(nodes, level, None, {"x": one[::-1], "y": other}) == plain
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ({}, ""),
+        ({"x": "abc"}, ""),
+        ({"x": "abc", "y": "def"}, "xy"),
+        ({"x": "ab", "y": "de"}, "xy"),
+        ({"x": "abc", "y": "cde"}, ""),
+        ({"pod": "abcd", "x": "ab", "y": "cd", "all": "abcdef", "z": "ef"}, "xyz"),
+        ({"all": "abcdef", "x": "abc"}, ""),
+        ({"x": "ab", "twin": "ba", "y": "cd"}, "xy"),
+    ],
+    ids=["none", "one", "all", "partial", "overlap", "larger", "one-and-all", "twins"],
+)
+def test_what_counts_as_a_leaf(groups, found):
+    given_groups = {name: tuple(group) for name, group in groups.items()}
+    assert "".join(leaves(list("abcdef"), given_groups)) == found
+    if not found:
+        level = PairLevel("tournament", 2)
+        assert rounds(list("abcdef"), level, None, given_groups) == tournament(list("abcdef"), 2)
 
 
 # --- GPU/NIC pairings ---

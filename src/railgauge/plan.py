@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from railgauge.model import Case, Cluster, Command, Pair, Pairing
-from railgauge.pairing import Rounds, choose, rounds
+from railgauge.pairing import Leaves, Rounds, choose, leaves, rounds
 from railgauge.stacks import Stack, stack
 from railgauge.thresholds.model import Measurement, Platform
 from railgauge.tools import Setting, check_plannable, tool
@@ -14,12 +14,16 @@ from railgauge.tools import Setting, check_plannable, tool
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes."""
+    """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
+
+    ``leaves`` are the groups between which the rounds are balanced; none if none are declared.
+    """
 
     name: str
     rounds: Rounds
     nodes: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
+    leaves: Leaves = field(default_factory=dict)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -56,7 +60,8 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
     nodes = tuple(node.name for node in cluster.nodes)
     named = {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
-    return Level(name, rounds(nodes, platform.pair_levels[name], count), nodes, groups)
+    turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups)
+    return Level(name, turns, nodes, groups, leaves(nodes, cluster.groups))
 
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
