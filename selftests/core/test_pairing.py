@@ -166,6 +166,12 @@ def test_of_two_partners_one_is_in_the_own_leaf_and_one_elsewhere(cluster):
     assert len(uneven) == sum(size % 2 for size in sizes)
 
 
+def test_a_leaf_with_half_of_the_nodes_may_be_declared_anywhere():
+    nodes = named(16)
+    groups = {"a": tuple(nodes[:2]), "half": tuple(nodes[2:10]), "c": tuple(nodes[10:])}
+    assert set(same_leaf(nodes, groups, 2).values()) == {1}
+
+
 @pytest.mark.parametrize(("small", "big"), [(2, 6), (10, 30), (4, 44)])
 def test_a_leaf_with_most_of_the_nodes_meets_all_the_others(small, big):
     nodes = named(small + big)
