@@ -10,12 +10,12 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"units", "plain", "question", "redaction"},
+    {"units", "plain", "question", "redaction", "handout", "tag"},
     {"schema", "leases", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
-    {"plan", "evidence", "judge", "store", "traffic"},
+    {"plan", "evidence", "judge", "store", "traffic", "sessions"},
     {"runner", "record", "ranks", "expectation"},
     {"diagnose", "assess"},
     {"survey", "verdict", "gates", "prepare", "trend", "derive"},
@@ -32,7 +32,7 @@ PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
-    "derive",
+    "derive", "handout",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

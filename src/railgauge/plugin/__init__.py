@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from railgauge.errors import BadInput
-from railgauge.plugin import items, options, recording, resuming, session
+from railgauge.plugin import items, options, recording, resuming, session, workers
 from railgauge.plugin.context import CONTEXT, Context, build
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.recording import DRAFT, Draft
@@ -47,9 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if context.is_worker:
         session.leave_sigterm_to_the_controller()
+        config.pluginmanager.register(workers.Hand(context), "railgauge-hand")
     else:
         session.end_on_sigterm()
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")
+        config.pluginmanager.register(workers.Foreman(context), "railgauge-foreman")
         if config.pluginmanager.hasplugin("html"):
             config.pluginmanager.register(html.Columns(context.evidence), "railgauge-html")
 

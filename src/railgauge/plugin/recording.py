@@ -78,6 +78,8 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     draft.duration_s += report.duration
     if call.excinfo and draft.error is None:
         draft.error = call.excinfo.value
+    if report.when == "setup" and report.passed:
+        return  # nothing is known yet
     report.railgauge = _record(item, draft).to_json()  # type: ignore[attr-defined]
 
 

@@ -1,33 +1,224 @@
-"""Which worker gets which items: those that share one run of a tool stay together."""
+"""Hands items to the workers of pytest-xdist, case by case; what to whom is ``handout``'s to say.
+
+A worker starts the last item of its queue only when another one comes or it is told to shut down.
+So each has the unit that it works on and one more; when no unit is left it is told to shut down,
+and does what it has.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.report import report_collection_diff
+from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.errors import BadInput
-from railgauge.units import parse_size
+from railgauge.handout import Handout, Unit
 
-
-class CaseScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """One unit for each case: all sizes of a sweep, which is run once."""
-
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        # By default the largest units go first. The ladder is climbed in order: upper rungs wait
-        # for lower ones, and would wait for ever if those were handed out last.
-        config.option.loadscopereorder = False
-
-    def _split_scope(self, nodeid: str) -> str:
-        head, _, tail = nodeid.rpartition("-")
-        return head if head and _is_size(tail.rstrip("]")) else nodeid
+# The unit that a worker works on, and the one after it.
+_AHEAD = 2
+# How many workers may die at one item: no third one tries it.
+_DEATHS = 2
 
 
-def _is_size(text: str) -> bool:
-    try:
-        parse_size(text)
-    except BadInput:
-        return False
-    return True
+class Worker(Protocol):
+    """What of xdist's ``WorkerController`` is used here."""
+
+    gateway: Any
+
+    @property
+    def shutting_down(self) -> bool: ...
+
+    def send_runtest_some(self, indices: Sequence[int]) -> None: ...
+
+    def shutdown(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a worker left undone, as places in the collection.
+
+    ``running`` is the item that it was at, ``workers`` all that died at it, and ``given_up`` what
+    no other worker is to try. A worker that ended by itself, because of Ctrl-C or of a failure that
+    stops the run, has ``running`` ``None``: nothing of it is run again.
+    """
+
+    worker: Worker
+    running: int | None
+    undone: tuple[int, ...]
+    workers: tuple[str, ...] = ()
+    given_up: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Work:
+    """A unit in a worker's queue, and which of its items are still to be done, in order."""
+
+    unit: Unit
+    left: dict[int, None]
+
+
+@dataclass(slots=True)
+class _Queue:
+    works: list[_Work] = field(default_factory=list)
+
+    @property
+    def units(self) -> list[Unit]:
+        return [work.unit for work in self.works]
+
+    @property
+    def items(self) -> tuple[int, ...]:
+        return tuple(item for work in self.works for item in work.left)
+
+    def done(self, item: int) -> None:
+        for work in self.works:
+            work.left.pop(item, None)
+        self.works = [work for work in self.works if work.left]
+
+
+class CaseScheduling:
+    """xdist's ``Scheduling`` protocol. A case, all sizes of a sweep, is one unit on one worker."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        units: Callable[[], Sequence[Unit]],
+        lost: Callable[[Loss], None],
+    ) -> None:
+        """``units`` is asked once, when all workers have collected; ``lost`` told of each loss."""
+        self.collection: list[str] | None = None
+        self._config = config
+        self._units = units
+        self._lost = lost
+        self._expected = len(parse_tx_spec_config(config))
+        self._collections: dict[Worker, list[str]] = {}
+        self._queues: dict[Worker, _Queue] = {}
+        self._reported: dict[Worker, int] = {}
+        self._deaths: dict[int, list[str]] = {}
+        self._handout = Handout(())
+
+    # --- what xdist asks ---
+
+    @property
+    def nodes(self) -> list[Worker]:
+        return list(self._queues)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        return self.collection is not None or len(self._collections) >= self._expected
+
+    @property
+    def tests_finished(self) -> bool:
+        """Whether all that is left are last items, which are done when workers shut down."""
+        if self.collection is None or self._handout or self._handout.returned:
+            return False
+        return all(len(queue.items) < _AHEAD for queue in self._queues.values())
+
+    @property
+    def has_pending(self) -> bool:
+        works = any(queue.works for queue in self._queues.values())
+        return bool(self._handout or self._handout.returned or works)
+
+    def left(self) -> list[int]:
+        """The items that no worker has."""
+        return [item for unit in self._handout.left() for item in unit.items]
+
+    # --- what xdist tells ---
+
+    def add_node(self, node: Worker) -> None:
+        self._queues[node] = _Queue()
+
+    def add_node_collection(self, node: Worker, collection: Sequence[str]) -> None:
+        self._collections[node] = list(collection)
+        if self.collection is not None and self._differs(node, self.collection):
+            self._lost(Loss(node, None, tuple(self.left())))
+            self._handout = Handout(())
+
+    def schedule(self) -> None:
+        """Called when all workers have collected, and again when one that replaces another has."""
+        if self.collection is None:
+            self._begin()
+        for _ in range(_AHEAD):
+            for node in self.nodes:
+                self._hand_out(node)
+
+    def reported(self, node: Worker, item_index: int) -> None:
+        """An item is through: should its worker die now, it is not run again."""
+        self._reported[node] = item_index
+
+    def mark_test_complete(self, node: Worker, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
+        self._queues[node].done(item_index)
+        while len(self._queues[node].works) < _AHEAD and self._hand_out(node):
+            pass
+
+    def mark_test_pending(self, item: str) -> None:
+        """Nothing asks for it: what a dead worker leaves is taken back by ``remove_node``."""
+        raise NotImplementedError
+
+    def remove_pending_tests_from_node(self, node: Worker, indices: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def remove_node(self, node: Worker) -> None:
+        """A worker has ended. That it died is no failure of the item yet: another one runs it."""
+        queue = self._queues.pop(node)
+        self._collections.pop(node, None)
+        queue.done(self._reported.pop(node, -1))
+        if not queue.works:
+            return
+        if hasattr(node, "workeroutput"):  # it has said goodbye
+            self._lost(Loss(node, None, queue.items))
+        else:
+            self._lost(self._taken_back(node, queue))
+
+    # --- how ---
+
+    def _begin(self) -> None:
+        collection = self.collection = next(iter(self._collections.values()))
+        differing = [worker for worker in self._collections if self._differs(worker, collection)]
+        if collection and not differing:
+            self._handout = Handout(self._units())
+
+    def _differs(self, node: Worker, collection: list[str]) -> bool:
+        """Whether a worker has collected other items than the rest; it is reported if so."""
+        if self._collections[node] == collection:
+            return False
+        message = report_collection_diff(
+            collection, self._collections[node], "the first", node.gateway.id
+        )
+        report = pytest.CollectReport(
+            nodeid=node.gateway.id, outcome="failed", longrepr=message, result=[]
+        )
+        self._config.hook.pytest_collectreport(report=report)
+        return True
+
+    def _hand_out(self, node: Worker) -> bool:
+        """Give a worker one unit more, or all that a dead one left; whether there was any."""
+        if node.shutting_down:
+            return False
+        queue = self._queues[node]
+        units = [] if queue.works else self._handout.take_returned()
+        if not units and len(queue.works) < _AHEAD:
+            others = [other.units for of, other in self._queues.items() if of is not node]
+            units = [unit] if (unit := self._handout.take(queue.units, others)) else []
+        for unit in units:
+            queue.works.append(_Work(unit, dict.fromkeys(unit.items)))
+            node.send_runtest_some(unit.items)
+        if not self._handout:
+            node.shutdown()
+        return bool(units)
+
+    def _taken_back(self, node: Worker, queue: _Queue) -> Loss:
+        undone, running = queue.items, queue.items[0]
+        deaths = self._deaths.setdefault(running, [])
+        deaths.append(node.gateway.id)
+        given_up: tuple[int, ...] = ()
+        if len(deaths) >= _DEATHS:
+            work = queue.works[0]
+            given_up = tuple(work.left) if work.unit.case else (running,)
+        for work in queue.works:
+            left = [item for item in work.left if item not in given_up]
+            if left:
+                self._handout.give_back(work.unit, left)
+        return Loss(node, running, undone, tuple(deaths), given_up)

@@ -23,7 +23,6 @@ from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
 from railgauge.plugin import options, replay, resuming
 from railgauge.plugin.context import Context
-from railgauge.plugin.scheduling import CaseScheduling
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
 from railgauge.redaction import mask_environment, mask_named
@@ -141,10 +140,6 @@ class Controller:
         resuming.tell_worker(self.context, node.workerinput)
         if self.context.recording:
             node.workerinput[replay.WORKER_INPUT] = str(self.context.recording.folder)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        return CaseScheduling(config, log)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         self.deselected += len(items)
@@ -266,9 +261,6 @@ class Controller:
             self.context.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
-        elif data is None and report.nodeid in self.planned and report.failed:
-            # A worker that died leaves no record; those who wait for the item must hear of it.
-            self.context.gates.finished(report.nodeid, Outcome.ERROR)
 
     # --- after the last test ---
 

@@ -45,7 +45,9 @@ class Columns:
         cells[3:3] = heads
 
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
-        data = getattr(report, "railgauge", None)
+        # Of an item's phases pytest-html shows the call, and what went wrong before or after it.
+        shown = report.when == "call" or not report.passed
+        data = getattr(report, "railgauge", None) if shown else None
         item = from_json(data) if data else None
         cells[1] = _name(report.nodeid, item)
         cells.insert(1, f'<td class="col-outcome{_bad(item)}">{_outcome(item)}</td>')

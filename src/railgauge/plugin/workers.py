@@ -1,0 +1,153 @@
+"""The workers of ``-n K``: they are handed items, and what one of them leaves is not lost."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from html import escape
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from xdist.dsession import get_default_max_worker_restart
+
+from railgauge.errors import NoEvidence
+from railgauge.model import Outcome
+from railgauge.plugin import worksheet
+from railgauge.plugin.context import Context
+from railgauge.plugin.scheduling import CaseScheduling, Loss
+from railgauge.record import with_error
+
+_LOG = "crashes.jsonl"
+
+
+class Foreman:
+    """Plugin of the controller: has items handed out, and sees to those of workers that die."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._scheduling: CaseScheduling | None = None
+        self._told: list[str] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> CaseScheduling:
+        self._scheduling = CaseScheduling(config, lambda: self._sheet.units, self._lost)
+        return self._scheduling
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if self._scheduling and report.when == "teardown" and hasattr(report, "item_index"):
+            self._scheduling.reported(report.node, report.item_index)
+
+    @functools.cached_property
+    def _sheet(self) -> worksheet.Worksheet:
+        return worksheet.read(self._context)
+
+    # --- a worker that has ended with items in its queue ---
+
+    def _lost(self, loss: Loss) -> None:
+        if loss.running is None:
+            self._never(loss.undone)
+            return
+        self._tell(loss)
+        for item in loss.given_up:
+            self._report(loss, item)
+        self._never(loss.given_up)
+        if self._is_not_replaced():
+            assert self._scheduling
+            self._never(self._scheduling.left())
+
+    def _tell(self, loss: Loss) -> None:
+        worker, running = loss.workers[-1], self._id(loss.running)
+        then = "it is given up" if loss.given_up else "another worker runs it"
+        self._told.append(f"worker {worker} died while it ran {running}; {then}")
+        self._context.store.append(
+            _LOG,
+            {
+                "schema_version": 1,
+                "at": datetime.now(timezone.utc).isoformat(),
+                "worker": worker,
+                "item": running,
+                "again": not loss.given_up,
+            },
+        )
+        if out := self._context.config.pluginmanager.getplugin("terminalreporter"):
+            out.ensure_newline()
+            out.write_line(self._told[-1], yellow=True)
+
+    def _report(self, loss: Loss, item: int) -> None:
+        """Have an item that killed its workers end as an error, for every reporter."""
+        item_id = self._id(item)
+        error = NoEvidence(
+            f"{len(loss.workers)} workers died while they ran {self._id(loss.running)}: "
+            f"{', '.join(loss.workers)}",
+            remedy="look in this machine's kernel log: out of memory?",
+        )
+        record = with_error(self._sheet.record(item, item_id), error)
+        report: Any = pytest.TestReport(
+            nodeid=item_id,
+            location=(item_id.partition("::")[0], None, item_id),
+            keywords={},
+            outcome="failed",
+            longrepr=f"{error.kind}: {error}",
+            when="teardown",
+            user_properties=[("outcome", "error"), ("evidence", self._context.evidence)],
+        )
+        report.railgauge = record.to_json()
+        xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
+        xdist.worker_testreport(node=loss.worker, rep=report)  # as if it had told it: -x counts it
+
+    def _never(self, items: Iterable[int]) -> None:
+        """Let those who wait for items that will not end know it."""
+        for item in items:
+            self._context.gates.finished(self._id(item), Outcome.ERROR)
+
+    def _is_not_replaced(self) -> bool:
+        """Whether xdist starts no other worker: too many have died, or the run is to stop."""
+        most = get_default_max_worker_restart(self._context.config)
+        xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
+        return bool(xdist.shouldstop) or (most is not None and len(self._told) > most)
+
+    def _id(self, item: int | None) -> str:
+        assert self._scheduling
+        assert self._scheduling.collection
+        assert item is not None
+        return self._scheduling.collection[item]
+
+    # --- the end ---
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._told:
+            terminalreporter.section("workers that died", yellow=True)
+            for line in self._told:
+                terminalreporter.write_line(line)
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_html_results_summary(self, prefix: list[str]) -> None:
+        prefix.extend(f"<p>{escape(line)}</p>" for line in self._told)
+
+
+class Hand:
+    """Plugin of a worker: says what there is to do, and reports an item when it is through."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        worksheet.write(self._context, session.items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """All reports of an item at once: of one that is run again nothing has been told before."""
+        if item.config.pluginmanager.hasplugin("rerunfailures"):
+            return None  # which has a protocol of its own
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True

@@ -1,0 +1,92 @@
+"""What the items of a run are about, for the controller: only workers collect them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from railgauge.handout import Unit
+from railgauge.model import Outcome
+from railgauge.plugin.context import Context
+from railgauge.plugin.items import ABOUT
+from railgauge.record import ItemRecord
+from railgauge.store import write_whole
+
+# In a folder that is gone when the run has ended.
+_FILE = "leases/worksheet.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Worksheet:
+    """The units of a run, and for each item its subject, title, path and size."""
+
+    units: tuple[Unit, ...]
+    items: Sequence[Sequence[Any]]
+
+    def record(self, item: int, item_id: str) -> ItemRecord:
+        """The record of an item of which nothing is known but what it is about."""
+        unit = next(unit for unit in self.units if item in unit.items)
+        subject, title, pairing, size = self.items[item]
+        return ItemRecord(
+            id=item_id,
+            rung=unit.rung,
+            subject=subject,
+            title=title,
+            outcome=Outcome.ERROR,
+            nodes=unit.nodes,
+            pairing=pairing,
+            size_bytes=size,
+        )
+
+
+def write(context: Context, items: Sequence[pytest.Item]) -> None:
+    """The same whichever worker writes it; there before the controller hears of the items."""
+    path = context.store.folder / _FILE
+    if not path.exists():
+        units = [[u.items, u.rung, u.nodes, u.case] for u in units_of(items)]
+        rows = [_row(item) for item in items]
+        write_whole(path, json.dumps({"units": units, "items": rows}))
+
+
+def read(context: Context) -> Worksheet:
+    data = context.store.read_json(_FILE)
+    units = (Unit(tuple(i), rung, tuple(nodes), case) for i, rung, nodes, case in data["units"])
+    return Worksheet(tuple(units), data["items"])
+
+
+def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
+    """Items that share one run of a tool, and those of one node on rung 0, in order."""
+    found: dict[object, list[int]] = {}
+    for place, item in enumerate(items):
+        found.setdefault(_shared(item) or place, []).append(place)
+    return [_unit(items[places[0]], tuple(places)) for places in found.values()]
+
+
+def _shared(item: pytest.Item) -> str:
+    about = item.stash.get(ABOUT, None)
+    if about is None or not isinstance(item, pytest.Function):
+        return ""
+    nodes = ":".join(about.nodes)
+    if about.subject.kind != "measures":
+        return f"{about.rung} {nodes}" if nodes else ""
+    pairing = item.callspec.params.get("pairing", "") if hasattr(item, "callspec") else ""
+    return f"{about.subject.name}[{nodes}-{pairing}]"
+
+
+def _unit(first: pytest.Item, places: tuple[int, ...]) -> Unit:
+    about = first.stash.get(ABOUT, None)
+    if about is None:
+        return Unit(places, -1, ())
+    case = _shared(first) if about.subject.kind == "measures" else ""
+    return Unit(places, about.rung, about.nodes, case)
+
+
+def _row(item: pytest.Item) -> list[Any]:
+    about = item.stash.get(ABOUT, None)
+    if about is None:
+        return ["", item.name, "", None]
+    return [about.subject.name, about.title, about.pairing, about.size_bytes]
