@@ -10,6 +10,7 @@ import pytest
 from throwaway_sshd import SshServer, start_server
 
 from railgauge.model import Node
+from railgauge.tag import Tag
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 
@@ -24,13 +25,22 @@ def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
 
 @pytest.fixture(params=["local", "ssh"])
 def session(request: pytest.FixtureRequest) -> Iterator[Session]:
+    yield from opened(request, None)
+
+
+@pytest.fixture(params=["local", "ssh"])
+def tagged(request: pytest.FixtureRequest) -> Iterator[Session]:
+    yield from opened(request, Tag("r 1'", "gw0"))
+
+
+def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]:
     if request.param == "ssh":
         node = request.getfixturevalue("ssh_server").node()
     else:
         node = Node("n01", "127.0.0.1", "127.0.0.1")
-    opened = connect(request.param, node)
-    yield opened
-    opened.close()
+    session = connect(request.param, node, tag)
+    yield session
+    session.close()
 
 
 @pytest.fixture

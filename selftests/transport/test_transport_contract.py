@@ -87,6 +87,16 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
+TAG = b"RAILGAUGE_RUN=r 1'/n01/gw0/"
+
+
+def environment_of(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""
+
+
 def pids_in(path: Path) -> list[int]:
     assert until(lambda: path.exists() and len(path.read_text().split()) == 2)
     return [int(word) for word in path.read_text().split()]
@@ -326,6 +336,68 @@ def test_server_that_never_listens_times_out(session: Session, free_port: int) -
 def test_readiness_of_a_client_is_a_mistake(session: Session) -> None:
     with pytest.raises(ValueError, match="port"):
         session.start(command("true")).wait_ready(1)
+
+
+# --- a word from a command that goes on ---
+
+
+def test_first_line_comes_before_the_end(session: Session) -> None:
+    started = time.monotonic()
+    running = session.start(command("sh", "-c", "printf 'held by\tme\n.'; sleep 60"))
+    assert running.first_line(10) == "held by\tme"
+    assert time.monotonic() - started < 30
+    assert not running.has_ended
+    assert running.first_line(0) == "held by\tme"
+    running.stop()
+
+
+def test_first_line_is_there_after_the_end(session: Session) -> None:
+    running = session.start(command("sh", "-c", "echo one; echo two; exit 3"))
+    assert running.wait(10).exit_code == 3
+    assert running.has_ended
+    assert running.first_line(1) == "one"
+
+
+def test_a_line_without_an_end_is_none_before_the_end(session: Session) -> None:
+    running = session.start(command("sh", "-c", "printf half; sleep 1; printf ' a line'"))
+    with pytest.raises(CommandTimedOut, match="print a line"):
+        running.first_line(0.2)
+    assert running.first_line(10) == "half a line"
+
+
+def test_a_command_without_a_word_is_tool_failed(session: Session) -> None:
+    running = session.start(command("sh", "-c", "echo nothing here >&2; exit 7"))
+    with pytest.raises(ToolFailed, match=r"ended with 7.*nothing here"):
+        running.first_line(10)
+
+
+# --- the run's name ---
+
+
+def test_processes_carry_the_tag_and_transcripts_do_not(tagged: Session) -> None:
+    transcript = tagged.run(command("sh", "-c", "env | grep RAIL"))
+    assert transcript.stdout == "RAILGAUGE_RUN=r 1'/n01/gw0/\n"
+    assert transcript.environment == {}
+    assert transcript.argv == ("sh", "-c", "env | grep RAIL")
+
+
+def test_every_process_of_a_server_carries_the_tag(tagged: Session, free_port: int) -> None:
+    server = tagged.start(python(SERVER, str(free_port), listens_on=free_port))
+    server.wait_ready(10)
+    found = [path for path in Path("/proc").glob("[0-9]*") if TAG in environment_of(path)]
+    names = {(path / "cmdline").read_bytes().split(b"\0")[0] for path in found}
+    assert {b"timeout", sys.executable.encode()} <= names
+    server.stop()
+    assert not any(TAG in environment_of(path) for path in Path("/proc").glob("[0-9]*"))
+
+
+def test_a_command_may_carry_another_tag(tagged: Session) -> None:
+    own = command("sh", "-c", "echo $RAILGAUGE_RUN", environment={"RAILGAUGE_RUN": "x/y/z/"})
+    assert tagged.run(own).stdout == "x/y/z/\n"
+
+
+def test_without_a_tag_nothing_is_said(session: Session) -> None:
+    assert session.run(command("sh", "-c", "echo ${RAILGAUGE_RUN-none}")).stdout == "none\n"
 
 
 # --- stopping ---

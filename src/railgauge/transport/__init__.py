@@ -21,6 +21,17 @@ class Running(Protocol):
         if somebody else already listens there, ``CommandTimedOut`` at the time limit.
         """
 
+    def first_line(self, time_limit_s: float) -> str:
+        """The first line of stdout, without its end, as soon as it is there.
+
+        Raises ``ToolFailed`` if the command ended without one, ``ConnectionLost`` if it was cut
+        off, ``CommandTimedOut`` at the time limit.
+        """
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command is over, or out of reach; asks nobody."""
+
     def wait(self, time_limit_s: float) -> Transcript:
         """The transcript once the command has ended.
 

@@ -81,6 +81,7 @@ class Capture:
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._changed = threading.Condition()
+        self._has_line = False
 
     def follow(self, pipes: Pipes) -> None:
         """Gather from ``pipes`` in a thread of its own, so that no command waits for a reader."""
@@ -96,6 +97,12 @@ class Capture:
         with self._changed:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
+    def first_line(self, time_limit_s: float) -> str | None:
+        """The first line of stdout, if it is there within the time limit; the end ends it too."""
+        self.wait_until(lambda: self._has_line or self.ended, time_limit_s)
+        line, line_end, _ = self.text()[0].partition("\n")
+        return line if line_end or (line and self.ended) else None
+
     def _drain(self, pipes: Pipes) -> None:
         exit_code = None
         try:
@@ -110,6 +117,7 @@ class Capture:
                     self._note(piece)
                 else:
                     self._keep(self._stdout, piece)
+                    self._look_for_line(piece)
 
     def take_stderr(self, chunk: bytes) -> None:
         with self._changed:
@@ -123,11 +131,17 @@ class Capture:
             self.ended = True
             self._changed.notify_all()
 
+    def _look_for_line(self, piece: bytes) -> None:
+        if not self._has_line and b"\n" in piece:
+            self._has_line = True
+            self._changed.notify_all()
+
     def _note(self, word: str) -> None:
         name, _, value = word.partition(" ")
         if name == "pid" and value.isdecimal():
             self.pid = int(value)
             self._stdout.clear()  # start-up files of the login shell that print something
+            self._has_line = False
         elif name == "exit" and value.isdecimal():
             self.exit_code, self.over_at = int(value), time.monotonic()
         self.ready |= name == "ready"

@@ -23,6 +23,7 @@ from railgauge.errors import (
     TransportError,
 )
 from railgauge.model import Command, Transcript
+from railgauge.tag import Tag
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
 
@@ -96,7 +97,19 @@ class Job:
                 remedy="use another port, or see who has it: ss -tlnp",
             )
         if not capture.ready:
-            raise self._not_ready(time_limit_s)
+            listen = f"listen on port {self._command.listens_on}"
+            raise self._not_there(listen, time_limit_s)
+
+    def first_line(self, time_limit_s: float) -> str:
+        capture = self._capture
+        line = capture.first_line(time_limit_s)
+        if line is None:
+            raise self._not_there("print a line", time_limit_s)
+        return line
+
+    @property
+    def has_ended(self) -> bool:
+        return self._is_over()
 
     def wait(self, time_limit_s: float) -> Transcript:
         capture = self._capture
@@ -192,28 +205,29 @@ class Job:
             error=error,
         )
 
-    def _not_ready(self, time_limit_s: float) -> TransportError | ToolFailed:
-        """Why the command does not listen: out of time, cut off, or it ended."""
-        where, program = self._command.node, self._command.argv[0]
-        late = f"{program} did not listen on port {self._command.listens_on}"
+    def _not_there(self, what: str, time_limit_s: float) -> TransportError | ToolFailed:
+        """Why the command does not do ``what``: out of time, cut off, or it ended."""
+        where, late = self._command.node, f"{self._command.argv[0]} did not {what}"
         if not self._is_over():
             return CommandTimedOut(f"{late} within {time_limit_s:g} s", where=where)
         transcript = self._transcript()
         if transcript.error == ConnectionLost.kind:
-            return ConnectionLost(f"the connection ended before {program} listened", where=where)
+            return ConnectionLost(f"{late}: the connection ended", where=where)
         if transcript.error == CommandTimedOut.kind:
             return CommandTimedOut(f"{late} within its time limit", where=where)
         said = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "nothing"
         how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
-        return ToolFailed(f"{program} {how} before it listened; it said: {said}", where=where)
+        return ToolFailed(f"{late} and {how}; it said: {said}", where=where)
 
 
 class LinkSession:
     """A ``Session`` over a ``Link``; commands may run on it from several threads."""
 
-    def __init__(self, node_name: str, link: Link) -> None:
+    def __init__(self, node_name: str, link: Link, tag: Tag | None = None) -> None:
+        """All that is started here, and all that it starts, carries ``tag``."""
         self._node_name = node_name
         self._link = link
+        self._tag = tag.on(node_name) if tag else ""
         self._jobs: list[Job] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -228,7 +242,7 @@ class LinkSession:
 
     def start(self, command: Command) -> Job:
         start = Start.now()
-        line = shell.command_line(command, start.nonce)
+        line = shell.command_line(command, start.nonce, self._tag)
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
         job = Job(command, start, self._link.execute(line), self._end_group)

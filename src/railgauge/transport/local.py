@@ -10,6 +10,7 @@ import subprocess
 
 from railgauge.errors import TransportError
 from railgauge.model import Node
+from railgauge.tag import Tag
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
@@ -18,9 +19,9 @@ _LOOK_S = 0.5  # how often to look whether somebody closed the pipes
 _CHUNK_BYTES = 1 << 16
 
 
-def connect(node: Node) -> Session:
+def connect(node: Node, tag: Tag | None = None) -> Session:
     """A session on this machine, under the node's name."""
-    return LinkSession(node.name, LocalLink(node.name))
+    return LinkSession(node.name, LocalLink(node.name), tag)
 
 
 class LocalPipes:

@@ -21,6 +21,7 @@ import shlex
 
 from railgauge.errors import BadInput
 from railgauge.model import Command
+from railgauge.tag import VARIABLE
 
 MARKER = "::railgauge"
 IN_USE_CODE = 98
@@ -67,8 +68,10 @@ done
 exit 0"""
 
 
-def command_line(command: Command, nonce: str) -> str:
+def command_line(command: Command, nonce: str, tag: str = "") -> str:
     """One line for any login shell that runs ``command`` under its time limit.
+
+    With ``tag`` everything that it starts carries it in its environment (``railgauge.tag``).
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, a bad name of a
     variable, a time limit that is not a positive number, a port outside 1 to 65535.
@@ -79,7 +82,12 @@ def command_line(command: Command, nonce: str) -> str:
         script = _SERVE.format(
             port=command.listens_on, marker=marker, in_use=IN_USE_CODE, server=script
         )
-    return _for_any_shell(script + _FINISH.format(marker=marker))
+    return _for_any_shell(_tagged(tag) + script + _FINISH.format(marker=marker))
+
+
+def _tagged(tag: str) -> str:
+    # The shell itself was started without it, but is never without a child that has it.
+    return f"export {VARIABLE}={shlex.quote(tag)}\n" if tag else ""
 
 
 def stop_line(pid: int) -> str:

@@ -14,6 +14,7 @@ import paramiko
 
 from railgauge.errors import ConnectionLost, TransportError
 from railgauge.model import Node
+from railgauge.tag import Tag
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
@@ -26,13 +27,13 @@ _OPEN_LIMIT_S = 30.0
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-def connect(node: Node) -> Session:
+def connect(node: Node, tag: Tag | None = None) -> Session:
     """Log in to ``node``, through its jump hosts if it has any.
 
     Raises ``NodeUnreachable``, ``AuthenticationFailed``, ``HostKeyRejected``, or ``BadInput``
     for settings that cannot be used.
     """
-    return LinkSession(node.name, SshLink(node.name, open_hops(node)))
+    return LinkSession(node.name, SshLink(node.name, open_hops(node)), tag)
 
 
 class SshPipes:

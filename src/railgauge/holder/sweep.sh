@@ -1,0 +1,38 @@
+# Ends the process groups of this machine that have a process with the tag that begins with $1, by
+# TERM and after a second by KILL. Our own group, which may carry the tag as well, is left out.
+# shellcheck shell=sh
+
+group_of() {
+  # The name, in brackets, may hold anything; what follows the last bracket is numbers.
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  # shellcheck disable=SC2086 # one word for each field
+  set -- ${stat##*)}
+  echo "$3"
+}
+
+groups() {
+  # shellcheck disable=SC2013 # no path of /proc has a space
+  for environ in $(grep -lsF -e "RAILGAUGE_RUN=$1" /proc/[0-9]*/environ); do
+    process=${environ#/proc/}
+    group=$(group_of "${process%/environ}") || continue
+    if [ "$group" -gt 1 ] && [ "$group" != "$own" ]; then echo "$group"; fi
+  done | sort -u
+}
+
+send() {
+  for group in $2; do kill -s "$1" -- "-$group" 2>/dev/null; done
+}
+
+sweep() {
+  own=$(group_of $$)
+  turn=0
+  while left=$(groups "$1") && [ -n "$left" ] && [ $turn -lt 20 ]; do
+    case $turn in
+      0) send TERM "$left" ;;
+      [5-9] | 1?) send KILL "$left" ;;
+    esac
+    sleep 0.2
+    turn=$((turn + 1))
+  done
+  [ -z "$left" ]
+}
