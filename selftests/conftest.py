@@ -8,6 +8,9 @@ from typing import NoReturn
 
 import pytest
 
+# Importing it costs a run of pytest a second, and no run that a selftest starts uses hypothesis.
+os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:hypothesispytest"
+
 
 @pytest.fixture(scope="session")
 def cannot_run() -> Callable[[str], NoReturn]:
