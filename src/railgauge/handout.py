@@ -34,6 +34,28 @@ class Unit:
     nodes: tuple[str, ...]
     case: str = ""
 
+    @property
+    def kind(self) -> str:
+        """What units that take about the same time have in common: the measurement."""
+        return self.case.partition("[")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A worker's queue, and how much of its first unit is likely left: 1 is all of it."""
+
+    units: Sequence[Unit] = ()
+    left: float = 1.0
+
+    @property
+    def ends(self) -> Iterator[tuple[Unit, float]]:
+        """When each unit is likely to end, counted in units from now."""
+        return ((unit, self.left + place) for place, unit in enumerate(self.units))
+
+    @property
+    def length(self) -> float:
+        return self.left + len(self.units) - 1 if self.units else 0.0
+
 
 class Handout:
     """The units that nobody has yet, in the order of the ladder; none is lost, none given twice."""
@@ -58,19 +80,22 @@ class Handout:
         yield from (unit for _, unit in self._returned)
         yield from self._open.values()
 
-    def take(self, own: Sequence[Unit], others: Iterable[Sequence[Unit]]) -> Unit | None:
+    def take(self, own: Load, others: Iterable[Load]) -> Unit | None:
         """The unit for a worker that has ``own`` in its queue, while ``others`` have theirs.
 
-        Of the next ones in order that which waits the fewest units of others for its nodes, the
-        first of equals: rounds of disjoint pairs stay rounds.
+        Of the next ones in order that which waits for its nodes the fewest units of others. Of
+        equals the first, so that rounds of disjoint pairs stay rounds, but large groups, for which
+        many have to wait, after what can run beside others. Waiting is counted in whole units: by
+        the little that one worker is ahead of another no round is broken up.
         """
-        free = _free_after(others)
-        best, shortest = None, 0
+        free, ready = _free_after(others), own.length
+        best, least = None, (0, 0)
         for number, unit in self._ready():
-            wait = max((free.get(node, 0) for node in unit.nodes), default=0) - len(own)
-            if best is None or wait < shortest:
-                best, shortest = number, wait
-            if shortest <= 0:
+            wait = round(max((free.get(node, 0.0) for node in unit.nodes), default=0.0) - ready)
+            cost = (max(wait, 0), len(unit.nodes))
+            if best is None or cost < least:
+                best, least = number, cost
+            if wait <= 0:
                 break
         return None if best is None else self._give(best)
 
@@ -106,10 +131,11 @@ class Handout:
                 yield number, unit
 
 
-def _free_after(queues: Iterable[Sequence[Unit]]) -> dict[str, int]:
-    """For each node how many units its worker does until it is free; 0 for those not named."""
-    free: dict[str, int] = {}
-    for queue in queues:
-        for place, unit in enumerate(queue, 1):
-            free.update((node, max(place, free.get(node, 0))) for node in unit.nodes)
+def _free_after(loads: Iterable[Load]) -> dict[str, float]:
+    """For each node how many units its workers do until it is free; 0 for those not named."""
+    free: dict[str, float] = {}
+    for load in loads:
+        for unit, end in load.ends:
+            for node in unit.nodes:
+                free[node] = max(end, free.get(node, 0.0))
     return free

@@ -7,6 +7,7 @@ and does what it has.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.handout import Handout, Unit
+from railgauge.handout import Handout, Load, Unit
 
 # The unit that a worker works on, and the one after it.
 _AHEAD = 2
@@ -62,7 +63,10 @@ class _Work:
 
 @dataclass(slots=True)
 class _Queue:
+    """What a worker has; ``since`` is when it came to the first of its units."""
+
     works: list[_Work] = field(default_factory=list)
+    since: float = 0.0
 
     @property
     def units(self) -> list[Unit]:
@@ -86,6 +90,7 @@ class CaseScheduling:
         config: pytest.Config,
         units: Callable[[], Sequence[Unit]],
         lost: Callable[[Loss], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``units`` is asked once, when all workers have collected; ``lost`` told of each loss."""
         self.collection: list[str] | None = None
@@ -98,6 +103,8 @@ class CaseScheduling:
         self._reported: dict[Worker, int] = {}
         self._deaths: dict[int, list[str]] = {}
         self._handout = Handout(())
+        self._clock = clock
+        self._typical_s: dict[str, float] = {}
 
     # --- what xdist asks ---
 
@@ -149,8 +156,12 @@ class CaseScheduling:
         self._reported[node] = item_index
 
     def mark_test_complete(self, node: Worker, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
-        self._queues[node].done(item_index)
-        while len(self._queues[node].works) < _AHEAD and self._hand_out(node):
+        queue = self._queues[node]
+        first = queue.works[0].unit
+        queue.done(item_index)
+        if first not in queue.units:
+            self._time(first, queue)
+        while len(queue.works) < _AHEAD and self._hand_out(node):
             pass
 
     def mark_test_pending(self, item: str) -> None:
@@ -200,14 +211,30 @@ class CaseScheduling:
         queue = self._queues[node]
         units = [] if queue.works else self._handout.take_returned()
         if not units and len(queue.works) < _AHEAD:
-            others = [other.units for of, other in self._queues.items() if of is not node]
-            units = [unit] if (unit := self._handout.take(queue.units, others)) else []
+            others = [self._load(other) for of, other in self._queues.items() if of is not node]
+            units = [unit] if (unit := self._handout.take(self._load(queue), others)) else []
+        if not queue.works:
+            queue.since = self._clock()
         for unit in units:
             queue.works.append(_Work(unit, dict.fromkeys(unit.items)))
             node.send_runtest_some(unit.items)
         if not self._handout:
             node.shutdown()
         return bool(units)
+
+    def _time(self, unit: Unit, queue: _Queue) -> None:
+        """A unit has ended, the next one begins: units of its kind last about as long."""
+        now = self._clock()
+        lasted = now - queue.since
+        self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted) + lasted) / 2
+        queue.since = now
+
+    def _load(self, queue: _Queue) -> Load:
+        units = queue.units
+        typical_s = self._typical_s.get(units[0].kind, 0.0) if units else 0.0
+        if not typical_s:
+            return Load(units)
+        return Load(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
 
     def _taken_back(self, node: Worker, queue: _Queue) -> Loss:
         undone, running = queue.items, queue.items[0]
