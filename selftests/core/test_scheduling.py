@@ -100,13 +100,14 @@ def test_nodes_that_nobody_uses_come_first():
 
 
 def test_a_group_of_all_nodes_gets_its_turn_while_pairs_keep_coming():
-    """After the pairs of its rung, before the next rung."""
+    """Late on its rung, with nobody waiting for it but at the end; before the next rung."""
     pairs = [(1, (pair.source, pair.target)) for turn in tournament(NODES) for pair in turn]
     above = [(2, (node,)) for node in NODES]
     units = made(*pairs[:60], (1, NODES), *pairs[60:], *above)
     factory = Factory(units, 8).run()
     (start,) = (start for unit, start, _ in factory.spans if len(unit.nodes) == 16)
-    assert all(end <= start for unit, _, end in factory.spans if len(unit.nodes) == 2)
+    assert sum(begin > start for unit, begin, _ in factory.spans if len(unit.nodes) == 2) <= 8
+    assert max(end for _, _, end in factory.spans) <= 15 + 1 + 2 + 1
     assert all(begin >= start + 1 for unit, begin, _ in factory.spans if unit.rung == 2)
 
 

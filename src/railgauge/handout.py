@@ -19,6 +19,8 @@ from itertools import islice
 # How many open units are looked at for one that need not wait. Many times the workers of a large
 # run, so that the units of a round or two are among them; looking costs about 1 us a unit.
 _WINDOW = 128
+# Nobody has to wait for as few nodes if they are free.
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Handout:
             cost = (max(wait, 0), len(unit.nodes))
             if best is None or cost < least:
                 best, least = number, cost
-            if wait <= 0:
+            if wait <= 0 and len(unit.nodes) <= _PAIR:
                 break
         return None if best is None else self._give(best)
 
