@@ -16,7 +16,8 @@ from railgauge.errors import (
 from railgauge.leases import Leases, held_open, is_held
 from railgauge.question import CaseResult
 from railgauge.resume import Earlier, Invocation
-from railgauge.runner import Runner, Sessions
+from railgauge.runner import Runner
+from railgauge.sessions import Sessions
 from railgauge.store import Store
 
 GOOD = (transcript(),)

@@ -10,10 +10,12 @@ from railgauge.errors import (
     NodeUnreachable,
     PortInUse,
     ToolFailed,
+    TransportError,
 )
 from railgauge.leases import Leases
 from railgauge.model import Command
-from railgauge.runner import Runner, Sessions
+from railgauge.runner import Runner
+from railgauge.sessions import Sessions
 from railgauge.store import Store
 
 
@@ -125,7 +127,7 @@ def test_after_some_ports_it_is_an_error(runner, fakes):
 
 
 @pytest.mark.parametrize(
-    "trouble", [ConnectionLost("gone"), NodeUnreachable("gone"), ToolFailed("went wrong")]
+    "trouble", [TransportError("gone"), NodeUnreachable("gone"), ToolFailed("went wrong")]
 )
 def test_a_server_is_stopped_when_the_client_cannot_run(runner, fakes, trouble):
     fakes.reports = [trouble]
@@ -200,8 +202,11 @@ def test_connections_are_kept_between_cases(runner, fakes):
 )
 def test_a_lost_connection_is_opened_anew(runner, fakes, lost):
     fakes.reports = [lost]
-    runner.measure(case("n1", "n2"))
+    measured = runner.measure(case("n1", "n2"))
     assert ("close", "n1") in fakes.log
+    # What was running is an error; where nothing had begun nothing was lost.
+    ((client, _),) = measured.runs
+    assert (measured.error, client.error) == (None, getattr(lost, "error", ""))
     assert runner.measure(case("n1", "n3")).error is None
     assert fakes.done("connect").count(("connect", "n1")) == 2
 

@@ -8,7 +8,8 @@ from railgauge.errors import CommandTimedOut, ConnectionLost, ToolFailed
 from railgauge.evidence import SERVICE
 from railgauge.leases import Leases
 from railgauge.model import Command
-from railgauge.runner import Runner, Sessions
+from railgauge.runner import Runner
+from railgauge.sessions import Sessions
 from railgauge.store import Store
 from railgauge.traffic import AFTER, BEFORE
 
@@ -141,7 +142,8 @@ def test_after_a_bad_run_there_is_nothing_to_count(make, fakes):
 
 @pytest.mark.parametrize("good", [0, 2, 4])
 def test_a_node_that_goes_away_while_counters_are_read_is_the_error(make, fakes, good):
-    fakes.reports = [*(transcript("n1") for _ in range(good)), ConnectionLost("gone")]
+    lost = [ConnectionLost("gone"), ConnectionLost("gone again")]
+    fakes.reports = [*(transcript("n1") for _ in range(good)), *lost]
     result = make(write_test, probes).measure(case())
     assert type(result.error) is ConnectionLost
     assert fakes.running == 0

@@ -13,7 +13,7 @@ from railgauge.errors import (
     NoEvidence,
 )
 from railgauge.facts import NodeFacts
-from railgauge.runner import Sessions
+from railgauge.sessions import Sessions
 from railgauge.survey import found_from_json, found_to_json, survey
 
 

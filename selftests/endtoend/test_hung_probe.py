@@ -10,7 +10,7 @@ import pytest
 from railgauge.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.model import Cluster, Command, Node, Transcript
-from railgauge.runner import Sessions
+from railgauge.sessions import Sessions
 from railgauge.survey import Found, survey
 from railgauge.transport import Running, Session
 

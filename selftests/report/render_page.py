@@ -20,7 +20,6 @@ import pytest
 
 from railgauge import decision, plan
 from railgauge.bundle.contents import FolderContents
-from railgauge.diagnose import Findings
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 from railgauge.report import html
@@ -47,8 +46,7 @@ class Replacement:
         self.declared = self.cluster
         self.columns = html.Columns(self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
-        findings = Findings(self.records, held.found, self.platform, self.cluster)
-        self.verdict = decision.decide(planned, findings)
+        self.verdict = decision.decide(planned, held.findings(self.records, self.platform))
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.register(self.columns, "columns")

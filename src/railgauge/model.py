@@ -17,7 +17,8 @@ class SshSettings:
     """How to log in; whatever is ``None`` comes from ``~/.ssh/config`` or ssh's defaults.
 
     ``host_keys`` is ``strict`` (the key must be known) or ``accept-new`` (an unknown key is
-    added, a changed one is refused). There is no way to switch the check off.
+    added, a changed one is refused). There is no way to switch the check off. ``patience_s`` is for
+    how long, over a run, a node is waited for that was there before.
     """
 
     user: str | None = None
@@ -29,6 +30,7 @@ class SshSettings:
     host_keys: str = "strict"
     agent: bool = True
     connect_timeout_s: float = 10.0
+    patience_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)

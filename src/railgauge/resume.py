@@ -16,6 +16,8 @@ from typing import Any
 
 from railgauge.decision import FILE as PLAN
 from railgauge.errors import BadInput, CommandTimedOut, TransportError, from_json
+from railgauge.facts import boot
+from railgauge.facts.boot import Reboot
 from railgauge.leases import is_held
 from railgauge.model import Case
 from railgauge.plain import from_plain, to_plain
@@ -114,14 +116,37 @@ class Earlier:
                 return _without_lost_connections(kept)
         return None
 
+    def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
+        """Those that the run noticed, and those that happened since; from the survey's facts."""
+        known = [from_plain(Reboot, line) for line in Store(self.folder).lines(boot.FILE)[0]]
+        yield from known
+        last = {reboot.node: reboot.now for reboot in known}
+        for node, was, now in self._surveyed(facts):
+            before = last.get(node) or _boot_id(was)
+            after = _boot_id(now)
+            if before and after and before != after:
+                yield Reboot(node, before, after, after=self.name)
+
     def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Node and what is other there than in the earlier survey."""
+        """Node and what is other there than in the earlier survey, beside its boot id."""
+        for node, was, now in self._surveyed(facts):
+            if paths := list(_differing(was, now)):
+                more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
+                yield node, ", ".join(paths[:_MOST_CHANGES]) + more
+
+    def _surveyed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Each node that both surveys have, with what they found."""
         before = _json(self._folders[0] / "environment.json") or {"nodes": {}}
         for node, now in facts.items():
             was = before["nodes"].get(node)
-            if was is not None and (paths := list(_differing(was, now))):
-                more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
-                yield node, ", ".join(paths[:_MOST_CHANGES]) + more
+            if was is not None:
+                yield node, was, now
+
+
+def _boot_id(found: Any) -> str | None:
+    """What a survey has of a node's boot id; nothing if it did not reach the node."""
+    read: str | None = found.get("facts", {}).get("boot_id")
+    return read
 
 
 def _chain(folder: Path) -> Iterator[Path]:
@@ -177,7 +202,7 @@ def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
     if was == now:
         return
     if isinstance(was, dict) and isinstance(now, dict):
-        for key in sorted({*was, *now}):
+        for key in sorted({*was, *now} - {"boot_id"}):
             yield from _differing(was.get(key), now.get(key), f"{path}.{key}" if path else key)
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for index, (one, other) in enumerate(zip(was, now, strict=True)):

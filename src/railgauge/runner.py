@@ -10,14 +10,14 @@ from dataclasses import replace
 from railgauge.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.evidence import SERVICE
 from railgauge.leases import Leases
-from railgauge.model import Case, Cluster, Command, Node, Transcript
+from railgauge.model import Case, Command, Transcript
 from railgauge.question import CaseResult
+from railgauge.sessions import Sessions
 from railgauge.store import Store
 from railgauge.traffic import AFTER, BEFORE
-from railgauge.transport import Running, Session
+from railgauge.transport import Running
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
-Connect = Callable[[Node], Session]
 # The commands that read the NIC counters of a case's nodes; none where nobody asks for them.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has of a case: all of it, its first repeats, or nothing.
@@ -28,41 +28,6 @@ _PORTS = range(18515, 32768)
 _PORT_ATTEMPTS = 5
 _READY_LIMIT_S = 30.0
 _SERVER_GRACE_S = 10.0
-
-
-class Sessions:
-    """The open connections of one worker: one for each node, opened when first needed.
-
-    A node that could not be reached is not tried again: one dead node costs one time limit.
-    """
-
-    def __init__(self, cluster: Cluster, connect: Connect) -> None:
-        self._cluster = cluster
-        self._connect = connect
-        self._open: dict[str, Session] = {}
-        self._dead: dict[str, NoEvidence] = {}
-
-    def __getitem__(self, node: str) -> Session:
-        """Raises the ``TransportError`` of the first attempt if there is no way to the node."""
-        if node in self._dead:
-            raise self._dead[node]
-        if node not in self._open:
-            try:
-                self._open[node] = self._connect(self._cluster.node(node))
-            except NoEvidence as error:
-                self._dead[node] = error
-                raise
-        return self._open[node]
-
-    def drop(self, node: str) -> None:
-        """Forget a connection that broke; the next use opens a new one."""
-        session = self._open.pop(node, None)
-        if session:
-            session.close()
-
-    def close(self) -> None:
-        for node in list(self._open):
-            self.drop(node)
 
 
 class Runner:

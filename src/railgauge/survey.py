@@ -11,7 +11,7 @@ from railgauge import facts as node_facts
 from railgauge.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
 from railgauge.facts import NodeFacts
 from railgauge.model import Cluster, Command
-from railgauge.runner import Sessions
+from railgauge.sessions import Sessions
 from railgauge.stacks import Stack
 
 Found = NodeFacts | NoEvidence

@@ -21,7 +21,6 @@ from railgauge.bundle.contents import VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
-from railgauge.diagnose import Findings
 from railgauge.model import Cluster, Outcome
 from railgauge.record import ItemRecord
 from railgauge.store import json_text
@@ -135,8 +134,7 @@ def verify(
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents)
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    findings = Findings(judged, contents.found, platform, contents.cluster())
-    return Judged(decision.decide(contents.plan(), findings), judged)
+    return Judged(decision.decide(contents.plan(), contents.findings(judged, platform)), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:

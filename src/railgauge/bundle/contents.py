@@ -14,8 +14,10 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import BadBundle
 from railgauge.decision import RunPlan
+from railgauge.diagnose import Findings
 from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeFacts, boot
+from railgauge.facts.boot import Reboot
 from railgauge.model import Case, Cluster, Transcript
 from railgauge.plain import to_plain
 from railgauge.question import CaseResult
@@ -132,6 +134,17 @@ class Contents:
                 raise BadBundle("lacks facts that every node has", where=name)
             return found.facts
         return _error(found.error, name) or FactMissing("no facts and no error", where=name)
+
+    def reboots(self) -> tuple[Reboot, ...]:
+        """The reboots that the run noticed; most have none."""
+        if boot.FILE not in self:
+            return ()
+        read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
+        return tuple(strict.value(Reboot, data, place) for place, data in read)
+
+    def findings(self, records: Mapping[str, ItemRecord], platform: Platform) -> Findings:
+        """What a verdict is made of, with these records and limits."""
+        return Findings(records, self.found, platform, self.cluster(), self.reboots())
 
     def result(self, case: Case) -> CaseResult:
         """What came of a case. Raises ``NoEvidence`` if there is no transcript of just this one."""

@@ -18,7 +18,6 @@ from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
 from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.decision import FILE as PLAN
-from railgauge.diagnose import Findings
 from railgauge.errors import BadInput
 from railgauge.record import FILE as RECORDS
 from railgauge.store import json_text
@@ -121,7 +120,7 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
 
 def _verdict(contents: _Run) -> bytes:
     """The verdict over what is in the bundle: with other names, lists of names are sorted anew."""
-    findings = Findings(contents.records(), contents.found, contents.platform(), contents.cluster())
+    findings = contents.findings(contents.records(), contents.platform())
     verdict = decision.decide(contents.plan(), findings)
     was = strict.loads(contents.bytes(VERDICT), VERDICT)
     if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):

@@ -12,7 +12,7 @@ from railgauge.cli import run_argument, text
 from railgauge.errors import BadInput
 from railgauge.model import Command, Transcript
 from railgauge.prepare import JOURNAL, Preparer
-from railgauge.runner import Sessions
+from railgauge.sessions import Sessions
 from railgauge.store import Store
 from railgauge.transport.registry import connect
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from railgauge.errors import NoEvidence
 from railgauge.facts import NodeFacts
+from railgauge.facts.boot import Reboot
 from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import Platform
@@ -89,12 +90,16 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a run found: the record of every item, and the facts of every node that answered."""
+    """All that a run found: the record of every item, and the facts of every node that answered.
+
+    ``reboots`` are those that were noticed.
+    """
 
     records: Mapping[str, ItemRecord]
     found: Mapping[str, NodeFacts | NoEvidence]
     platform: Platform
     cluster: Cluster
+    reboots: tuple[Reboot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

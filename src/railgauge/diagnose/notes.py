@@ -9,6 +9,7 @@ from ClusterShell.RangeSet import RangeSet
 
 from railgauge.diagnose.model import Findings
 from railgauge.facts import NodeFacts
+from railgauge.facts.boot import once
 from railgauge.model import Outcome
 
 
@@ -20,11 +21,24 @@ def notes(findings: Findings) -> tuple[str, ...]:
         if isinstance(found, NodeFacts):
             for nic in _far_interrupts(found):
                 far.setdefault(nic, []).append(node)
-    return tuple(
+    interrupts = tuple(
         f"interrupts of {nic} on {NodeSet(','.join(nodes))} are served on the other NUMA node: "
         f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
+    return (*_reboots(findings), *interrupts)
+
+
+def _reboots(findings: Findings) -> Iterator[str]:
+    """What was measured before and after stands; the facts are those of the survey."""
+    for reboot in once(findings.reboots):
+        if reboot.during:
+            yield (
+                f"{reboot.node} was rebooted during {reboot.during}: what ran there at that moment "
+                "is an error, and what the survey found on it was before"
+            )
+        else:
+            yield f"{reboot.node} was rebooted after {reboot.after}, which this run carries on"
 
 
 _BASIS = "003: full bandwidth was measured beside it"

@@ -25,6 +25,8 @@ def lost_nodes(scene: Scene) -> Iterator[Claim]:
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.findings.found.get(name), NoEvidence):
             says = f"stopped answering during the run: {lost[0].reason}"
+            if any(reboot.node == name and reboot.during for reboot in scene.findings.reboots):
+                says += "; it was rebooted"
             yield Claim("node-unreachable", Where(name), says, tuple(lost))
 
 

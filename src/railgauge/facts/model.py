@@ -106,7 +106,9 @@ class IrqFacts:
 class NodeFacts:
     """Everything one probe found out about a node.
 
-    ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or bytes as digits.
+    ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
+    it was rebooted. ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or
+    bytes as digits.
     ``acs_enabled`` names the PCI devices with ``SrcValid+`` by address, or ``bridge #n`` (from 1,
     in the order of lspci) where none was printed. ``topology`` maps ``gpu0`` to the distances of
     the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
@@ -120,6 +122,7 @@ class NodeFacts:
     node: str
     hostname: str | None = None
     kernel: str | None = None
+    boot_id: str | None = None
     os: str | None = None
     cpus: int | None = None
     numa_nodes: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.facts import host
+from railgauge.facts import boot, host
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.model import NodeFacts
@@ -22,6 +22,7 @@ _GPU_FACTS = ("gpus", "gpu_driver", "gpu_software", "gpu_processes", "topology")
 _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hostname": (host.parse_line, None),
     "kernel": (host.parse_line, None),
+    "boot_id": (boot.parse_boot_id, None),
     "os": (host.parse_os, None),
     "cpus": (host.parse_count, None),
     "numa_nodes": (host.parse_count, None),

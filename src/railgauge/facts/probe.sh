@@ -123,6 +123,7 @@ pci() {
 
 section hostname show proc/sys/kernel/hostname
 section kernel show proc/sys/kernel/osrelease
+section boot_id show proc/sys/kernel/random/boot_id
 section os show etc/os-release
 section cpus count cpu
 section numa_nodes count node

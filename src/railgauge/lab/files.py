@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from railgauge.lab import net_files
@@ -16,6 +17,8 @@ _COUNTERS = (  # noqa: SIM905 - read as words
     " port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error"
     " unicast_rcv_packets unicast_xmit_packets"
 ).split()
+# A lab that is started again counts as the one that never ended: it holds nothing that could end.
+_BOOTS = uuid.UUID("5a6b9a3e-0d63-4f0c-9a3f-2f5d4b0c7e11")
 _INFINIBAND = "sys/class/infiniband"
 _CPU = "sys/devices/system/cpu"
 _PCI = "sys/devices/pci0000:00"
@@ -68,6 +71,7 @@ def _proc(node: dict[str, Any]) -> Files:
     host = node["host"]
     return {
         "proc/sys/kernel/hostname": f"{node['name']}\n",
+        "proc/sys/kernel/random/boot_id": f"{uuid.uuid5(_BOOTS, node['name'])}\n",
         "proc/sys/kernel/osrelease": f"{host['kernel']}\n",
         "proc/sys/kernel/numa_balancing": f"{host['numa_balancing']}\n",
         "proc/modules": "".join(

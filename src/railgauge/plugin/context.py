@@ -16,13 +16,14 @@ from railgauge.gates import Gates
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
-from railgauge.plugin import options, resuming
+from railgauge.plugin import options, reboots, resuming, storage
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
 from railgauge.resume import Earlier, Invocation
-from railgauge.runner import Runner, Sessions
-from railgauge.store import Store, new_folder, point_latest
+from railgauge.runner import Runner
+from railgauge.sessions import Sessions
+from railgauge.store import Store
 from railgauge.survey import Found, found_from_json
 from railgauge.thresholds import Platform
 from railgauge.transport.registry import connect
@@ -104,7 +105,7 @@ class Context:
         if self.recording:
             return Sessions(self.cluster, refuse_connection)
         kind = self.cluster.transport
-        return Sessions(self.cluster, lambda node: connect(kind, node))
+        return Sessions(self.cluster, lambda node: connect(kind, node), reboots.Watch(self))
 
     @cached_property
     def runner(self) -> Runner | Replayer:
@@ -220,9 +221,7 @@ def _folder(config: pytest.Config, cluster: Cluster, started: Invocation | None)
         return Path(config.workerinput["railgauge_folder"])
     reports = config.rootpath / "reports"
     stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{cluster.name}"
-    folder = new_folder(reports, stem)
-    (folder / "leases").mkdir()
-    if started is not None:  # a replay is started anew, it takes no time
-        resuming.begin(config, Store(folder), started)
-    point_latest(reports, folder)
+    with storage.begun(reports, stem) as folder:
+        if started is not None:  # a replay is started anew, it takes no time
+            resuming.begin(config, Store(folder), started)
     return folder

@@ -11,9 +11,10 @@ import pytest
 
 from railgauge import resume
 from railgauge.errors import BadInput
+from railgauge.facts.boot import once
 from railgauge.leases import held_open
 from railgauge.model import Case, Cluster
-from railgauge.plugin import options
+from railgauge.plugin import options, reboots
 from railgauge.question import CaseResult
 from railgauge.redaction import mask_named
 from railgauge.resume import Earlier, Invocation
@@ -154,10 +155,17 @@ def check_items(context: Context, planned: Sequence[str]) -> None:
 
 
 def log_changes(context: Context, facts: Mapping[str, Any]) -> None:
-    """Say and keep what the survey found other than then: nodes may have been rebooted."""
+    """Say and keep what the survey found other than then, and which nodes were rebooted."""
+    if context.recording:
+        reboots.keep(context, context.recording.contents.reboots())
     if context.earlier is None:
         return
+    before = once(context.earlier.reboots(facts))
+    reboots.keep(context, before)
     out = context.config.pluginmanager.getplugin("terminalreporter")
+    for reboot in before:
+        if out is not None and reboot.after == context.earlier.name:
+            out.write_line(f"resume: {reboot.node} was rebooted since that run", yellow=True)
     for node, changes in context.earlier.facts_changed(facts):
         context.store.append(resume.LOG, {"node": node, "changed": changes})
         if out is not None:

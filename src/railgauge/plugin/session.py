@@ -21,7 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import options, replay, resuming
+from railgauge.plugin import options, reboots, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -325,8 +325,8 @@ class Controller:
         context = self.context
         surveyed = (context.store.folder / "environment.json").exists()
         found = context.found if surveyed else {}
-        findings = Findings(self.records, found, context.platform, context.declared)
-        return decision.decide(self._run_plan(), findings)
+        known = (context.platform, context.declared, reboots.noticed(context))
+        return decision.decide(self._run_plan(), Findings(self.records, found, *known))
 
     def _run_plan(self) -> RunPlan:
         """What this run set out to do; how much was left out is known for certain at its end."""

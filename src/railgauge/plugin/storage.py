@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import errno
 import re
+import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from railgauge.errors import BadInput
+from railgauge.store import new_folder, point_latest
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 # As a worker tells its controller: the text of a traceback.
 _SAID = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
 # What is written at the end, in place: half of it would read as a run that came to a verdict.
 _AT_THE_END = ("verdict.json", "junit.xml", "report.html", "manifest.json")
+
+
+@contextmanager
+def begun(reports: Path, stem: str) -> Iterator[Path]:
+    """A new folder for a run, which is the newest one when the block has ended.
+
+    Raises ``BadInput``, and leaves nothing there, if it cannot be written.
+    """
+    folder = None
+    try:
+        folder = new_folder(reports, stem)
+        (folder / "leases").mkdir()
+        yield folder
+        point_latest(reports, folder)
+    except OSError as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise BadInput(
+            f"no run can be kept there: {error.strerror or error}",
+            where=str(reports),
+            remedy="make room, or make the folder writable",
+        ) from None
 
 
 class Trouble:
