@@ -1,0 +1,113 @@
+"""Collection: the items of a large cluster, against a plain test file with as many."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench_planning import hostfile
+from measuring import ROOT, Child, Compared, Row, compare, python
+
+TITLE = "Collection"
+ABOUT = """`pytest --collect-only -q` of one test of the ladder, RDMA writes between node pairs of an H200
+cluster in leaves of 32: two rounds of pairs x 8 rails x 3 sizes, so 30,000 items for 1,250 nodes.
+Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
+shape and the same ids, collected by the same pytest with the same plugins installed. CPU seconds
+of the whole command; memory is the peak of the process."""
+
+NODES = (320, 640, 1250)
+TARGET = 1.3
+PER_NODE = 8 * 3
+
+_LADDER = """
+import pytest
+
+
+@pytest.mark.measures("host_write_bandwidth")
+def test_write_bandwidth(pair, pairing, size, measure, check):
+    \"\"\"Host-memory RDMA writes between any two nodes run at line rate.\"\"\"
+    check(measure(pair, pairing), size)
+"""
+_PLAIN = """
+import json
+from pathlib import Path
+
+import pytest
+
+IDS = json.loads(Path(__file__).with_name("ids.json").read_text())
+ROWS = [(text.split("-")[0], text.split("-")[1], int(text.split("-")[2][0])) for text in IDS]
+
+
+@pytest.mark.parametrize(("pair", "pairing", "size"), ROWS, ids=IDS)
+def test_write_bandwidth(pair, pairing, size):
+    \"\"\"Host-memory RDMA writes between any two nodes run at line rate.\"\"\"
+"""
+_INI = "[pytest]\ntestpaths = tests\naddopts = -p no:cacheprovider\n"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A project folder, and what it is collected with."""
+
+    folder: Path
+    options: tuple[str, ...] = ()
+
+    def collect(self) -> Child:
+        return python(
+            "-m", "pytest", "--collect-only", "-q", *self.options,
+            cwd=self.folder, PYTEST_ADDOPTS="",
+        )  # fmt: skip
+
+    def ids(self) -> list[str]:
+        return re.findall(r"\[(.+)\]$", self.collect().stdout, re.MULTILINE)
+
+
+def rows() -> Iterator[Row]:
+    with TemporaryDirectory() as name:
+        for nodes in NODES:
+            yield from _collected(Path(name, str(nodes)), nodes)
+
+
+def _collected(folder: Path, nodes: int) -> Iterator[Row]:
+    ours = ladder(folder / "ladder", nodes)
+    ids = ours.ids()
+    assert len(ids) == nodes * PER_NODE, len(ids)
+    theirs = plain(folder / "plain", ids)
+    assert theirs.ids() == ids
+    both = compare(lambda: ours.collect().cpu_s, lambda: theirs.collect().cpu_s)
+    yield _row("collection", nodes, "s", both)
+    both = compare(lambda: ours.collect().peak_rss_mib, lambda: theirs.collect().peak_rss_mib, 1)
+    yield _row("collection, memory", nodes, "MiB", both)
+
+
+def _row(what: str, nodes: int, unit: str, both: Compared) -> Row:
+    return Row(
+        what, nodes * PER_NODE, "items", both.measured, unit,
+        compared_with="bare pytest", baseline=both.baseline, ratio=both.ratio, target=TARGET,
+    )  # fmt: skip
+
+
+def ladder(folder: Path, nodes: int) -> Side:
+    """A project with one test of the ladder."""
+    project(folder, _LADDER)
+    for name in ("thresholds", "hostfiles"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "conftest.py").symlink_to(ROOT / "conftest.py")
+    cluster = str(hostfile(folder, nodes))
+    return Side(folder, ("--hostfile", cluster, "--level", "signoff", "--rounds", "2"))
+
+
+def plain(folder: Path, ids: list[str]) -> Side:
+    project(folder, _PLAIN)
+    (folder / "tests" / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
+    return Side(folder)
+
+
+def project(folder: Path, test: str) -> None:
+    (folder / "tests").mkdir(parents=True)
+    (folder / "tests" / "test_scale.py").write_text(test, encoding="utf-8")
+    (folder / "pytest.ini").write_text(_INI, encoding="utf-8")
