@@ -97,6 +97,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         items.parametrize(context, metafunc)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    if CONTEXT not in session.config.stash:
+        return (yield)
+    with items.all_to_stay():
+        return (yield)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The ladder is climbed from the bottom, whatever the folders are called."""
@@ -104,9 +112,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if context is None:
         return
     session.refuse_complaints(context, items)
-    for item in items:
-        if about := describe(context, item):
-            item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
+    for item, about in describe(context, items):
+        item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
 
 

@@ -7,8 +7,11 @@ All of it is declared hardware.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -85,9 +88,11 @@ def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
         return
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
     choices = [_choices(context, subject, name) for name in names]
-    rows = [row for row in _product(choices) if _asserted(context, subject, names, row)]
-    ids = ["-".join(map(_shown, names, row)) for row in rows]
-    metafunc.parametrize(names, rows, ids=ids)
+    words = [
+        [_shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
+    ]
+    ids = ["-".join(row) for row in product(*words)]
+    metafunc.parametrize(names, list(product(*choices)), ids=ids)
 
 
 # What a test may be parametrized over, in the order in which ids show it. Pairs come round by
@@ -114,8 +119,9 @@ def _choices(context: Context, subject: Subject, argument: str) -> Sequence[obje
 
 def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:
     measurement = context.platform.measurements[name]
-    if argument == "size":
-        return measurement.extents[context.level.name].sizes
+    if argument == "size":  # those at which the platform asserts anything
+        sizes = measurement.extents[context.level.name].sizes
+        return [size for size in sizes if measurement.asserted("size", size)]
     if argument == "pairing":
         return plan.paths(context.platform, measurement, context.level.name)
     return plan.places(measurement, context.level)
@@ -125,30 +131,25 @@ def _links(count: int) -> list[str]:
     return [f"gpu{a}>gpu{b}" for a in range(count) for b in range(count) if a != b]
 
 
-def _asserted(
-    context: Context, subject: Subject, names: Sequence[str], row: Sequence[object]
-) -> bool:
-    """Whether the platform asserts anything at the row's message size."""
-    if subject.kind != "measures" or "size" not in names:
-        return True
-    size = row[names.index("size")]
-    assert isinstance(size, int)
-    return bool(context.platform.measurements[subject.name].asserted("size", size))
-
-
 def _shown(name: str, value: object) -> str:
     if name == "gpu":
         return f"gpu{value}"
     return format_size(value) if name == "size" and isinstance(value, int) else str(value)
 
 
-def _product(choices: Sequence[Sequence[object]]) -> Iterator[list[object]]:
-    if not choices:
-        yield []
-        return
-    for value in choices[0]:
-        for rest in _product(choices[1:]):
-            yield [value, *rest]
+@contextmanager
+def all_to_stay() -> Iterator[None]:
+    """Without the search for garbage: what a collection makes lives to the end of the session.
+
+    Each search would go through all items made so far, and find nothing.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +167,46 @@ class About:
 ABOUT = pytest.StashKey[About]()
 
 
-def describe(context: Context, item: pytest.Item) -> About | None:
-    """What ``item`` is about; ``None`` for a test that is not of the ladder."""
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """What all items of one test function have in common."""
+
+    subject: Subject
+    rung: int
+    title: str
+
+
+def describe(context: Context, items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, About]]:
+    """What each item of the ladder is about; other tests are left out.
+
+    Marks are read once for each test function, not for each of its thousands of items.
+    """
+    known: dict[tuple[int, str], _Test | None] = {}
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        key = id(item.parent), item.originalname
+        if key not in known:
+            known[key] = _test(context, item)
+        if test := known[key]:
+            yield item, _about(test, item.callspec.params if hasattr(item, "callspec") else {})
+
+
+def _test(context: Context, item: pytest.Function) -> _Test | None:
     subject = subject_of(list(item.iter_markers()))
-    if subject is None or not isinstance(item, pytest.Function):
+    if subject is None:
         return None
-    values: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     measured = context.platform.measurements.get(subject.name)
-    return About(
-        subject=subject,
+    return _Test(
+        subject,
         rung=measured.rung if measured and subject.kind == "measures" else 0,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
-        nodes=_nodes(values),
-        pairing=_path(values),
-        size_bytes=values.get("size"),
+    )
+
+
+def _about(test: _Test, values: Mapping[str, Any]) -> About:
+    return About(
+        test.subject, test.rung, test.title, _nodes(values), _path(values), values.get("size")
     )
 
 

@@ -21,7 +21,7 @@ from railgauge.record import ItemRecord, settled, with_error, worst_of
 from railgauge.store import Store
 
 
-@dataclass
+@dataclass(slots=True)
 class Draft:
     """What is known of a running item so far."""
 
