@@ -11,14 +11,14 @@ from pathlib import Path
 LAYERS = (
     {"errors", "model"},
     {"units", "plain", "question", "redaction", "handout", "tag"},
-    {"schema", "leases", "stacks", "launchers"},
+    {"schema", "leases", "holder", "stacks", "launchers"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions"},
     {"runner", "record", "ranks", "expectation"},
     {"diagnose", "assess"},
-    {"survey", "verdict", "gates", "prepare", "trend", "derive"},
+    {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision"},
     {"bundle", "resume"},
     {"report"},
@@ -32,7 +32,7 @@ PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
-    "derive", "handout",
+    "derive", "handout", "tag", "holder",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -22,7 +22,7 @@ _HOLD_LIMIT_S = 30 * 86400.0  # a lease ends with its run; every command has a l
 _SWEEP_LIMIT_S = 30.0
 _WORD_LENGTH = 80
 _LEAST_BEAT_S = 3.0
-_BEATS_EACH_S = 100.0  # for all nodes together: each costs this side and a lab some processor time
+_BEATS_EACH_S = 250.0  # for all nodes together: each costs this side and a lab some processor time
 
 
 @dataclass(frozen=True, slots=True)

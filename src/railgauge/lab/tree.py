@@ -61,6 +61,8 @@ class NodeFolders:
 
     def _write_root(self, root: Path, node: dict[str, Any]) -> None:
         made: set[str] = set()
+        (root / "run" / "lock").mkdir(parents=True)
+        (root / "run" / "lock").chmod(0o1777)
         for path, text in files.of(node).items():
             target = f"{root}/{path}"
             _make_parent(target, made)

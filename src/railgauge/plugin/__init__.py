@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from railgauge.errors import BadInput
-from railgauge.plugin import items, options, recording, resuming, session, workers
+from railgauge.plugin import holding, items, options, recording, resuming, session, workers
 from railgauge.plugin.context import CONTEXT, Context, build
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.recording import DRAFT, Draft
@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.direct_reports(context)
     session.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
+    holding.register(context)
     if context.is_worker:
         session.leave_sigterm_to_the_controller()
         config.pluginmanager.register(workers.Hand(context), "railgauge-hand")

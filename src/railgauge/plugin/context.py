@@ -16,7 +16,7 @@ from railgauge.gates import Gates
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
-from railgauge.plugin import options, reboots, resuming, storage
+from railgauge.plugin import holding, options, reboots, resuming, storage
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
@@ -25,6 +25,7 @@ from railgauge.runner import Runner
 from railgauge.sessions import Sessions
 from railgauge.store import Store
 from railgauge.survey import Found, found_from_json
+from railgauge.tag import Tag
 from railgauge.thresholds import Platform
 from railgauge.transport.registry import connect
 
@@ -101,11 +102,17 @@ class Context:
         return self.runner.measure(case)
 
     @cached_property
+    def tag(self) -> Tag:
+        """What every process that this session starts on a node carries."""
+        return holding.tag(self)
+
+    @cached_property
     def sessions(self) -> Sessions:
         if self.recording:
             return Sessions(self.cluster, refuse_connection)
         kind = self.cluster.transport
-        return Sessions(self.cluster, lambda node: connect(kind, node), reboots.Watch(self))
+        opened = reboots.Watch(self)
+        return Sessions(self.cluster, lambda node: connect(kind, node, self.tag), opened)
 
     @cached_property
     def runner(self) -> Runner | Replayer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def add(parser: pytest.Parser) -> None:
         "each change is recorded and undone at the end",
     )
     group.addoption(
+        "--wait",
+        type=_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="wait so long for nodes that another run holds (default: do not wait)",
+    )
+    group.addoption(
         "--no-gates",
         action="store_true",
         help="measure upper rungs even on nodes where a lower rung went wrong",
@@ -82,6 +90,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise ValueError(f"{text} is less than 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{text} is no number of seconds")
     return value
 
 

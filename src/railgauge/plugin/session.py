@@ -21,7 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import options, reboots, replay, resuming
+from railgauge.plugin import holding, options, reboots, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -179,6 +179,7 @@ class Controller:
         write_whole(context.store.folder / "thresholds.json", limits)
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
+        holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
         self._write_environment(self._surveyed(cluster))
 
