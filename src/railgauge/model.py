@@ -51,8 +51,15 @@ class Node:
         return self.nic_addresses.get(nic, self.data_address)
 
 
+class _Index:
+    """Keeps a cluster's nodes by name: no field, so it is neither compared nor written down."""
+
+    __slots__ = ("_by_name",)
+    _by_name: dict[str, Node]
+
+
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(_Index):
     """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path."""
 
     name: str
@@ -67,7 +74,10 @@ class Cluster:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
-        return next(node for node in self.nodes if node.name == name)
+        """The node of that name, in constant time. Raises ``KeyError``."""
+        if not hasattr(self, "_by_name"):
+            object.__setattr__(self, "_by_name", {node.name: node for node in self.nodes})
+        return self._by_name[name]
 
 
 # --- what is measured between what ---
