@@ -1,0 +1,156 @@
+"""Makespan: pairs of nodes measured by several workers at once, against rounds of measurements."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from measuring import ROOT, Row, python
+
+TITLE = "Makespan and overhead of measurements"
+ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
+of K disjoint pairs. The tool is a shell script that sleeps for two seconds and prints the table of
+a collective test, over the transport `local`: it costs next to no CPU time, as a tool on a node
+costs none on the machine that runs the suite. The script writes down when it began and ended. The
+makespan is from the first begin to the last end of any, so without the start of the workers; the
+lower bound is the number of rounds times two seconds. The overhead is what lies between the end of
+one measurement and the begin of the next in a run without workers: judging, writing down,
+reporting, and starting the next one. That no node was in two measurements at a time is checked."""
+
+WORKERS = (2, 4, 8)
+LASTS_S = 2.0
+TARGET = 1.1
+_WHY = """what is above the bound is CPU time of this machine between two measurements (the row
+below), which K workers share on its cores"""
+
+_TEST = """
+import pytest
+
+
+@pytest.mark.measures("pair_all_reduce")
+def test_all_reduce(pair, size, measure, check):
+    \"\"\"The GPUs of two nodes reduce at the rate of the fabric.\"\"\"
+    check(measure(pair), size)
+"""
+_INI = "[pytest]\ntestpaths = tests\naddopts = -p no:cacheprovider\n"
+_TOOL = """#!/bin/bash
+begun=$EPOCHREALTIME
+sleep {lasts_s}
+echo '# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     8388608       2097152     float     sum      -1    200.0   41.94   41.94      0    200.0   41.94   41.94      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 41.94'
+while [ "$1" != --host ]; do shift; done
+echo "$begun $EPOCHREALTIME $2" >>{log}
+"""  # noqa: E501
+_BASIS = {"source": "derived", "says": "made up: the tool always prints the same"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """One measurement: when its tool began and ended, and the nodes that it was given."""
+
+    begun_s: float
+    ended_s: float
+    nodes: frozenset[str]
+
+
+def platform() -> dict[str, object]:
+    nic = {
+        "name": "mlx5_0", "model": "MT4129", "rate_gbps": 400, "link_layer": "InfiniBand",
+        "pcie": {"generation": 5, "width": 16}, "basis": _BASIS,
+    }  # fmt: skip
+    return {
+        "schema_version": 1,
+        "platform": "sleeper",
+        "title": "nodes whose tool sleeps",
+        "hardware": {
+            "gpus": {"vendor": "nvidia", "model": "NVIDIA X1", "count": 1, "memory_mib": 65536},
+            "nics": [nic],
+            "affinity": {"0": {"mlx5_0": "PIX"}},
+        },
+        "expected": {"memlock": {"equals": "unlimited", "basis": _BASIS}},
+        "levels": {level: {"scheme": "all"} for level in ("smoke", "nightly", "signoff")},
+        "measurements": {
+            "pair_all_reduce": {
+                "rung": 4, "tool": "ccl-tests", "command": "all_reduce_perf", "scope": "pair",
+                "asserts": ["busbw"], "time_limit_s": 60, "typical_s": 2,
+                "levels": {name: {"sizes": ["8MiB"]} for name in ("smoke", "nightly", "signoff")},
+                "limits": [{"metric": "busbw", "unit": "GB/s", "floor": 40, "basis": _BASIS}],
+            }
+        },
+    }  # fmt: skip
+
+
+def project(folder: Path, nodes: int, lasts_s: float) -> None:
+    """A user's folder with one test, whose tool is the script."""
+    for name in ("thresholds", "hostfiles", "tests/collective", "bin"):
+        (folder / name).mkdir(parents=True)
+    for name in ("thresholds", "hostfiles"):
+        schema = (ROOT / name / "schema.json").read_text(encoding="utf-8")
+        (folder / name / "schema.json").write_text(schema, encoding="utf-8")
+    (folder / "thresholds" / "sleeper.json").write_text(json.dumps(platform()), encoding="utf-8")
+    # All nodes are this machine, which can be leased once: there is no folder for leases.
+    hostfile = (
+        "cluster: sleepers\nplatform: sleeper\ntransport: local\n"
+        f"nodes: n[01-{nodes:02}]\nrootfs: {folder}/none\n"
+    )
+    (folder / "hostfiles" / "sleepers.yaml").write_text(hostfile, encoding="utf-8")
+    (folder / "tests" / "collective" / "test_pairs.py").write_text(_TEST, encoding="utf-8")
+    (folder / "conftest.py").write_bytes((ROOT / "conftest.py").read_bytes())
+    (folder / "tox.ini").write_text(_INI, encoding="utf-8")
+    tool = folder / "bin" / "mpirun"
+    tool.write_text(_TOOL.format(lasts_s=lasts_s, log=folder / "spans"), encoding="utf-8")
+    tool.chmod(0o755)
+
+
+def measured(nodes: int, lasts_s: float, *options: str) -> list[Span]:
+    """Every pair of so many nodes, in the order in which they began."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        project(folder, nodes, lasts_s)
+        path = f"{folder / 'bin'}:{os.environ['PATH']}"
+        python(
+            "-m", "pytest", "--hostfile=hostfiles/sleepers.yaml", *options, cwd=folder, PATH=path
+        )
+        lines = (folder / "spans").read_text(encoding="utf-8").splitlines()
+    spans = sorted((_span(line) for line in lines), key=lambda span: span.begun_s)
+    assert len(spans) == nodes * (nodes - 1) // 2
+    assert not list(clashes(spans))
+    return spans
+
+
+def _span(line: str) -> Span:
+    begun, ended, hosts = line.split()
+    return Span(float(begun), float(ended), frozenset(host[:3] for host in hosts.split(",")))
+
+
+def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
+    """Measurements that shared a node at some time."""
+    for place, one in enumerate(spans):
+        for other in spans[place + 1 :]:
+            if other.begun_s < one.ended_s and one.nodes & other.nodes:
+                yield one, other
+
+
+def rows() -> Iterator[Row]:
+    for workers in WORKERS:
+        nodes = 2 * workers
+        bound_s = (nodes - 1) * LASTS_S
+        spans = measured(nodes, LASTS_S, f"-n{workers}")
+        took_s = max(span.ended_s for span in spans) - spans[0].begun_s
+        yield Row(
+            "all pairs of 2 K nodes", workers, "workers", took_s, "s", target=TARGET, why=_WHY,
+            compared_with="rounds x 2 s", baseline=bound_s, ratio=took_s / bound_s,
+        )  # fmt: skip
+    spans = measured(8, 0.1)
+    between_s = median(after.begun_s - one.ended_s for one, after in pairwise(spans))
+    yield Row("overhead of a measurement", len(spans), "measurements", between_s, "s", target=0.1)
