@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from railgauge.errors import HostfileError
-from railgauge.model import Cluster, Node, SshSettings
+from railgauge.model import Cluster, Node, SlurmSettings, SshSettings
 from railgauge.schema import JsonPath, complaints
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -131,6 +131,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         for node in _nodes(path, entry, ssh, line("nodes", index))
     ]
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
+    slurm = _slurm(path, document, line("slurm"))
+    nodes = [replace(node, slurm=slurm) for node in nodes]
     _check_unique(path, nodes, line("nodes"))
     names = {node.name for node in nodes}
     groups = {
@@ -149,6 +151,19 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         tools=document.get("tools", {}),
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
     )
+
+
+def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:
+    if "slurm" in document and document.get("transport") != "slurm":
+        _refuse(path, "slurm: is for transport: slurm", "say so, or drop it", line)
+    return _slurm_from(document.get("slurm", {}))
+
+
+def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
+    }
+    return SlurmSettings(**values)
 
 
 def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
@@ -270,6 +285,11 @@ def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
 
 def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
     """The cluster that ``cluster_to_json`` was given."""
-    nodes = tuple(Node(**{**node, "ssh": SshSettings(**node["ssh"])}) for node in data["nodes"])
+    nodes = tuple(_node_from_json(node) for node in data["nodes"])
     groups = {name: tuple(members) for name, members in data["groups"].items()}
     return Cluster(**{**data, "nodes": nodes, "groups": groups})
+
+
+def _node_from_json(data: Mapping[str, Any]) -> Node:
+    slurm = _slurm_from(data.get("slurm", {}))  # runs of earlier versions have none
+    return Node(**{**data, "ssh": SshSettings(**data["ssh"]), "slurm": slurm})

@@ -34,6 +34,40 @@ class SshSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmSettings:
+    """How Slurm is asked for nodes; whatever is ``None`` is the site's default.
+
+    ``gres`` is asked for the allocation and for every step in it. ``wait_s`` is how long to wait
+    for the allocation. ``job`` and ``refusal`` are not declared but found when a run begins: the
+    allocation, and why a node is not in it (empty if it is).
+    """
+
+    partition: str | None = None
+    account: str | None = None
+    gres: str | None = None
+    time_limit_min: int | None = None
+    wait_s: float = 600.0
+    allocation_options: tuple[str, ...] = ()
+    step_options: tuple[str, ...] = ()
+    job: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The InfiniBand subnet that a hostfile declares: which node scans it, and its cables.
+
+    ``topology`` is the text of a dump of ``ibnetdiscover``, ``source`` the file it was in; ``hca``
+    is the adapter to ask through, empty for the tools' own choice.
+    """
+
+    node: str
+    topology: str
+    source: str
+    hca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One host. ``address`` is where ssh goes, ``data_address`` what tools are told to contact.
 
@@ -45,6 +79,7 @@ class Node:
     data_address: str
     ssh: SshSettings = field(default_factory=SshSettings)
     nic_addresses: Mapping[str, str] = field(default_factory=dict)
+    slurm: SlurmSettings = field(default_factory=SlurmSettings)
 
     def reached_over(self, nic: str) -> str:
         """Where a tool reaches this node over ``nic``."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Any
 
 from railgauge import facts as node_facts
 from railgauge.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
 from railgauge.facts import NodeFacts
-from railgauge.model import Cluster, Command
+from railgauge.model import Cluster, Command, Transcript
 from railgauge.sessions import Sessions
 from railgauge.stacks import Stack
+from railgauge.transport import Answer
+from railgauge.transport.registry import fan_out
 
 Found = NodeFacts | NoEvidence
 Progress = Callable[[Found], None]
@@ -27,32 +30,47 @@ def survey(
     cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
 ) -> dict[str, Found]:
     """The facts of every node, or why there are none. A slow node costs its own time only."""
+    nonce = secrets.token_hex(8)
+    script = node_facts.probe_script(cluster.rootfs, stack, nonce)
+    command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
     found: dict[str, Found] = {}
-    with ThreadPoolExecutor(min(_AT_ONCE, len(cluster.nodes))) as pool:
-        waiting = {
-            pool.submit(_probe, node.name, cluster.rootfs, sessions, stack): node.name
-            for node in cluster.nodes
-        }
-        for done in as_completed(waiting):
-            found[waiting[done]] = done.result()
-            progress(done.result())
+    for node, answer in _answers(cluster, sessions, command):
+        found[node] = _read(node, answer, nonce, stack)
+        progress(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
 
 
-def _probe(node: str, rootfs: str, sessions: Sessions, stack: Stack | None) -> Found:
-    nonce = secrets.token_hex(8)
-    script = node_facts.probe_script(rootfs, stack, nonce)
-    command = Command(node, ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
+def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator[Answer]:
+    """All at once if the transport can do that; whoever is left then, one by one."""
+    left = {node.name for node in cluster.nodes}
+    if at_once := fan_out(cluster.transport):
+        for node, answer in at_once(cluster.nodes, command):
+            left.discard(node)
+            yield node, answer
+    if not left:
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(left))) as pool:
+        waiting = [pool.submit(_ask, node, sessions, command) for node in sorted(left)]
+        for done in as_completed(waiting):
+            yield done.result()
+
+
+def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
     try:
-        transcript = sessions[node].run(command)
+        return node, sessions[node].run(replace(command, node=node))
     except NoEvidence as error:
-        return error
-    if transcript.error == ConnectionLost.kind:
+        return node, error
+
+
+def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None) -> Found:
+    if isinstance(answer, NoEvidence):
+        return answer
+    if answer.error == ConnectionLost.kind:
         return ConnectionLost("the connection ended during the probe", where=node)
-    if transcript.error and nonce not in transcript.stdout:
-        return CommandTimedOut(f"the probe ended with {transcript.error}", where=node)
+    if answer.error and nonce not in answer.stdout:
+        return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # Of a probe that was cut off the facts that arrived are as good as any; the others are missing.
-    return node_facts.parse_probe(node, transcript.stdout, nonce, stack)
+    return node_facts.parse_probe(node, answer.stdout, nonce, stack)
 
 
 def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:

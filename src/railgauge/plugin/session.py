@@ -21,7 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import holding, options, reboots, replay, resuming
+from railgauge.plugin import holding, opening, options, reboots, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -223,7 +223,7 @@ class Controller:
 
     def _live_cluster(self) -> Cluster:
         if self.context.declared.transport != "lab" or self.context.recording:
-            return self.context.declared
+            return opening.reached(self.context)
         from railgauge import lab  # noqa: PLC0415 - only a lab needs it
 
         option = self.context.config.getoption

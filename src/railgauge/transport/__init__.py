@@ -6,9 +6,11 @@ goes wrong (paramiko, sockets, the operating system) becomes an error of ``railg
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from railgauge.model import Command, Transcript
+from railgauge.errors import NoEvidence
+from railgauge.model import Command, Node, Transcript
 
 
 class Running(Protocol):
@@ -57,3 +59,13 @@ class Session(Protocol):
 
     def close(self) -> None:
         """End what was started and close the connection; may be called twice."""
+
+
+Answer = tuple[str, Transcript | NoEvidence]
+"""A node, and what it said or why it did not."""
+
+FanOut = Callable[[Sequence[Node], Command], Iterator[Answer]]
+"""Runs one command on many nodes, whichever its ``node`` is; answers as they come.
+
+A slow node costs its own time only. Nodes without an answer are to be asked one by one.
+"""

@@ -1,0 +1,73 @@
+"""One real Slurm for all tests of this folder."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from slurm_cluster import Slurm, cluster, missing, slurm_cluster
+
+from railgauge.model import Node
+from railgauge.tag import Tag
+from railgauge.transport import Session
+from railgauge.transport.registry import connect, opened
+
+sys.path.append(str(Path(__file__).parents[1] / "transport"))
+
+
+@pytest.fixture(scope="session")
+def running_slurm(
+    tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], NoReturn]
+) -> Iterator[Slurm]:
+    if lacking := missing():
+        cannot_run(f"no Slurm on this machine: {', '.join(lacking)}")
+    with slurm_cluster(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
+
+
+@pytest.fixture
+def slurm(running_slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
+    """Slurm as this process sees it; no job may be left when the test ends."""
+    for name, value in running_slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    yield running_slurm
+    running_slurm.wait_until_free()
+
+
+@pytest.fixture(scope="session")
+def step_node(running_slurm: Slurm) -> Iterator[Node]:
+    """Node ``n01`` as a run reaches it: with an allocation of its own, shared by all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in running_slurm.environment.items():
+            patch.setenv(name, value)
+        patch.delenv("SLURM_JOB_ID", raising=False)
+        with opened(cluster("n01")) as reached:
+            yield reached.nodes[0]
+
+
+@pytest.fixture
+def session(step_node: Node) -> Iterator[Session]:
+    yield from _session(step_node, None)
+
+
+@pytest.fixture
+def tagged(step_node: Node) -> Iterator[Session]:
+    yield from _session(step_node, Tag("r 1'", "gw0"))
+
+
+def _session(node: Node, tag: Tag | None) -> Iterator[Session]:
+    session = connect("slurm", node, tag)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,249 @@
+"""Sessions and surveys through a real Slurm: reasons, time limits, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from slurm_cluster import Slurm, cluster
+
+from railgauge.errors import (
+    BadInput,
+    CommandTimedOut,
+    NodeUnreachable,
+    NoEvidence,
+    TransportError,
+)
+from railgauge.facts import NodeFacts
+from railgauge.model import Cluster, Command, Transcript
+from railgauge.sessions import Sessions
+from railgauge.survey import survey
+from railgauge.transport.registry import connect, fan_out, opened
+
+WHO = Command("", ("sh", "-c", "echo $SLURMD_NODENAME"))
+FOUR = ("n01", "n02", "n03", "n04")
+TICKET = "bad DIMM | slot 3; see ticket 17"
+
+
+def said(answers: dict[str, Transcript | NoEvidence]) -> dict[str, str]:
+    return {
+        node: answer.stdout.strip() if isinstance(answer, Transcript) else str(answer)
+        for node, answer in answers.items()
+    }
+
+
+def asked(reached: Cluster, command: Command) -> dict[str, Transcript | NoEvidence]:
+    at_once = fan_out("slurm")
+    assert at_once
+    return dict(at_once(reached.nodes, command))
+
+
+def own_text(script: str, time_limit_s: float = 60.0) -> Command:
+    return Command("", ("sh", "-c", script), {}, time_limit_s)
+
+
+# --- the allocation ---
+
+
+def test_allocation_has_the_nodes_and_lets_them_go(slurm: Slurm) -> None:
+    with opened(cluster("n01", "n03")) as reached:
+        (job,) = slurm.jobs()
+        assert {node.slurm.job for node in reached.nodes} == {job}
+        assert slurm.call("squeue", "-h", "-o", "%N").strip() == "n[01,03]"
+        transcript = connect("slurm", reached.node("n03")).run(replace(WHO, node="n03"))
+        assert transcript.stdout == "n03\n"
+    slurm.wait_until_free()
+
+
+def test_a_killed_run_gives_its_nodes_back(slurm: Slurm, tmp_path: Path) -> None:
+    program = (
+        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from slurm_cluster import cluster\n"
+        "from railgauge.model import Command\n"
+        "from railgauge.transport.registry import connect, opened\n"
+        "with opened(cluster('n01')) as reached:\n"
+        "    session = connect('slurm', reached.nodes[0])\n"
+        "    job = session.start(Command('n01', ('sh', '-c', 'echo $$; sleep 600')))\n"
+        "    print(job.first_line(30), flush=True); time.sleep(600)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(Path(__file__).parent)], stdout=subprocess.PIPE
+    )
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    slurm.wait_until_free()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(cluster("n01", "n02")) as outer:
+        job = outer.nodes[0].slurm.job
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        monkeypatch.setenv("SLURM_NTASKS", "7")  # of the surrounding job; none of a step's concern
+        with opened(cluster("n02", "n03")) as reached:
+            assert slurm.jobs() == [job]
+            assert said(asked(reached, WHO)) == {
+                "n02": "n02",
+                "n03": f"n03: not in the allocation {job}, which this run is part of; "
+                "see: scontrol show node n03",
+            }
+        with pytest.raises(BadInput, match=f"allocation {job}.*has none of the nodes"):
+            opened(cluster("n04")).__enter__()
+        monkeypatch.delenv("SLURM_JOB_ID")
+
+
+def test_busy_nodes_are_waited_for_but_not_for_ever(slurm: Slurm) -> None:
+    with opened(cluster("n02")):
+        with pytest.raises(TransportError, match=r"n\[01-02\] within 1 s: it waits for Resources"):
+            opened(cluster("n01", "n02", wait_s=1.0)).__enter__()
+        assert len(slurm.jobs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"gres": "gpu:8"}, r"Invalid generic resource \(gres\) specification"),
+        ({"allocation_options": ("--reservation=none",)}, "reservation"),
+    ],
+)
+def test_what_slurm_refuses_is_said_in_its_words(
+    slurm: Slurm, settings: dict[str, object], why: str
+) -> None:
+    with pytest.raises(TransportError, match=rf"no allocation of n01: salloc: error: .*{why}"):
+        opened(cluster("n01", **settings)).__enter__()
+
+
+# --- nodes that Slurm does not give ---
+
+
+def test_nodes_have_slurms_reason_and_the_others_go_on(slurm: Slurm) -> None:
+    names = ("n01", "n02", "n05", "n09")
+    with slurm.marked("n02", "drain", TICKET), opened(cluster(*names)) as reached:
+        answers = asked(reached, WHO)
+        assert said(answers) == {
+            "n01": "n01",
+            "n02": f"n02: Slurm has it drained: {TICKET}; see: scontrol show node n02",
+            "n05": "n05: not in the default partition but in spare; see: scontrol show node n05",
+            "n09": "n09: Slurm knows no node of this name; see: scontrol show node n09",
+        }
+        with pytest.raises(NodeUnreachable, match="bad DIMM"):
+            connect("slurm", reached.node("n02"))
+
+
+def test_where_no_node_is_to_be_had_each_says_why(slurm: Slurm) -> None:
+    with slurm.marked("n02", "drain", TICKET), opened(cluster("n02")) as reached:
+        assert slurm.jobs() == []
+        assert TICKET in said(asked(reached, WHO))["n02"]
+
+
+def test_a_node_that_goes_down_during_the_run_has_its_reason(slurm: Slurm) -> None:
+    with opened(cluster("n01", "n02")) as reached, slurm.marked("n02", "down", "power lost"):
+        with pytest.raises(NodeUnreachable, match="Slurm has it down: power lost"):
+            connect("slurm", reached.node("n02"))
+        one = connect("slurm", reached.node("n01")).run(replace(WHO, node="n01"))
+        assert one.stdout == "n01\n"
+
+
+def test_an_allocation_that_is_over_is_told(slurm: Slurm) -> None:
+    with opened(cluster("n01")) as reached:
+        slurm.call("scancel", reached.nodes[0].slurm.job)
+        slurm.wait_until_free()
+        with pytest.raises(NodeUnreachable, match=r"allocation \d+ has ended|Invalid job id"):
+            connect("slurm", reached.node("n01"))
+
+
+# --- one step for all nodes ---
+
+
+def test_one_step_asks_all_nodes(slurm: Slurm) -> None:
+    text = "printf 'x%.0s' $(seq 9000); echo; echo æ $SLURMD_NODENAME; echo lost >&2; exit 3"
+    with opened(cluster(*FOUR)) as reached:
+        answers = asked(reached, own_text(text))
+        for node, answer in answers.items():
+            assert isinstance(answer, Transcript)
+            assert (answer.stdout, answer.exit_code) == (f"{'x' * 9000}\næ {node}\n", 3)
+        last_step = slurm.call("scontrol", "-o", "show", "job", reached.nodes[0].slurm.job)
+        assert sorted(answers) == list(FOUR)
+        assert "JobState=RUNNING" in last_step
+
+
+def test_a_slow_node_costs_its_own_time_only(slurm: Slurm) -> None:
+    text = "echo begun; [ $SLURMD_NODENAME != n02 ] || sleep 600"
+    with opened(cluster(*FOUR)) as reached:
+        began, seen = time.monotonic(), {}
+        at_once = fan_out("slurm")
+        assert at_once
+        for node, answer in at_once(reached.nodes, own_text(text, 3.0)):
+            seen[node] = (answer, time.monotonic() - began)
+    slow = seen.pop("n02")[0]
+    assert isinstance(slow, Transcript)
+    assert (slow.error, slow.exit_code, slow.stdout) == (CommandTimedOut.kind, None, "begun\n")
+    assert sorted(seen) == ["n01", "n03", "n04"]
+    assert all(after_s < 3 for _, after_s in seen.values())
+
+
+def test_a_node_that_hangs_is_named_and_the_others_answer(slurm: Slurm) -> None:
+    with opened(cluster(*FOUR)) as reached, slurm.frozen("n03"):
+        answers = asked(reached, WHO)
+    assert isinstance(answers["n03"], NodeUnreachable)
+    assert "failed on node n03" in str(answers["n03"])
+    del answers["n03"]
+    assert said(answers) == {name: name for name in ("n01", "n02", "n04")}
+
+
+def test_the_survey_has_facts_and_reasons(slurm: Slurm) -> None:
+    seen: list[object] = []
+    with slurm.marked("n02", "drain", TICKET), opened(cluster("n01", "n02", "n03")) as reached:
+        sessions = Sessions(reached, lambda node: connect("slurm", node))
+        found = survey(reached, sessions, None, seen.append)
+        sessions.close()
+    assert list(found) == ["n01", "n02", "n03"]
+    assert TICKET in str(found["n02"])
+    assert isinstance(found["n01"], NodeFacts)
+    assert isinstance(found["n03"], NodeFacts)
+    assert len(seen) == 3
+
+
+# --- what is left behind ---
+
+
+def test_a_command_whose_srun_is_killed_ends(slurm: Slurm, tmp_path: Path) -> None:
+    with opened(cluster("n01")) as reached:
+        session = connect("slurm", reached.nodes[0])
+        running = session.start(Command("n01", ("sh", "-c", "echo $$; exec sleep 600")))
+        pid = int(running.first_line(30))
+        (srun,) = _children("srun")
+        os.kill(srun, signal.SIGKILL)
+        transcript = running.wait(30)
+        assert (transcript.exit_code, transcript.error) == (None, "connection-lost")
+        deadline = time.monotonic() + 30
+        while Path(f"/proc/{pid}").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        session.close()
+
+
+def _children(program: str) -> Sequence[int]:
+    """Processes of this one that run ``program``; srun has a thread-like child of its own."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name == program and int(rest.split()[1]) == os.getpid():
+            found.append(int(path.parent.name))
+    return found

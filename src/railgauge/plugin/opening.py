@@ -1,0 +1,21 @@
+"""What a transport needs for a whole run, from before the survey until all sessions are closed."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from railgauge.model import Cluster
+from railgauge.plugin.context import Context
+from railgauge.transport.registry import opened
+
+
+def reached(context: Context) -> Cluster:
+    """The cluster of this run as sessions need it; let go of when pytest has unconfigured itself.
+
+    Raises ``BadInput`` or ``TransportError`` if it cannot be had.
+    """
+    if context.recording:
+        return context.declared
+    stack = ExitStack()
+    context.config.add_cleanup(stack.close)
+    return stack.enter_context(opened(context.declared))

@@ -1,0 +1,137 @@
+"""Commands through Slurm: each is a step (``srun``) of one allocation that a whole run shares.
+
+``allocation`` gets it before the first command, ``nodes`` says why a node is not in it,
+``fan_out`` asks many nodes in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from typing import Any
+
+from railgauge.errors import NodeUnreachable, TransportError
+from railgauge.model import Node
+from railgauge.tag import Tag
+from railgauge.transport import Session
+from railgauge.transport.capture import Pipes, Sink
+from railgauge.transport.job import LinkSession
+from railgauge.transport.local import LocalPipes
+from railgauge.transport.slurm import lines, nodes
+from railgauge.transport.slurm.steps import environment, folder, step_argv
+
+_END_LIMIT_S = 2.0  # for srun, asked to end its step; a node that is gone never answers
+_EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code \d+\n\Z")
+_SRUN_SAYS = b"srun: error: "
+_LINE_BYTES = 400
+REMEDY = "see: scontrol show node {node}"
+
+
+def connect(node: Node, tag: Tag | None = None) -> Session:
+    """A session whose commands are steps on ``node``. Raises ``NodeUnreachable``.
+
+    Asked anew each time: a node that went down since the allocation was made has a reason too.
+    """
+    refusal = node.slurm.refusal or nodes.refusal_in_job(node.name, node.slurm.job)
+    if refusal:
+        raise NodeUnreachable(refusal, where=node.name, remedy=REMEDY.format(node=node.name))
+    return LinkSession(node.name, SlurmLink(node), tag)
+
+
+class SlurmLink:
+    """Has steps on one node execute."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def execute(self, line: str) -> Pipes:
+        argv = step_argv(self._node.slurm, [self._node.name], lines.attended(line))
+        try:
+            return StepPipes(start_step(argv))
+        except OSError as error:
+            raise TransportError(f"srun does not start: {error}", where=self._node.name) from error
+
+    def close(self) -> None:
+        """Nothing is held open: the allocation belongs to the run."""
+
+
+def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    """Start ``srun`` in a session of its own, which keeps the terminal's Ctrl-C away from it.
+
+    Its input stays open for as long as this process lives: a command that reads it to the end
+    learns on its node when nobody waits for it any more, even if nobody could tell Slurm.
+    """
+    return subprocess.Popen(
+        [argument.encode("utf-8", "surrogateescape") for argument in argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment(),
+        cwd=folder(),
+        start_new_session=True,
+    )
+
+
+def end_step(process: subprocess.Popen[bytes]) -> None:
+    """End a step and its ``srun``: TERM has Slurm kill the tasks, KILL would leave them there."""
+    with contextlib.suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(_END_LIMIT_S)
+    with contextlib.suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+class StepPipes:
+    """The output of one step."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._pipes = LocalPipes(process)
+
+    def drain(self, stdout: Sink, stderr: Sink) -> int | None:
+        """A code other than 0 may be that of ``srun``, which says nothing about the command."""
+        tail = _Tail(stderr)
+        try:
+            code = self._pipes.drain(stdout, tail.take)
+        finally:
+            tail.end()
+        return 0 if code == 0 else None
+
+    def close(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            end_step(self._process)
+        self._pipes.close()
+
+
+class _Tail:
+    """Passes standard error on, without what ``srun`` says of an exit code at the very end."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._held = b""
+
+    def take(self, chunk: bytes) -> None:
+        self._held += chunk
+        self._pass(len(self._held) - self._begun())
+
+    def end(self) -> None:
+        self._held = _EXIT_CODE.sub(b"", self._held)
+        self._pass(len(self._held))
+
+    def _pass(self, count: int) -> None:
+        if count:
+            self._sink(self._held[:count])
+        self._held = self._held[count:]
+
+    def _begun(self) -> int:
+        """How many bytes at the end may be that line, or the beginning of it."""
+        at = self._held.rfind(_SRUN_SAYS)
+        if at >= 0 and len(self._held) - at <= _LINE_BYTES:
+            return len(self._held) - at
+        sizes = range(min(len(_SRUN_SAYS), len(self._held)), 0, -1)
+        return next((size for size in sizes if _SRUN_SAYS.startswith(self._held[-size:])), 0)

@@ -1,0 +1,47 @@
+"""What ``sh`` runs in a step: a line of ``shell``, handed over as an argument and so never quoted.
+
+``srun`` gives its arguments to the node as they are; no shell reads them on the way.
+"""
+
+from __future__ import annotations
+
+# Slurm reads what a step prints even when the srun that it was for is gone, so that a command
+# would never notice. The step's input does end then; the output breaks, as over ssh, and the step
+# is ended whole. The exit code is that of the line.
+_ATTENDED = """
+exec 3<&0 4>&1 </dev/null
+code=$({
+  { (eval "$1") 3<&- 4>&- 5>&-; echo $? >&5; } | {
+    exec 6<&0 </dev/null 5>&-
+    cat <&6 >&4 &
+    reader=$!
+    exec 6<&-
+    {
+      while read -r _ <&3; do :; done
+      kill "$reader"
+      sleep 1
+      scancel --quiet "$SLURM_JOB_ID.$SLURM_STEP_ID"
+    } >/dev/null 2>&1 &
+    watch=$!
+    wait "$reader"
+    kill "$watch" 2>/dev/null
+  }
+} 5>&1)
+exit "${code:-1}"
+"""
+
+# srun does not say which label is which node.
+_GATHERED = """
+printf '%s\\n' "$SLURMD_NODENAME"
+(eval "$1") 2>/dev/null </dev/null | base64
+"""
+
+
+def attended(line: str) -> tuple[str, ...]:
+    """The argv that runs ``line`` and stops its output when nobody waits for it any more."""
+    return ("sh", "-c", _ATTENDED, "railgauge", line)
+
+
+def gathered(line: str) -> tuple[str, ...]:
+    """The argv that runs ``line`` and prints the node's name and then the output as base64."""
+    return ("sh", "-c", _GATHERED, "railgauge", line)
