@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge import hostfile, plan, thresholds
+from railgauge import forecast, hostfile, plan, thresholds
 from railgauge.cli import text
-from railgauge.errors import Uncovered
-from railgauge.model import Case, Cluster
+from railgauge.errors import BadInput, Uncovered
+from railgauge.forecast import Work
+from railgauge.model import Case, Cluster, Pair
 from railgauge.plan import Level
 from railgauge.thresholds import LEVELS, Platform
 
@@ -20,6 +22,11 @@ EXAMPLE = "example: railgauge plan --hostfile hostfiles/lab-metax-c500.yaml --le
 
 # Any port will do for showing a command: the run takes a free one.
 _SHOWN_PORT = 18515
+# What a screen holds: above that pairs and rounds are counted.
+_SHOWN_PAIRS = 8
+_SHOWN_ROUNDS = 12
+# About 1 GB of JSON; all pairs of a thousand nodes would be a hundred of them.
+_MOST_STEPS = 1_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--platform", metavar="NAME", help="for a plain hostfile")
     parser.add_argument("--level", choices=LEVELS, default="nightly")
     parser.add_argument("--rounds", type=_positive, metavar="K", help="tournament rounds")
+    parser.add_argument(
+        "-n",
+        "--workers",
+        type=_positive,
+        metavar="K",
+        help="also say how long it takes with pytest -n K",
+    )
 
 
 def _positive(value: str) -> int:
@@ -46,23 +60,51 @@ def run(options: argparse.Namespace) -> int:
     if complaints := list(thresholds.uncovered(platform)):
         raise Uncovered(complaints[0], where=platform.path)
     level = plan.level(platform, cluster, options.level, options.rounds)
-    cases = list(plan.cases(platform, level))
+    works = forecast.work(platform, level)
     if options.json:
-        text.print_json(_json(cluster, platform, level, cases))
+        _refuse_endless(works)
+        text.print_json(_json(cluster, platform, level, works, options.workers))
     else:
-        _print_text(cluster, platform, level, cases)
+        print("\n".join(_text(cluster, platform, level, works, options.workers)))
     return 0
 
 
+def _refuse_endless(works: Sequence[Work]) -> None:
+    steps = sum(each.runs for each in works)
+    if steps > _MOST_STEPS:
+        raise BadInput(
+            f"the plan has {steps:,} steps, too many to list",
+            remedy="ask for fewer --rounds, for another --level, or leave out --json",
+        )
+
+
 def _json(
-    cluster: Cluster, platform: Platform, level: Level, cases: list[tuple[int, Case]]
+    cluster: Cluster,
+    platform: Platform,
+    level: Level,
+    works: Sequence[Work],
+    workers: int | None,
 ) -> dict[str, Any]:
+    shares = forecast.coverage(platform, level)
     return {
         "nodes": [node.name for node in cluster.nodes],
         "rounds": [[str(pair) for pair in pairs] for pairs in level.rounds],
-        "steps": [_step(cluster, platform, number, case) for number, case in cases],
-        "estimate_s": _estimate_s(platform, cases),
+        "leaves": {name: list(nodes) for name, nodes in level.leaves.items()},
+        "coverage": {name: asdict(share) for name, share in shares.items()},
+        "steps": [
+            _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
+        ],
+        "estimate_s": forecast.takes_s(works),
+        "workers": {
+            str(count): {"estimate_s": forecast.takes_s(works, count)}
+            for count in _worker_counts(works, workers)
+        },
     }
+
+
+def _worker_counts(works: Sequence[Work], workers: int | None) -> list[int]:
+    """One, as many as was asked for, and as many as there can be."""
+    return sorted({1, *([workers] if workers else []), forecast.widest(works)})
 
 
 def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict[str, Any]:
@@ -81,30 +123,82 @@ def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict
     }
 
 
-def _estimate_s(platform: Platform, cases: list[tuple[int, Case]]) -> float:
-    """One measurement after the other, as a run without -n does them."""
-    return sum(
-        platform.measurements[case.measurement].typical_s * case.repeats for _, case in cases
-    )
-
-
-def _print_text(
-    cluster: Cluster, platform: Platform, level: Level, cases: list[tuple[int, Case]]
-) -> None:
-    print(
-        f"{cluster.name}: {len(cluster.nodes)} nodes, platform {platform.name}, level {level.name}"
-    )
-    print("rung 0: every node is probed once")
-    runs = Counter(case.measurement for _, case in cases)
-    for name, measurement in sorted(platform.measurements.items(), key=lambda m: m[1].rung):
-        extent = measurement.extents[level.name]
-        print(
-            f"rung {measurement.rung}: {name} ({measurement.command}): {runs[name]} runs"
-            f" x {extent.repeats}, {len(extent.sizes)} sizes each"
-        )
-    for number, pairs in enumerate(level.rounds, 1):
-        print(f"round {number}: {' '.join(map(str, pairs))}")
+def _text(
+    cluster: Cluster,
+    platform: Platform,
+    level: Level,
+    works: Sequence[Work],
+    workers: int | None,
+) -> Iterator[str]:
+    count = len(cluster.nodes)
+    yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
+    yield f"nodes: {_folded(level.nodes)}"
+    if level.leaves:
+        yield from _leaves(level)
+    yield "rung 0: every node is probed once"
+    yield from (_measured(each) for each in works)
+    yield from _rounds(level)
     for name, reason in sorted(platform.not_applicable.items()):
-        print(f"not applicable: {name}: {reason}")
-    seconds = _estimate_s(platform, cases)
-    print(f"about {seconds / 60:.0f} min one after the other; disjoint pairs at once with -n K")
+        yield f"not applicable: {name}: {reason}"
+    shares = forecast.coverage(platform, level)
+    words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
+    yield f"covers {words}"
+    yield _estimate(works, workers)
+
+
+def _folded(nodes: Sequence[str]) -> str:
+    """In NodeSet syntax, as a hostfile would have it."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
+
+    return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
+
+
+def _leaves(level: Level) -> Iterator[str]:
+    if len(level.leaves) <= _SHOWN_ROUNDS:
+        for name, nodes in level.leaves.items():
+            yield f"leaf {name}: {_folded(nodes)}"
+        return
+    sizes = sorted({len(nodes) for nodes in level.leaves.values()})
+    span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    yield f"leaves: {len(level.leaves)}, of {span} nodes each: {_folded(list(level.leaves))}"
+
+
+def _measured(each: Work) -> str:
+    measurement = each.measurement
+    return (
+        f"rung {measurement.rung}: {measurement.name} ({measurement.command}): {each.runs:,} runs"
+        f" x {each.repeats}, {each.sizes} sizes each"
+    )
+
+
+def _rounds(level: Level) -> Iterator[str]:
+    if len(level.rounds) > _SHOWN_ROUNDS:
+        last, most = len(level.rounds), max(map(len, level.rounds))
+        yield f"rounds 1 to {last}: up to {most} pairs each, {len(level.pairs):,} in all"
+        return
+    for number, pairs in enumerate(level.rounds, 1):
+        yield f"round {number}: {_pairs(pairs)}"
+
+
+def _pairs(pairs: Sequence[Pair]) -> str:
+    shown = " ".join(map(str, pairs[:_SHOWN_PAIRS]))
+    left = len(pairs) - _SHOWN_PAIRS
+    return f"{len(pairs)} pairs: {shown} and {left} more" if left > 0 else shown
+
+
+def _estimate(works: Sequence[Work], workers: int | None) -> str:
+    words = {
+        count: _duration(forecast.takes_s(works, count)) for count in _worker_counts(works, workers)
+    }
+    others = [f"{took} with -n {count}" for count, took in words.items() if count > 1]
+    return ", ".join([f"about {words[1]} one after the other", *others])
+
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def _duration(seconds: float) -> str:
+    """Minutes up to three hours, hours up to three days, then days."""
+    if seconds < 3 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.0f} h" if seconds < 3 * _DAY else f"{seconds / _DAY:.0f} days"
