@@ -43,9 +43,9 @@ def test_a_round_ends_before_the_next_begins(tmp_path, workers, turns):
 
 
 def test_groups_that_share_a_node_wait_for_each_other(metax):
-    wanted = level(metax, groups={**GROUPS, "pod": NODES[:8]})
+    wanted = level(metax, groups={**GROUPS, "c": NODES[3:7], "d": NODES[:3]})
     (over_groups,) = [w for w in forecast.work(metax, wanted) if w.measurement.scope == "group"]
-    assert over_groups.waves == (2, 1, 1)  # a and b together, then pod, then all nodes
+    assert over_groups.waves == (2, 2, 1)  # a and b together, then c and d, then all nodes
     assert over_groups.takes_s(8) == 3 * over_groups.measurement.typical_s
 
 
