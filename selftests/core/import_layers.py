@@ -16,7 +16,7 @@ LAYERS = (
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions"},
-    {"runner", "record", "ranks", "expectation"},
+    {"runner", "record", "forecast", "ranks", "expectation"},
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision"},
@@ -32,7 +32,7 @@ PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
-    "derive", "handout", "tag", "holder",
+    "derive", "forecast", "handout", "tag", "holder",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
