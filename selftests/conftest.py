@@ -4,12 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 # Importing it costs a run of pytest a second, and no run that a selftest starts uses hypothesis.
 os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:hypothesispytest"
+
+# What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
+# one worker does at the end while the others have nothing.
+_LONG = "endtoend netlab slurm fabric bundle transport report jenkins matrix".split()
+
+
+class LongFirst(LoadFileScheduling):
+    """A file stays with one worker, so that what its tests share is made once.
+
+    Only the fault matrix shares nothing: each of its runs is a unit of its own.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # xdist's own order goes by the number of tests
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if "/test_fault_matrix.py::" in nodeid else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst:
+    return LongFirst(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = Path(item.nodeid).parts[1]
+    return _LONG.index(folder) if folder in _LONG else len(_LONG)
 
 
 @pytest.fixture(scope="session")
