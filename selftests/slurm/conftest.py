@@ -16,7 +16,8 @@ from railgauge.tag import Tag
 from railgauge.transport import Session
 from railgauge.transport.registry import connect, opened
 
-sys.path.append(str(Path(__file__).parents[1] / "transport"))
+for folder in ("transport", "endtoend"):
+    sys.path.append(str(Path(__file__).parents[1] / folder))
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 # Slurm reads what a step prints even when the srun that it was for is gone, so that a command
 # would never notice. The step's input does end then; the output breaks, as over ssh, and the step
-# is ended whole. The exit code is that of the line.
+# is ended whole. What Slurm says of this step would bind an srun of the command to its one node;
+# the number of the job is enough for it. The exit code is that of the line.
 _ATTENDED = """
+step=$SLURM_JOB_ID.$SLURM_STEP_ID
+for name in $(env | grep -o '^SLURM_[A-Z0-9_]*'); do
+  case $name in SLURM_CONF | SLURM_CLUSTERS | SLURM_MPI_TYPE | SLURM_JOB_ID) ;; *) unset "$name" ;; esac
+done
 exec 3<&0 4>&1 </dev/null
 code=$({
   { (eval "$1") 3<&- 4>&- 5>&-; echo $? >&5; } | {
@@ -20,7 +25,7 @@ code=$({
       while read -r _ <&3; do :; done
       kill "$reader"
       sleep 1
-      scancel --quiet "$SLURM_JOB_ID.$SLURM_STEP_ID"
+      scancel --quiet "$step"
     } >/dev/null 2>&1 &
     watch=$!
     wait "$reader"

@@ -12,7 +12,7 @@ from railgauge.model import SlurmSettings
 
 _ANSWER_LIMIT_S = 60.0
 # srun takes orders from its environment: those of a surrounding batch job or step are not ours.
-_KEPT = ("SLURM_CONF", "SLURM_CLUSTERS")
+_KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_MPI_TYPE")
 
 
 def environment() -> Mapping[str, str]:

@@ -1,0 +1,58 @@
+"""What sinfo prints, and what it means for a run; no Slurm is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from railgauge.transport.slurm.nodes import Standing, parse_standings
+
+SINFO = """\
+n01|main*|idle|none
+n02|main*|drained|bad DIMM | slot 3
+n02|spare|drained|bad DIMM | slot 3
+n03|spare|allocated|
+srun: a line that is none of sinfo's
+"""
+
+
+def test_a_line_for_each_partition_and_a_reason_that_may_hold_anything() -> None:
+    assert parse_standings(SINFO) == {
+        "n01": Standing(("main*",), "idle", ""),
+        "n02": Standing(("main*", "spare"), "drained", "bad DIMM | slot 3"),
+        "n03": Standing(("spare",), "allocated", ""),
+    }
+
+
+@pytest.mark.parametrize("state", ["idle", "allocated", "mixed", "idle~", "completing", "maint"])
+def test_nodes_that_can_be_waited_for(state: str) -> None:
+    assert Standing(("main*",), state, "").refusal(None, for_a_job=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("down", "Slurm has it down: lost"),
+        ("down*", "Slurm has it down, not responding: lost"),
+        ("idle*", "Slurm has it idle, not responding: lost"),
+        ("drained", "Slurm has it drained: lost"),
+        ("inval", "Slurm has it inval: lost"),
+    ],
+)
+@pytest.mark.parametrize("for_a_job", [True, False])
+def test_nodes_that_are_no_use(state: str, said: str, for_a_job: bool) -> None:
+    assert Standing(("main*",), state, "lost").refusal(None, for_a_job=for_a_job) == said
+
+
+def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
+    node = Standing(("main*",), "draining", "")
+    assert node.refusal(None, for_a_job=True) == "Slurm has it draining: no reason given"
+    assert node.refusal(None, for_a_job=False) == ""
+
+
+def test_partitions() -> None:
+    node = Standing(("main*", "spare"), "idle", "")
+    assert [node.refusal(name, for_a_job=True) for name in (None, "main", "spare")] == [""] * 3
+    assert node.refusal("gpu", for_a_job=True) == "not in gpu but in main, spare"
+    other = Standing(("spare",), "idle", "")
+    assert other.refusal(None, for_a_job=True) == "not in the default partition but in spare"
+    assert other.refusal(None, for_a_job=False) == ""

@@ -1,0 +1,156 @@
+"""Whole runs through a real Slurm: an allocation of their own, and within a job of sbatch.
+
+All nodes are this machine, so TCP goes over its loopback interface: what is tested is the way
+there, and the numbers are those of a memory copy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import pytest
+from acceptance import ROOT, TIME_LIMIT_S, Project, Run, environment, make_project
+from slurm_cluster import Slurm
+
+TICKET = "fan 3 fails, ticket 21"
+LOOPBACK = "All nodes are this machine: what passes between them is its loopback interface."
+SBATCH = ROOT / "examples" / "acceptance.sbatch"
+PYTEST = f'#!/bin/sh\nexec "{sys.executable}" -m pytest "$@"\n'
+
+
+def loopback(document: dict[str, Any]) -> None:
+    """The platform of real TCP nodes, with the one interface that all machines have."""
+    document["platform"] = "loopback"
+    document["hardware"]["nics"][0] |= {"name": "lo", "rate_gbps": 10000}
+    kept = {"nodes_alike": document["expected"].pop("nodes_alike")}
+    tcp = document["measurements"]["host_tcp_bandwidth"]
+    del tcp["traffic"]
+    tcp["options"] = {"duration_s": 1, "streams": 1}
+    tcp["limits"][0]["floor"] = 0.01
+    left_out = [*document["expected"], *document["measurements"]]
+    document["not_applicable"] |= {name: LOOPBACK for name in left_out if name not in KEPT}
+    document["expected"] = kept
+    document["measurements"] = {"host_tcp_bandwidth": tcp}
+
+
+KEPT = ("host_tcp_bandwidth",)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A project whose nodes are those of Slurm, and what the runs in it are given."""
+
+    project: Project
+    slurm: Slurm
+
+    def hostfile(self, *names: str) -> tuple[str, str]:
+        nodes = [{"name": name, "address": "127.0.0.1"} for name in names]
+        document = {
+            "cluster": "loopback",
+            "platform": "loopback",
+            "transport": "slurm",
+            "launcher": "slurm",
+            "nodes": nodes,
+            "slurm": {"partition": "main", "wait_s": 60},
+        }
+        self.project.write("mine.yaml", json.dumps(document))
+        return ("--hostfile", "mine.yaml")
+
+    def carry_out(self, *command: str) -> Run:
+        done = subprocess.run(
+            command,
+            cwd=self.project.folder,
+            env=environment() | dict(self.slurm.environment) | {"RAILGAUGE_PYTEST": "./pytest"},
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        return Run(self.project, done.returncode, done.stdout, done.stderr, 0.0)
+
+
+@pytest.fixture(scope="module")
+def new_site(
+    running_slurm: Slurm,
+    tmp_path_factory: pytest.TempPathFactory,
+    cannot_run: Callable[[str], NoReturn],
+) -> Callable[[], Site]:
+    if shutil.which("iperf3") is None:
+        cannot_run("iperf3 is not installed")
+
+    def make() -> Site:
+        project = make_project(tmp_path_factory.mktemp("site") / "project")
+        document = json.loads((ROOT / "thresholds" / "tcp-lab.json").read_text(encoding="utf-8"))
+        loopback(document)
+        project.write("thresholds/loopback.json", json.dumps(document))
+        project.write("pytest", PYTEST)
+        (project.folder / "pytest").chmod(0o755)
+        return Site(project, running_slurm)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def with_a_drained_node(new_site: Callable[[], Site]) -> Run:
+    site = new_site()
+    with site.slurm.marked("n03", "drain", TICKET):
+        options = (*site.hostfile("n01", "n02", "n03"), "--level", "smoke", "-n", "2")
+        run = site.carry_out("./pytest", *options)
+    site.slurm.wait_until_free()
+    return run
+
+
+@pytest.fixture(scope="module")
+def within_a_job(new_site: Callable[[], Site]) -> Run:
+    site = new_site()
+    options = (*site.hostfile("n01", "n02"), "--level", "smoke")
+    submit = ("sbatch", "--wait", "--nodelist=n[01-02]", str(SBATCH), options[1], *options[2:])
+    return site.carry_out(*submit)
+
+
+def test_a_drained_node_is_an_error_with_slurms_reason(with_a_drained_node: Run) -> None:
+    run = with_a_drained_node
+    assert run.code == 10, run.output
+    assert f"Slurm has it drained: {TICKET}" in run.words
+    assert run.verdict["evidence"] == "hardware"
+    causes = {(cause["cause"], cause["where"]["node"]) for cause in run.verdict["causes"]}
+    assert causes == {("node-unreachable", "n03")}
+
+
+def test_the_other_nodes_are_measured(with_a_drained_node: Run) -> None:
+    run = with_a_drained_node
+    assert "tests/network/test_tcp.py::test_tcp_bandwidth[n02:n01-lo]" in run.with_outcome("passed")
+    assert all("n03" in name for name in run.with_outcome("error") | run.with_outcome("blocked"))
+
+
+def test_the_nodes_are_free_again(with_a_drained_node: Run, running_slurm: Slurm) -> None:
+    assert running_slurm.jobs() == []
+
+
+def test_a_batch_job_ends_with_the_verdict(within_a_job: Run) -> None:
+    run = within_a_job
+    said = "".join(p.read_text() for p in run.project.folder.glob("railgauge-*.out"))
+    assert run.code == 0, run.output + said
+    assert run.verdict["verdict"] == "accepted"
+    (job,) = [p.stem.partition("-")[2] for p in run.project.folder.glob("railgauge-*.out")]
+    reached = json.loads((run.latest / "cluster.json").read_text(encoding="utf-8"))
+    assert {node["slurm"]["job"] for node in reached["nodes"]} == {job}
+
+
+def test_a_run_that_gets_no_nodes_says_so_and_measures_nothing(
+    new_site: Callable[[], Site],
+) -> None:
+    site = new_site()
+    options = site.hostfile("n01", "n02")
+    path = site.project.folder / "mine.yaml"
+    path.write_text(path.read_text().replace('"wait_s": 60', '"gres": "gpu:8"'))
+    run = site.carry_out("./pytest", *options)
+    assert run.code == 4
+    assert "no allocation of n[01-02]: salloc: error: Invalid generic resource" in run.words
