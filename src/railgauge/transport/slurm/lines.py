@@ -12,7 +12,10 @@ from __future__ import annotations
 _ATTENDED = """
 step=$SLURM_JOB_ID.$SLURM_STEP_ID
 for name in $(env | grep -o '^SLURM_[A-Z0-9_]*'); do
-  case $name in SLURM_CONF | SLURM_CLUSTERS | SLURM_MPI_TYPE | SLURM_JOB_ID) ;; *) unset "$name" ;; esac
+  case $name in
+    SLURM_CONF | SLURM_CLUSTERS | SLURM_MPI_TYPE | SLURM_JOB_ID) ;;
+    *) unset "$name" ;;
+  esac
 done
 exec 3<&0 4>&1 </dev/null
 code=$({
