@@ -11,11 +11,11 @@ from pathlib import Path
 LAYERS = (
     {"errors", "model"},
     {"units", "plain", "question", "redaction", "handout", "tag"},
-    {"schema", "leases", "holder", "stacks", "launchers"},
+    {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
-    {"plan", "evidence", "judge", "store", "traffic", "sessions"},
+    {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck"},
     {"runner", "record", "forecast", "ranks", "expectation"},
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
@@ -32,7 +32,7 @@ PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
-    "derive", "forecast", "handout", "tag", "holder",
+    "derive", "forecast", "handout", "tag", "holder", "linkcheck",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

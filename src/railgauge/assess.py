@@ -16,8 +16,10 @@ from railgauge.evidence import SERVICE, refuse_failure, samples_of, stability_do
 from railgauge.expectation import judge_at
 from railgauge.facts import NodeFacts
 from railgauge.judge import judge, judge_corruption, judge_stability, judge_transport
-from railgauge.model import Case, Judgement, Outcome, Parsed, Sample, Transcript
+from railgauge.linkcheck import Scan, judge_scan
+from railgauge.model import Case, Fabric, Judgement, Outcome, Parsed, Sample, Transcript
 from railgauge.question import (
+    FABRIC,
     FACT,
     LIMITS,
     RATIO,
@@ -175,6 +177,34 @@ def ratio(one: Measured, other: Measured, metric: str) -> Findings:
     return _collected(judged())
 
 
+def fabric(
+    declared: Fabric | None,
+    measured: Measured,
+    switch: str | None = None,
+    since: Measured | None = None,
+) -> Findings:
+    """What a scan says of the cables of ``switch``, and what grew since an earlier one."""
+    measurement = measured.measurement
+    if measurement.fabric is None or declared is None:
+        return _nothing(measurement, "the subnet")
+    try:
+        judgements, errors = judge_scan(
+            (measurement.tool, switch or ""),
+            declared,
+            measurement.fabric,
+            _scan(measured),
+            _scan(since) if since else None,
+        )
+    except NoEvidence as error:
+        return Findings(errors=(error,))
+    return Findings(tuple(judgements), tuple(errors))
+
+
+def _scan(measured: Measured) -> Scan:
+    first = measured.transcripts[0][0]
+    return Scan(f"{first.stdout}\n{first.stderr}", first.started_at)
+
+
 def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
     """The value that makes the ratio least favourable: no sample is preferred."""
     value = choose([sample.value for sample in samples_of(measured.runs, metric, None)])
@@ -203,8 +233,11 @@ _KEPT_CASES = 64  # the items of one case stand together
 class Assessor:
     """Answers questions from evidence, under the limits of one platform file."""
 
-    def __init__(self, platform: Platform, evidence: Evidence) -> None:
+    def __init__(
+        self, platform: Platform, evidence: Evidence, declared: Fabric | None = None
+    ) -> None:
         self._platform = platform
+        self._declared = declared
         self._evidence = evidence
         self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
 
@@ -238,14 +271,18 @@ class Assessor:
         if question.kind == FACT:
             return self._about_fact(question)
         measured = self._measured(question.case)
-        if question.kind == READ:
-            return Findings()
+        return Findings() if question.kind == READ else self._about_case(question, measured)
+
+    def _about_case(self, question: Question, measured: Measured) -> Findings:
         if question.kind == LIMITS:
             return limits(self._platform, measured, question.size_bytes, question.placement)
         if question.kind == TRAFFIC:
             return traffic(self._platform, measured)
         if question.kind == TRANSPORT:
             return transport(measured)
+        if question.kind == FABRIC:
+            since = self._measured(question.other) if question.other else None
+            return fabric(self._declared, measured, question.placement, since)
         if question.kind == RATIO:
             return ratio(measured, self._measured(question.other), question.metric)
         raise MetricMissing(f"nothing is known of a question of kind {question.kind[:40]!r}")

@@ -62,15 +62,31 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
     )
 
 
+# Subjects of the tests of the subnet, which only a hostfile can declare.
+SUBNET = (
+    "fabric_manager",
+    "fabric_cabling",
+    "fabric_links",
+    "fabric_errors",
+    "fabric_errors_growth",
+)
+_NO_PAIR = "has no pair to measure"
+_LACKS = {
+    "group": "has no group of more than two nodes to measure",
+    "fabric": "names no node that scans the subnet, and no declared topology (fabric:)",
+}
+
+
 def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     """What this platform file or this cluster does not have, with the reason."""
     reasons = dict(platform.not_applicable)
+    if not level.scanners:
+        reasons = {**dict.fromkeys(SUBNET, f"the hostfile {_LACKS['fabric']}"), **reasons}
     for name, measurement in platform.measurements.items():
         if not plan.places(measurement, level):
-            few = (
-                "pair" if measurement.scope in ("path", "pair") else "group of more than two nodes"
-            )
-            reasons[name] = f"the hostfile has no {few} to measure"
+            reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
+        elif measurement.scope == "fabric":
+            continue
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
     return reasons

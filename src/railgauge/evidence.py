@@ -49,6 +49,7 @@ _REMEDIES = {
     "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
 }
 _NOT_FOUND = 127
+_NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
 # A server that goes on until it is stopped: how it ended says nothing.
 SERVICE = "service"
 
@@ -85,8 +86,10 @@ def _cut_off(transcript: Transcript) -> NoEvidence:
 
 
 def program(transcript: Transcript) -> str:
-    """The tool's own name, without its folder."""
-    return transcript.argv[0].rsplit("/", 1)[-1] if transcript.argv else "?"
+    """The tool's own name, without its folder. A shell's script goes by its ``$0``."""
+    argv = transcript.argv
+    name = argv[3] if argv[:2] == ("sh", "-c") and len(argv) > _NAMED_SCRIPT else "".join(argv[:1])
+    return name.rsplit("/", 1)[-1] or "?"
 
 
 def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:

@@ -17,6 +17,7 @@ import yaml
 from railgauge.errors import HostfileError
 from railgauge.model import Cluster, Node, SlurmSettings, SshSettings
 from railgauge.schema import JsonPath, complaints
+from railgauge.subnet.declared import declared_fabric, declared_leaves, fabric_from_json
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
@@ -139,6 +140,9 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         name: _group(path, name, members, names, line("groups", name))
         for name, members in document.get("groups", {}).items()
     }
+    fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
+    if fabric and "groups" not in document:
+        groups = declared_leaves(fabric, [node.name for node in nodes])
     return Cluster(
         name=document["cluster"],
         platform=document["platform"],
@@ -150,6 +154,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         rootfs=document.get("rootfs", "/"),
         tools=document.get("tools", {}),
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
+        fabric=fabric,
     )
 
 
@@ -287,7 +292,8 @@ def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
     """The cluster that ``cluster_to_json`` was given."""
     nodes = tuple(_node_from_json(node) for node in data["nodes"])
     groups = {name: tuple(members) for name, members in data["groups"].items()}
-    return Cluster(**{**data, "nodes": nodes, "groups": groups})
+    fabric = fabric_from_json(data.get("fabric"))
+    return Cluster(**{**data, "nodes": nodes, "groups": groups, "fabric": fabric})
 
 
 def _node_from_json(data: Mapping[str, Any]) -> Node:

@@ -107,6 +107,7 @@ class Cluster(_Index):
     rootfs: str = "/"
     tools: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    fabric: Fabric | None = None
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

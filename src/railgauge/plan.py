@@ -17,6 +17,7 @@ class Level:
     """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups between which the rounds are balanced; none if none are declared.
+    ``scanners`` is the node that asks for the whole subnet; none if the hostfile names none.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Level:
     nodes: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
     leaves: Leaves = field(default_factory=dict)
+    scanners: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -61,13 +63,16 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
     named = {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
     turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups)
-    return Level(name, turns, nodes, groups, leaves(nodes, cluster.groups))
+    scanners = (cluster.fabric.node,) if cluster.fabric else ()
+    return Level(name, turns, nodes, groups, leaves(nodes, cluster.groups), scanners)
 
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
     """Where the level makes this measurement, in the order of the rounds."""
     if measurement.scope == "node":
         return wanted.nodes
+    if measurement.scope == "fabric":
+        return wanted.scanners
     if measurement.scope == "group":
         return tuple(Group(name, nodes) for name, nodes in wanted.groups.items())
     return wanted.pairs

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from railgauge.errors import RailgaugeError
 from railgauge.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT = (
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC = (
     "read",
     "limits",
     "traffic",
     "transport",
     "ratio",
     "fact",
+    "fabric",
 )
 
 
@@ -43,7 +44,8 @@ class Question:
     """One thing that is asked: of a case that was measured, or of a fact.
 
     ``limits`` asks for the metrics asserted at ``size_bytes``, or for the link or GPU
-    ``placement``, or for the run; ``ratio`` for ``metric`` of ``case`` over that of ``other``.
+    ``placement``, or for the run; ``ratio`` for ``metric`` of ``case`` over that of ``other``;
+    ``fabric`` for the cables of the switch ``placement``, and what grew since ``other``.
     """
 
     kind: str

@@ -132,7 +132,7 @@ def verify(
 
 
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
-    assessor = Assessor(platform, contents)
+    assessor = Assessor(platform, contents, contents.cluster().fabric)
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
     return Judged(decision.decide(contents.plan(), contents.findings(judged, platform)), judged)
 

@@ -128,7 +128,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     context = session.config.stash.get(CONTEXT, None)
     if context is not None and context.folder is not None:
         rows = [(i.nodeid, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
-        context.gates.expect((item_id, about.rung, about.nodes) for item_id, about in rows)
+        context.gates.expect((item_id, about.rung, about.gated) for item_id, about in rows)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -143,7 +143,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _pass_gate(context: Context, item: pytest.Item) -> None:
     about = item.stash[ABOUT]
-    blockers = context.gates.blockers(about.rung, about.nodes)
+    blockers = context.gates.blockers(about.rung, about.gated)
     if blockers:
         item.stash[DRAFT].blocked_by = blockers
         more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""

@@ -15,7 +15,17 @@ from railgauge.plan import Place
 from railgauge.plugin.context import CONTEXT, Context
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.recording import DRAFT, note
-from railgauge.question import FACT, LIMITS, RATIO, READ, TRAFFIC, TRANSPORT, FactAt, Question
+from railgauge.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    READ,
+    TRAFFIC,
+    TRANSPORT,
+    FactAt,
+    Question,
+)
 from railgauge.record import record_only
 from railgauge.report import allure
 from railgauge.thresholds import Platform
@@ -132,6 +142,24 @@ def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
         _conclude(request.node, context, question, assess.transport(measured))
 
     return check_transport
+
+
+@pytest.fixture
+def check_fabric(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+    """``check_fabric(scan, switch)``: the subnet is as declared, as far as that switch's cables go.
+
+    ``since=`` is an earlier scan: then what grew between the two is judged.
+    """
+
+    def check_fabric(
+        measured: Measured, switch: str | None = None, *, since: Measured | None = None
+    ) -> None:
+        other = since.case if since else None
+        question = Question(FABRIC, measured.case, placement=switch, other=other)
+        findings = assess.fabric(context.declared.fabric, measured, switch, since)
+        _conclude(request.node, context, question, findings)
+
+    return check_fabric
 
 
 @pytest.fixture

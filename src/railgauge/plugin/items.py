@@ -18,6 +18,7 @@ import pytest
 
 from railgauge import plan
 from railgauge.plugin.context import Context
+from railgauge.subnet.declared import declared_switches
 from railgauge.units import format_size
 
 MARKS = {
@@ -97,12 +98,15 @@ def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
 
 # What a test may be parametrized over, in the order in which ids show it. Pairs come round by
 # round, so that neighbours in the order of items use different nodes.
-ARGUMENTS = ("pair", "group", "node", "pairing", "gpu", "nic", "link", "fact", "size")
+ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "link", "fact", "size")
+
+
+_MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
 def _choices(context: Context, subject: Subject, argument: str) -> Sequence[object]:
     platform, gpus = context.platform, context.platform.gpus
-    if subject.kind == "measures" and argument in ("pair", "group", "node", "pairing", "size"):
+    if subject.kind == "measures" and argument in _MEASURED:
         return _measured_choices(context, subject.name, argument)
     if argument == "node":
         return [node.name for node in context.declared.nodes]
@@ -124,6 +128,8 @@ def _measured_choices(context: Context, name: str, argument: str) -> Sequence[ob
         return [size for size in sizes if measurement.asserted("size", size)]
     if argument == "pairing":
         return plan.paths(context.platform, measurement, context.level.name)
+    if argument == "switch":
+        return declared_switches(context.declared.fabric)
     return plan.places(measurement, context.level)
 
 
@@ -162,6 +168,12 @@ class About:
     nodes: tuple[str, ...]
     pairing: str
     size_bytes: int | None
+    is_of_subnet: bool = False
+
+    @property
+    def gated(self) -> tuple[str, ...]:
+        """The nodes whose gates it stands before: the subnet is not the node's that scans it."""
+        return () if self.is_of_subnet else self.nodes
 
 
 ABOUT = pytest.StashKey[About]()
@@ -174,6 +186,7 @@ class _Test:
     subject: Subject
     rung: int
     title: str
+    is_of_subnet: bool
 
 
 def describe(context: Context, items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, About]]:
@@ -201,12 +214,19 @@ def _test(context: Context, item: pytest.Function) -> _Test | None:
         subject,
         rung=measured.rung if measured and subject.kind == "measures" else 0,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
+        is_of_subnet=bool(measured and measured.scope == "fabric"),
     )
 
 
 def _about(test: _Test, values: Mapping[str, Any]) -> About:
     return About(
-        test.subject, test.rung, test.title, _nodes(values), _path(values), values.get("size")
+        subject=test.subject,
+        rung=test.rung,
+        title=test.title,
+        nodes=_nodes(values),
+        pairing=_path(values),
+        size_bytes=values.get("size"),
+        is_of_subnet=test.is_of_subnet,
     )
 
 
@@ -219,5 +239,5 @@ def _path(values: Mapping[str, Any]) -> str:
     if values.get("pairing") is not None:
         return str(values["pairing"])
     gpu = None if values.get("gpu") is None else f"gpu{values['gpu']}"
-    parts = (gpu, values.get("nic"), values.get("link"), values.get("fact"))
+    parts = (gpu, *(values.get(name) for name in ("nic", "link", "fact", "switch")))
     return "-".join(part for part in parts if part)

@@ -42,6 +42,8 @@ def pcie_gbps(generation: int, width: int) -> float:
 
 def nic_ceiling_gbps(nic: Nic) -> float:
     """``min(link, PCIe)`` in Gb/s one way: no honest measurement through this NIC is above it."""
+    if nic.pcie_generation is None or nic.pcie_width is None:
+        return nic.data_rate_gbps
     return min(nic.data_rate_gbps, pcie_gbps(nic.pcie_generation, nic.pcie_width))
 
 

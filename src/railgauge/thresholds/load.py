@@ -16,6 +16,7 @@ from railgauge.thresholds.model import (
     Assertion,
     Expectation,
     Extent,
+    FabricLimits,
     Gpus,
     Measurement,
     Nic,
@@ -143,8 +144,8 @@ class _Reader:
             rate_gbps=nic["rate_gbps"],
             data_rate_gbps=nic.get("data_rate_gbps", nic["rate_gbps"]),
             link_layer=nic["link_layer"],
-            pcie_generation=nic["pcie"]["generation"],
-            pcie_width=nic["pcie"]["width"],
+            pcie_generation=nic.get("pcie", {}).get("generation"),
+            pcie_width=nic.get("pcie", {}).get("width"),
             fabric=nic.get("fabric", True),
             pci_address=nic.get("pci_address"),
             numa_node=nic.get("numa_node"),
@@ -188,11 +189,11 @@ class _Reader:
             tool=entry["tool"],
             command=entry["command"],
             memory=entry.get("memory", "host"),
-            asserts=tuple(self._assertion(pointer, a) for a in entry["asserts"]),
+            asserts=tuple(self._assertion(pointer, a) for a in entry.get("asserts", ())),
             extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
             limits=tuple(
                 self._limit(f"{pointer}/limits/{index}", limit)
-                for index, limit in enumerate(entry["limits"])
+                for index, limit in enumerate(entry.get("limits", ()))
             ),
             time_limit_s=entry["time_limit_s"],
             typical_s=entry["typical_s"],
@@ -201,6 +202,7 @@ class _Reader:
             scope=entry.get("scope", "path"),
             traffic=_traffic(entry.get("traffic")),
             transport=_transport(entry.get("transport")),
+            fabric=_fabric(entry.get("fabric")),
         )
 
     def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
@@ -278,6 +280,13 @@ def _transport(entry: Mapping[str, Any] | None) -> Transport | None:
         return None
     wanted, refused = tuple(entry["wanted"]), tuple(entry.get("refused", ()))
     return Transport(wanted, refused, _basis(entry["basis"]))
+
+
+def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
+    if entry is None:
+        return None
+    most = {name: float(value) for name, value in entry.get("most", {}).items()}
+    return FabricLimits(_basis(entry["basis"]), most, entry.get("bit_error_rate"))
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:

@@ -17,22 +17,27 @@ PCIE_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A declared network adapter. ``data_rate_gbps`` is the rate after line encoding."""
+    """A declared network adapter. ``data_rate_gbps`` is the rate after line encoding.
+
+    The PCIe fields are ``None`` for a device that sits in no slot.
+    """
 
     name: str
     model: str
     rate_gbps: float
     data_rate_gbps: float
     link_layer: str
-    pcie_generation: int
-    pcie_width: int
+    pcie_generation: int | None
+    pcie_width: int | None
     fabric: bool = True
     pci_address: str | None = None
     numa_node: int | None = None
 
     @property
-    def pcie_link(self) -> tuple[float, int]:
+    def pcie_link(self) -> tuple[float, int] | None:
         """Speed in GT/s and width in lanes that the slot should have."""
+        if self.pcie_generation is None or self.pcie_width is None:
+            return None
         return PCIE_GTS[self.pcie_generation], self.pcie_width
 
 
@@ -118,8 +123,9 @@ class Assertion:
         return self.sizes[0] <= size_bytes <= self.sizes[1]
 
 
-# Where a measurement is made: on a pair and a pairing, on a pair, in a node, on a group of nodes.
-SCOPES = ("path", "pair", "node", "group")
+# Where a measurement is made: on a pair and a pairing, on a pair, in a node, on a group of nodes,
+# on the node that scans the subnet.
+SCOPES = ("path", "pair", "node", "group", "fabric")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,7 @@ class Measurement:
     scope: str = "path"
     traffic: Traffic | None = None
     transport: Transport | None = None
+    fabric: FabricLimits | None = None
 
     def asserted(self, per: str, size_bytes: int | None = None) -> tuple[str, ...]:
         """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size)."""
@@ -167,6 +174,19 @@ class Transport:
     wanted: tuple[str, ...]
     refused: tuple[str, ...]
     basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class FabricLimits:
+    """What a scan of the subnet must say.
+
+    ``most`` are error counters of a port and how high they may stand, or how far they may grow;
+    ``bit_error_rate`` is how many of the bits that a link carries may be wrong.
+    """
+
+    basis: Basis
+    most: Mapping[str, float] = field(default_factory=dict)
+    bit_error_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ _MODULES = {
     "nvbandwidth": "railgauge.tools.nvbandwidth",
     "iperf3": "railgauge.tools.iperf3",
     "vllm-bench": "railgauge.tools.vllm_bench",
+    "sminfo": "railgauge.tools.infiniband_diags.sminfo",
+    "ibnetdiscover": "railgauge.tools.infiniband_diags.ibnetdiscover",
+    "iblinkinfo": "railgauge.tools.infiniband_diags.iblinkinfo",
+    "ibqueryerrors": "railgauge.tools.infiniband_diags.ibqueryerrors",
+    "mpi-bench": "railgauge.tools.mpi_bench",
 }
 _PARSE_ONLY = {
     "rocm-bandwidth-test": "railgauge.tools.rocm_bandwidth_test",
@@ -33,6 +38,7 @@ _PARSE_ONLY = {
     "ras-status": "railgauge.tools.ras_status",
     "dcgmi-diag": "railgauge.tools.dcgmi_diag",
     "azure-nhc": "railgauge.tools.azure_nhc",
+    "perfquery": "railgauge.tools.infiniband_diags.perfquery",
 }
 
 PLANNABLE = tuple(_MODULES)

@@ -1,0 +1,7 @@
+"""The InfiniBand subnet as values: the declared cables, and what the tools say of them."""
+
+from __future__ import annotations
+
+from railgauge.subnet.topology import Cable, End, FabricNode, Topology, topology
+
+__all__ = ["Cable", "End", "FabricNode", "Topology", "topology"]

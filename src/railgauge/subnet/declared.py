@@ -1,0 +1,78 @@
+"""The subnet that a hostfile declares: its node, its topology file, and the leaves in that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from railgauge.errors import HostfileError
+from railgauge.model import Fabric
+from railgauge.subnet.topology import Topology, leaf_groups, topology
+
+_MOST_BYTES = 256 * 2**20
+_SHOWN = 3
+
+
+def declared_fabric(
+    hostfile: Path, entry: Mapping[str, str] | None, nodes: Collection[str], line: int
+) -> Fabric | None:
+    """``fabric`` of a hostfile with the text of its topology file. Raises ``HostfileError``."""
+    if entry is None:
+        return None
+    where = f"{hostfile}:{line}"
+    if entry["node"] not in nodes:
+        what = f"fabric: {entry['node']} is not under 'nodes'"
+        raise HostfileError(what, where=where, remedy="name a node of this file")
+    path = hostfile.parent / Path(entry["topology"]).expanduser()
+    text = read_topology(path)
+    _refuse_strangers(path, topology(text), nodes)
+    return Fabric(entry["node"], text, str(path), entry.get("hca", ""))
+
+
+def read_topology(path: Path) -> str:
+    """The text of a topology file that is whole. Raises ``HostfileError``."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            _refuse(path, f"is larger than {_MOST_BYTES // 2**20} MiB")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        _refuse(path, f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        _refuse(path, "is not text in UTF-8")
+    found = topology(text)
+    if found.problem or not found.cables:
+        _refuse(path, found.problem or "has no cable")
+    return text
+
+
+def _refuse_strangers(path: Path, subnet: Topology, nodes: Iterable[str]) -> None:
+    """A node that the declared subnet does not have would never be missed."""
+    hosts = subnet.hosts()
+    absent = sorted(node for node in nodes if node.partition(".")[0] not in hosts)
+    if absent:
+        more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+        raise HostfileError(
+            f"has no host {', '.join(absent[:_SHOWN])}{more}",
+            where=str(path),
+            remedy="name nodes as the first word of their adapters' descriptions, or dump it anew",
+        )
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise HostfileError(what, where=str(path), remedy="dump it with: ibnetdiscover >FILE")
+
+
+def declared_leaves(fabric: Fabric, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The groups of a hostfile that declares none."""
+    return leaf_groups(topology(fabric.topology), nodes)
+
+
+def fabric_from_json(data: Mapping[str, Any] | None) -> Fabric | None:
+    """Runs of earlier versions have none."""
+    return Fabric(**data) if data else None
+
+
+def declared_switches(fabric: Fabric | None) -> tuple[str, ...]:
+    """The switches that answer for the declared cables; none without a subnet."""
+    return topology(fabric.topology).owners if fabric else ()

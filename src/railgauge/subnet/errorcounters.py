@@ -1,0 +1,89 @@
+"""Reader of ``ibqueryerrors`` and ``perfquery``: the error counters of every port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+_LONGEST_LINE = 4000
+_HEAD = re.compile(r'Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"')
+_PORT = re.compile(r"\s+GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
+_COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
+_SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
+_PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
+_PERFQUERY = re.compile(r"# Port counters: Lid (\d{1,6}) port (\d{1,4})")
+_FIELD = re.compile(r"(\w{1,60}):\.{1,60}(0x[0-9a-f]{1,16}|\d{1,20})")
+
+# PortCounters of the InfiniBand Architecture Specification stop at their largest value.
+FULL = {
+    "SymbolErrorCounter": 65535,
+    "LinkErrorRecoveryCounter": 255,
+    "LinkDownedCounter": 255,
+    "PortRcvErrors": 65535,
+    "PortRcvRemotePhysicalErrors": 65535,
+    "PortRcvSwitchRelayErrors": 65535,
+    "PortXmitDiscards": 65535,
+    "PortXmitConstraintErrors": 255,
+    "PortRcvConstraintErrors": 255,
+    "LocalLinkIntegrityErrors": 15,
+    "ExcessiveBufferOverrunErrors": 15,
+    "VL15Dropped": 65535,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PortErrors:
+    """The counters of one port that are not 0. ``guid`` of a channel adapter is the port's."""
+
+    guid: int
+    node: str
+    port: int
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorScan:
+    """What ``ibqueryerrors`` found. ``nodes_checked`` is ``None`` if it did not reach its end.
+
+    ``by_end`` are the counters by port, a switch's under its GUID, an adapter's by description.
+    """
+
+    ports: tuple[PortErrors, ...]
+    nodes_checked: int | None
+    ports_checked: int | None
+    ports_with_errors: int | None
+    by_end: Mapping[tuple[int | str, int], Mapping[str, int]]
+
+
+@lru_cache(maxsize=4)
+def parse_ibqueryerrors(text: str) -> ErrorScan:
+    """Counters above the tool's threshold (0 by default); not the sums over a switch (``ALL``)."""
+    ports: list[PortErrors] = []
+    node = ""
+    for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
+        if head := _HEAD.match(line):
+            node = head[2].strip()
+        elif node and (match := _PORT.match(line)):
+            counters = {name: int(value) for name, value in _COUNTER.findall(line)}
+            ports.append(PortErrors(int(match[1], 16), node, int(match[2]), counters))
+    nodes, checked = _SUMMARY.search(text), _PORTS.search(text)
+    return ErrorScan(
+        tuple(ports),
+        int(nodes[1]) if nodes else None,
+        int(checked[1]) if checked else None,
+        int(checked[2]) if checked else None,
+        {
+            **{(port.node, port.port): port.counters for port in ports},
+            **{(port.guid, port.port): port.counters for port in ports},
+        },
+    )
+
+
+def parse_perfquery(text: str) -> dict[str, int]:
+    """The counters of one port by name; empty for anything else than a table of them."""
+    if not _PERFQUERY.search(text):
+        return {}
+    fields = (_FIELD.fullmatch(line.strip()) for line in text[:_LONGEST_LINE].splitlines())
+    return {m[1]: int(m[2], 0) for m in fields if m}

@@ -1,0 +1,226 @@
+"""A subnet as cables between ports, and the leaf switches that its hosts hang on. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from railgauge.subnet.netdiscover import DiscoveredPort, Discovery, parse_ibnetdiscover
+
+_SWITCH = "SW"
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_KINDS = {"S": "SW", "H": "CA", "R": "RT"}
+
+
+@dataclass(frozen=True, slots=True)
+class FabricNode:
+    """A switch (``SW``), a channel adapter (``CA``) or a router (``RT``).
+
+    ``description`` is what its owner calls it; ``name`` is short, unique in the subnet and fit for
+    test ids: ``leaf01`` of ``MF0;leaf01:MQM9701/U1``.
+    """
+
+    guid: int
+    kind: str
+    description: str
+    name: str
+
+    @property
+    def host(self) -> str:
+        """Of ``node01 mlx5_0`` the host's name; empty for a switch."""
+        words = self.description.split() if self.kind == "CA" else []
+        return words[0].partition(".")[0] if words else ""
+
+    @property
+    def device(self) -> str:
+        """Of ``node01 mlx5_0`` the adapter's name; empty for a switch."""
+        return self.description.partition(" ")[2].strip() if self.kind == "CA" else ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class End:
+    """One port of one node."""
+
+    guid: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """Two ports joined; ``speed`` as ``ibnetdiscover`` spells it: ``4xHDR``.
+
+    ``near`` is the end of the switch that answers for the cable.
+    """
+
+    near: End
+    far: End
+    speed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Nodes by GUID and every cable once. ``problem`` says why a dump cannot be whole.
+
+    ``by_owner`` holds the cables by the switch that answers for them, ``joined`` the other end of
+    every port that has one.
+    """
+
+    nodes: Mapping[int, FabricNode]
+    cables: tuple[Cable, ...]
+    problem: str = ""
+    by_owner: Mapping[str, tuple[Cable, ...]] = field(default_factory=dict)
+    joined: Mapping[End, End] = field(default_factory=dict)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The switches that answer for cables, by name: each cable is one switch's."""
+        return tuple(self.by_owner)
+
+    def label(self, end: End) -> str:
+        """``leaf01 port 3``, ``node01 mlx5_0``: how people find a port."""
+        node = self.nodes.get(end.guid)
+        if node is None:
+            return f"{end.guid:#x} port {end.port}"
+        if node.kind == "CA":
+            return node.description + (f" port {end.port}" if end.port > 1 else "")
+        return f"{node.name} port {end.port}"
+
+    def part(self, end: End) -> tuple[str, str]:
+        """Node and device of a port, as causes name them."""
+        node = self.nodes.get(end.guid)
+        if node is None:
+            return f"{end.guid:x}", f"port {end.port}"
+        if node.kind == "CA":
+            device = node.device if end.port == 1 else f"{node.device} port {end.port}".strip()
+            return node.host, device or f"port {end.port}"
+        return node.name, f"port {end.port}"
+
+    def told_by(self, end: End) -> int | str:
+        """What the tools name the port's node by: a switch's GUID, an adapter's description."""
+        node = self.nodes[end.guid]
+        return node.description if node.kind == "CA" else end.guid
+
+    def hosts(self) -> frozenset[str]:
+        """Every word that stands where a host's name does."""
+        return frozenset(node.host for node in self.nodes.values() if node.host)
+
+
+@lru_cache(maxsize=4)
+def topology(text: str) -> Topology:
+    """The subnet in a dump of ``ibnetdiscover``; never raises, ``problem`` says what is wrong."""
+    return _topology(parse_ibnetdiscover(text))
+
+
+def _topology(found: Discovery) -> Topology:
+    nodes = _named(_nodes(found))
+    speeds: dict[frozenset[End], str] = {}
+    for port in found.ports:
+        if port.peer_guid and port.peer_port is not None:
+            far = End(_guid(port.peer_guid), port.peer_port)
+            speeds.setdefault(frozenset((End(_guid(port.guid), port.port), far)), port.speed)
+    cables = sorted(
+        (_cable(ends, speed, nodes) for ends, speed in speeds.items() if len(ends) > 1),
+        key=lambda cable: cable.near,
+    )
+    by_owner: dict[str, list[Cable]] = defaultdict(list)
+    for cable in cables:
+        by_owner[nodes[cable.near.guid].name].append(cable)
+    owners = {name: tuple(by_owner[name]) for name in sorted(by_owner)}
+    joined = {end: far for c in cables for end, far in ((c.near, c.far), (c.far, c.near))}
+    return Topology(nodes, tuple(cables), found.problem, owners, joined)
+
+
+def _cable(ends: Iterable[End], speed: str, nodes: Mapping[int, FabricNode]) -> Cable:
+    """A switch answers for a cable before a host does, and of two the first by name."""
+
+    def rank(end: End) -> tuple[bool, str, End]:
+        return nodes[end.guid].kind != _SWITCH, nodes[end.guid].name, end
+
+    near, far = sorted(ends, key=rank)
+    return Cable(near, far, speed)
+
+
+def _nodes(found: Discovery) -> dict[int, tuple[str, str]]:
+    """Kind and description of every node, also of those that only a peer's record names."""
+    seen: dict[int, tuple[str, str]] = {}
+    for port in found.ports:
+        seen[_guid(port.guid)] = (port.kind, port.node)
+    for port in found.ports:
+        if port.peer_guid:
+            seen.setdefault(_guid(port.peer_guid), (_peer_kind(port), port.peer))
+    for guid, description in found.nodes.items():
+        seen.setdefault(_guid(guid), (_KINDS.get(guid[0], "CA"), description))
+    return seen
+
+
+def _peer_kind(port: DiscoveredPort) -> str:
+    """Of ``-p`` rows every node has rows of its own, so that only records need the letter."""
+    return _KINDS.get(port.peer_guid[0], "CA")
+
+
+def _guid(text: str) -> int:
+    """``S-0000000000100001``, ``0x100001``."""
+    return int(text.rpartition("-")[2].removeprefix("0x"), 16)
+
+
+def _named(seen: Mapping[int, tuple[str, str]]) -> dict[int, FabricNode]:
+    """Names that two nodes share are told apart by their GUIDs."""
+    names = {guid: _short(description) for guid, (_, description) in seen.items()}
+    count = Counter(names.values())
+    return {
+        guid: FabricNode(guid, kind, description, _unique(names[guid], guid, count))
+        for guid, (kind, description) in sorted(seen.items())
+    }
+
+
+def _unique(name: str, guid: int, count: Mapping[str, int]) -> str:
+    return name if name and count[name] == 1 else f"{name or 'unnamed'}-{guid:x}"
+
+
+def _short(description: str) -> str:
+    """``MF0;leaf01:MQM9701/U1`` is ``leaf01``, ``MF0;sw01:MCS8500/L02/U1`` is ``sw01-L02``."""
+    text = description.removeprefix("MF0;")
+    name, colon, model = text.partition(":")
+    boards = "/".join(model.split("/")[1:]).removesuffix("/U1").removesuffix("U1")
+    return _UNFIT.sub("-", f"{name}/{boards}" if colon and boards else name).strip("-._")
+
+
+# --- leaves ---
+
+
+def leaf_groups(subnet: Topology, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Nodes that hang on the same leaf switches, named after the first of these.
+
+    With one NIC a node that is its leaf; where every NIC of a node goes to a leaf of its own
+    (rails) it is the set of leaves that the nodes share. Groups never overlap. ``nodes`` are host
+    names; one that the subnet does not have is in no group.
+    """
+    leaves = _leaves_by_host(subnet)
+    shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node in nodes:
+        if found := leaves.get(node.partition(".")[0]):
+            shared[tuple(sorted(found))].append(node)
+    return {
+        name: tuple(members)
+        for name, members in zip(_group_names(shared), shared.values(), strict=True)
+    }
+
+
+def _group_names(shared: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """The first leaf of each, unless that is the first of several."""
+    every = list(shared)
+    first = Counter(leaves[0] for leaves in every)
+    for leaves in every:
+        yield leaves[0] if first[leaves[0]] == 1 else "_".join(leaves)
+
+
+def _leaves_by_host(subnet: Topology) -> dict[str, set[str]]:
+    leaves: dict[str, set[str]] = defaultdict(set)
+    for cable in subnet.cables:
+        near, far = subnet.nodes[cable.near.guid], subnet.nodes[cable.far.guid]
+        if near.kind == _SWITCH and far.host:
+            leaves[far.host].add(near.name)
+    return leaves

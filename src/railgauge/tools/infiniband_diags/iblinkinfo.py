@@ -1,0 +1,33 @@
+"""``iblinkinfo -l``: state, width and speed of every port of the subnet."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from railgauge.model import Command, Parsed
+from railgauge.subnet.linkinfo import link_table
+from railgauge.tools import Setting
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, plain
+from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    return asks(setting, "iblinkinfo", "-l")
+
+
+@lru_cache(maxsize=4)
+def parse(text: str) -> Parsed:
+    """Counts of ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port."""
+    text = plain(text)
+    findings = Findings()
+    complain_of_start(text, "iblinkinfo", findings)
+    ports = link_table(text).ports
+    if ports:
+        down = sum(port.state == "Down" for port in ports)
+        findings.add("ports_up", "count", len(ports) - down, may_be_zero=True)
+        findings.add("ports_down", "count", down, may_be_zero=True)
+    complain_of_nothing(text, findings)
+    return findings.parsed("iblinkinfo", None, {"ports": ports} if ports else {})

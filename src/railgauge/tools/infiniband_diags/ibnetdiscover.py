@@ -1,0 +1,45 @@
+"""``ibnetdiscover``: which port is joined to which."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from railgauge.model import Command, Parsed
+from railgauge.subnet import Topology, topology
+from railgauge.tools import Setting
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, plain
+from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    return asks(setting, "ibnetdiscover")
+
+
+@lru_cache(maxsize=4)
+def parse(text: str) -> Parsed:
+    """Counts of ``switches``, ``adapters`` and ``cables``; ``summary`` names them.
+
+    A dump in which a node's record is cut off is ``truncated``.
+    """
+    text = plain(text)
+    findings = Findings()
+    complain_of_start(text, "ibnetdiscover", findings)
+    found = topology(text)
+    if found.nodes:
+        kinds = [node.kind for node in found.nodes.values()]
+        findings.add("switches", "count", kinds.count("SW"), may_be_zero=True)
+        findings.add("adapters", "count", kinds.count("CA"), may_be_zero=True)
+        findings.add("cables", "count", len(found.cables), may_be_zero=True)
+    if found.nodes and found.problem:
+        findings.complain("truncated", found.problem)
+    complain_of_nothing(text, findings)
+    return findings.parsed("ibnetdiscover", None, _summary(found))
+
+
+def _summary(found: Topology) -> dict[str, object]:
+    switches = {node.name: f"{guid:#x}" for guid, node in found.nodes.items() if node.kind == "SW"}
+    cables = [(found.label(c.near), found.label(c.far), c.speed) for c in found.cables]
+    return {"switches": switches, "cables": cables}

@@ -1,0 +1,49 @@
+"""``ibqueryerrors``: the error counters of every port of the subnet."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from railgauge.model import Command, Parsed
+from railgauge.subnet.errorcounters import parse_ibqueryerrors
+from railgauge.tools import Setting
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, plain
+from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_FOUND_ERRORS = 1
+_UNREAD = re.compile(r"^[^\n]{0,80}query failed on[^\n]{0,160}", re.MULTILINE)
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    """Whatever thresholds a site has set: every counter that is not 0 is wanted."""
+    threshold = ("--threshold-file", "/dev/null")
+    return asks(setting, "ibqueryerrors", *threshold, answer=_FOUND_ERRORS)
+
+
+@lru_cache(maxsize=4)
+def parse(text: str) -> Parsed:
+    """Counters that are not 0, by port (placement ``node01 mlx5_0/1``), and what was looked at.
+
+    A scan without its closing summary is ``truncated``, a port that gave no counters
+    ``counters-unread``.
+    """
+    text = plain(text)
+    findings = Findings()
+    complain_of_start(text, "ibqueryerrors", findings)
+    scan = parse_ibqueryerrors(text)
+    for port in scan.ports:
+        for name, value in port.counters.items():
+            findings.add(name, "count", value, f"{port.node}/{port.port}", may_be_zero=True)
+    if scan.nodes_checked is not None:
+        findings.add("nodes_checked", "count", scan.nodes_checked)
+        findings.add("ports_checked", "count", scan.ports_checked or 0)
+    elif scan.ports:
+        findings.complain("truncated", "the scan ends before its summary")
+    if unread := _UNREAD.search(text):
+        findings.complain("counters-unread", unread[0])
+    complain_of_nothing(text, findings)
+    return findings.parsed("ibqueryerrors", None, {"ports_with_errors": scan.ports_with_errors})

@@ -1,0 +1,29 @@
+"""``perfquery``: the counters of one port, read only."""
+
+from __future__ import annotations
+
+from railgauge.model import Parsed
+from railgauge.subnet.errorcounters import FULL, parse_perfquery
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, plain
+from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
+
+
+def parse(text: str) -> Parsed:
+    """Every counter as a sample; one that is full is the warning ``counter-full``."""
+    text = plain(text)
+    findings = Findings()
+    complain_of_start(text, "perfquery", findings)
+    for name, value in parse_perfquery(text).items():
+        if name in _SELECTORS:
+            continue
+        findings.add(name, "count", value, may_be_zero=True)
+        if value == FULL.get(name):
+            findings.warn("counter-full", f"{name} is {value} and counts no further")
+    complain_of_nothing(text, findings)
+    return findings.parsed("perfquery")

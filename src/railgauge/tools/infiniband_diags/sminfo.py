@@ -1,0 +1,54 @@
+"""``sminfo``: whether a subnet manager answers, and whether it is in charge."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from railgauge.model import Command, Parsed
+from railgauge.tools import Setting
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.findings import Findings, plain
+from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+
+__all__ = ["commands", "parse", "payload_bytes"]
+
+_NO_ANSWER = 255
+_LINE = re.compile(
+    r"sminfo: sm lid (\d{1,6}) sm guid (0x[0-9a-f]{1,16}),"
+    r" activity count (\d{1,12}) priority (\d{1,3}) state (\d{1,2}) (SMINFO_\w{1,20})"
+)
+_NOBODY = re.compile(r"^sminfo: iberror: failed: query\s*$", re.MULTILINE)
+_MASTER = "SMINFO_MASTER"
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    return asks(setting, "sminfo", answer=_NO_ANSWER)
+
+
+@lru_cache(maxsize=4)
+def parse(text: str) -> Parsed:
+    """``subnet_managers`` is 1 if a master answered, else 0; ``summary`` says which, in what state.
+
+    Nobody's answer is an answer; a program that could not ask is an error.
+    """
+    text = plain(text)
+    findings = Findings()
+    complain_of_start(text, "sminfo", findings)
+    line = _LINE.search(text)
+    if line or _NOBODY.search(text):
+        is_master = bool(line and line[6] == _MASTER)
+        findings.add("subnet_managers", "count", float(is_master), may_be_zero=True)
+    complain_of_nothing(text, findings)
+    summary: dict[str, object] = (
+        {
+            "lid": int(line[1]),
+            "guid": line[2],
+            "activity": int(line[3]),
+            "priority": int(line[4]),
+            "state": line[6],
+        }
+        if line
+        else {}
+    )
+    return findings.parsed("sminfo", None, summary)
