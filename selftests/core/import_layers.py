@@ -25,6 +25,7 @@ LAYERS = (
     {"plugin", "cli"},
 )
 LAB = "lab"
+LABS = {LAB, "netlab"}
 LAB_MAY_IMPORT = {"errors", "model"}
 FACES = {"plugin", "cli"}
 
@@ -46,7 +47,7 @@ def complaints(package: Path) -> list[str]:
     found = list(_imports(package))
     lines = [line for part, number, name in found if (line := _wrong(part, name, number))]
     parts = {part for part, _, _ in found}
-    known = {*(part for layer in LAYERS for part in layer), LAB, "__init__"}
+    known = {*(part for layer in LAYERS for part in layer), *LABS, "__init__"}
     lines += [f"{part}: is in no layer" for part in sorted(parts - known)]
     return lines + list(_simulated(package))
 
@@ -59,9 +60,9 @@ def _wrong(part: str, name: str, number: int) -> str:
     target = inner[0] if inner else "__init__"
     if target in (part, "__init__", "__version__"):
         return ""
-    if part == LAB:
+    if part in LABS:
         return "" if target in LAB_MAY_IMPORT else f"{where}: the lab imports {target}"
-    if target == LAB:
+    if target in LABS:
         return "" if part in FACES else f"{where}: knows of the lab"
     return "" if _level(target) < _level(part) else f"{where}: {part} imports {target}, not below"
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from core_values import ROOT
-from import_layers import LAYERS, complaints
+from import_layers import LABS, LAYERS, complaints
 
 PACKAGE = ROOT / "src" / "railgauge"
 
@@ -18,7 +18,7 @@ def test_every_part_of_the_package_is_in_one_layer():
     parts = {path.stem for path in PACKAGE.iterdir() if path.stem not in ("__pycache__", "py")}
     layered = [part for layer in LAYERS for part in layer]
     assert len(layered) == len(set(layered))
-    assert parts - {"lab", "__init__"} == set(layered)
+    assert parts - {*LABS, "__init__"} == set(layered)
 
 
 @pytest.fixture
@@ -42,6 +42,8 @@ def copy(tmp_path):
         ("plugin/items.py", "from railgauge.cli import main", "plugin imports cli, not below"),
         ("runner.py", "from railgauge.lab import start", "runner:1: knows of the lab"),
         ("transport/registry.py", "from railgauge import lab", "transport:1: knows of the lab"),
+        ("transport/registry.py", "from railgauge import netlab", "transport:1: knows of the lab"),
+        ("netlab/node.py", "from railgauge.units import convert", "the lab imports units"),
         ("lab/server.py", "from railgauge.units import convert", "the lab imports units"),
         ("lab/server.py", "from railgauge.judge import judge", "the lab imports judge"),
         ("judge.py", "import pytest", "pure, but imports pytest"),

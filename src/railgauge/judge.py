@@ -13,7 +13,7 @@ from dataclasses import replace
 from railgauge.dispersion import spread, two_groups
 from railgauge.errors import DataCorrupted, Implausible, MetricMissing, StabilityUnproven
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
-from railgauge.thresholds.limits import bound_at, lower_is_better
+from railgauge.thresholds.limits import bound_at, lower_is_better, may_be_zero
 from railgauge.thresholds.model import Expectation, Transport
 from railgauge.units import convert, format_size, format_value
 
@@ -65,7 +65,7 @@ def _in_unit(sample: Sample, unit: str) -> float:
     if not math.isfinite(sample.value):
         raise Implausible(f"{sample.metric} is {sample.value}, not a number that can be judged")
     value = convert(sample.value, sample.unit_means or sample.unit, unit)
-    if value <= 0:
+    if value < 0 or (value == 0 and not may_be_zero(sample.metric)):
         raise Implausible(
             f"{sample.metric} is {format_value(value, unit)}: nothing was moved, or the tool errs"
         )

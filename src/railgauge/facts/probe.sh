@@ -45,13 +45,18 @@ peers() {
   for file in */version; do [ -e "$file" ] && printf '%s\n' "$file"; done
   exit 0
 }
-# Names with a device behind them; bridges, bonds and the ends of containers have none.
+# Names with a device behind them; bridges, bonds and the ends of containers have none. Where no
+# name has one, as inside a container or a network namespace, its Ethernet devices stand for them.
 netdevs() {
   [ -d "$R/sys/class" ] || absent sys/class
   cd "$R/sys/class/net" 2>/dev/null || exit 0
-  for device in */device; do
-    [ -e "$device" ] || continue
-    name=${device%/device}
+  names=
+  for device in */device; do [ -e "$device" ] && names="$names ${device%/device}"; done
+  [ -n "$names" ] || for name in *; do
+    { read -r type <"$name/type"; } 2>/dev/null && [ "$type" = 1 ] || continue
+    [ -e "$name/bridge" ] || [ -e "$name/bonding" ] || names="$names $name"
+  done
+  for name in $names; do
     printf 'nic %s\n' "$name"
     for file in operstate speed mtu device/numa_node; do
       { read -r value <"$name/$file"; } 2>/dev/null && printf '%s/%s:%s\n' "$name" "$file" "$value"

@@ -31,6 +31,11 @@ def lower_is_better(metric: str) -> bool:
     return _DIMENSIONS.get(kind) == "time" or kind in _SMALLER_NUMBERS
 
 
+def may_be_zero(metric: str) -> bool:
+    """Whether 0 is a value: of what counts trouble it is the best one."""
+    return _kind(metric) in _SMALLER_NUMBERS
+
+
 def _kind(metric: str) -> str:
     return metric.partition("/")[0].partition("_")[0]
 

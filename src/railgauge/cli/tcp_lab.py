@@ -1,0 +1,48 @@
+"""``railgauge tcp-lab``: a real TCP cluster in one machine, for the time of one command."""
+
+from __future__ import annotations
+
+import argparse
+
+from railgauge.errors import BadInput
+
+NAME = "tcp-lab"
+HELP = "build a real TCP cluster of network namespaces on this machine and run a command beside it"
+EXAMPLE = (
+    "example: railgauge tcp-lab --limit tcp02=50mbit -- pytest --hostfile={hostfile} --level smoke"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--nodes", type=int, default=3, metavar="N", help="number of nodes (3)")
+    parser.add_argument(
+        "--sshd",
+        choices=["asyncssh", "openssh"],
+        default="asyncssh",
+        help="what accepts SSH on the nodes; openssh needs root",
+    )
+    for name, form, says in (
+        ("--limit", "NODE=RATE", "a slower link both ways, such as tcp02=50mbit"),
+        ("--loss", "NODE=PERCENT", "packets from the node that get lost, such as tcp02=5%%"),
+        ("--partition", "NODE[:data]", "cut the node off; with :data all but its SSH"),
+        ("--mtu", "NODE=BYTES", "a smaller MTU on the node's link, such as tcp02=1300"),
+    ):
+        parser.add_argument(name, action="append", default=[], metavar=form, help=says)
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND …",
+        help="runs where the nodes can be reached; {hostfile} in it, and RAILGAUGE_HOSTFILE in its "
+        "environment, is the path of the hostfile",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command's own exit code; 2 if there is no cluster to run it beside."""
+    from railgauge import netlab  # noqa: PLC0415 - asyncssh takes a while to import
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise BadInput("no command to run", remedy="railgauge tcp-lab -- COMMAND …")
+    faults = {kind: getattr(options, kind) for kind in ("limit", "loss", "partition", "mtu")}
+    return netlab.run(netlab.settings(options.nodes, faults, options.sshd), command)

@@ -1,0 +1,142 @@
+"""One node: its namespaces, and how to get into them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from railgauge.errors import BadInput
+from railgauge.netlab.files import Home
+
+_CLONE_NEWNET = 0x40000000
+_ENTER = ("--net", "--mount", "--uts", "--ipc", "--pid")
+
+_OWN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - their names, no file
+
+# The folders that a node has for itself, and what of them it shares after all: the programs that
+# run on it, wherever they lie. A file bound over another one is how a node gets its own.
+_PREPARE = """\
+set -e
+home=$1; shift
+hostname "$(cat "$home/hostname")"
+mount -t sysfs sysfs /sys
+mount -t tmpfs -o mode=755 tmpfs /run
+n=0
+for path; do n=$((n + 1)); mkdir -p "/run/kept/$n"; mount --rbind "$path" "/run/kept/$n"; done
+for folder in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 tmpfs "$folder"; done
+n=0
+for path; do
+  n=$((n + 1)); mkdir -p "$path"; mount --rbind "/run/kept/$n" "$path"; umount -l "/run/kept/$n"
+done
+rm -r /run/kept
+mkdir -m 1777 /run/lock
+mkdir /run/sshd
+for name in hostname passwd; do mount --bind "$home/$name" "/etc/$name"; done
+# Orphans fall to process 1; while it ignores their end the kernel collects them itself.
+trap '' CHLD
+echo ready
+exec sleep infinity
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that runs; ``pid`` is its process 1, seen from outside."""
+
+    name: str
+    home: Home
+    pid: int
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """``command`` as it has to be started to run on the node, with the login's folder."""
+        enter = ["nsenter", "-t", str(self.pid), *_ENTER, "--"]
+        return [*enter, "/bin/sh", "-c", 'cd; exec "$@"', "sh", *command]
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket that listens on all of the node's addresses."""
+        opened: list[socket.socket | OSError] = []
+        # Only the thread that calls setns moves, so one that ends afterwards does it.
+        thread = threading.Thread(target=_listen, args=(self.pid, port, opened))
+        thread.start()
+        thread.join()
+        if isinstance(opened[0], OSError):
+            raise opened[0]
+        return opened[0]
+
+
+def _listen(pid: int, port: int, opened: list[socket.socket | OSError]) -> None:
+    try:
+        with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
+            _set_namespace(namespace.fileno())
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", port))
+        listener.listen(128)
+        opened.append(listener)
+    except OSError as error:
+        opened.append(error)
+
+
+def _set_namespace(descriptor: int) -> None:
+    # os.setns came with Python 3.12.
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def start(homes: Mapping[str, Home], keep: Sequence[Path]) -> dict[str, Node]:
+    """The namespaces of every node, all at the same time. Raises ``BadInput`` with the reason."""
+    begun = {name: _begin(home, keep) for name, home in homes.items()}
+    return {name: _ready(homes[name], process) for name, process in begun.items()}
+
+
+def _begin(home: Home, keep: Sequence[Path]) -> subprocess.Popen[str]:
+    apart = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
+    return subprocess.Popen(
+        ["unshare", *apart, "--mount-proc", "--", "/bin/sh", "-c", _PREPARE, "sh", str(home.path)]
+        + [str(path) for path in _hidden(keep)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _hidden(keep: Iterable[Path]) -> list[Path]:
+    """What would vanish under a folder of the node's own; the outer of two that nest is enough."""
+    own = [Path(folder) for folder in _OWN_FOLDERS]
+    inside = {path for path in keep if any(folder in path.parents for folder in own)}
+    return sorted(path for path in inside if not inside.intersection(path.parents))
+
+
+def _ready(home: Home, process: subprocess.Popen[str]) -> Node:
+    assert process.stdout is not None
+    said: list[str] = []
+    for line in process.stdout:
+        if line.strip() == "ready":
+            return Node(home.node, home, _child_of(process.pid))
+        said.append(line.strip())
+    raise BadInput(
+        f"cannot make node {home.node}: {' '.join(said)[:300]}",
+        remedy="the kernel, or the container around this, forbids a part of it",
+    )
+
+
+def _child_of(pid: int) -> int:
+    """``unshare`` forks once: its child is process 1 of the node."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return int(children[0])
+
+
+def kept_paths(folder: Path) -> list[Path]:
+    """What programs on the nodes need to see: this project, its Python, and the login's files."""
+    prefixes = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix)]
+    return [folder, Path(__file__).parents[2], *prefixes]

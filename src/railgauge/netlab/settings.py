@@ -1,0 +1,106 @@
+"""What the user asks of the cluster: how many nodes, and what is wrong with whose link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from railgauge.errors import BadInput
+
+LINE_RATE_MBIT = 200.0
+MTU_BYTES = 1500
+SSHDS = ("asyncssh", "openssh")
+MOST_NODES = 128
+
+# The IPv4 minimum that every host must be able to reassemble (RFC 791).
+_SMALLEST_MTU = 576
+_RATES = {"kbit": 1e-3, "mbit": 1.0, "gbit": 1e3}
+_LOWEST_MBIT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The link of one node, the same both ways.
+
+    ``loss`` is the share of its packets that are dropped; ``cut`` is empty, ``all``, or
+    ``data`` (all but SSH).
+    """
+
+    rate_mbit: float = LINE_RATE_MBIT
+    loss: float = 0.0
+    cut: str = ""
+    mtu_bytes: int = MTU_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The nodes in their order; the links of those whose link is not as it should be."""
+
+    nodes: tuple[str, ...]
+    links: Mapping[str, Link] = field(default_factory=dict)
+    sshd: str = SSHDS[0]
+
+    def link(self, node: str) -> Link:
+        return self.links.get(node, Link())
+
+
+def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[0]) -> Settings:
+    """The settings from ``NODE=VALUE`` words, by kind of fault (a name of ``FAULTS``).
+
+    Raises ``BadInput`` for a node that is not there and for a value that is none.
+    """
+    if not 2 <= count <= MOST_NODES:  # noqa: PLR2004 - a pair
+        raise BadInput(f"--nodes {count}", remedy=f"2 to {MOST_NODES}")
+    nodes = tuple(f"tcp{number:02d}" for number in range(1, count + 1))
+    links: dict[str, Link] = {}
+    for kind, words in faults.items():
+        for word in words:
+            node = re.split("[=:]", word, maxsplit=1)[0]
+            if node not in nodes:
+                raise BadInput(
+                    f"--{kind} {word}: no such node", remedy=f"one of {', '.join(nodes)}"
+                )
+            links[node] = FAULTS[kind](links.get(node, Link()), word.removeprefix(node))
+    return Settings(nodes, links, sshd)
+
+
+def _limited(link: Link, word: str) -> Link:
+    match = re.fullmatch(r"=(\d{1,6}(?:\.\d{1,3})?)([kmg]bit)", word.lower())
+    rate_mbit = float(match[1]) * _RATES[match[2]] if match else 0.0
+    if not _LOWEST_MBIT <= rate_mbit <= LINE_RATE_MBIT:
+        _refuse("limit", word, f"NODE=50mbit, from {_LOWEST_MBIT:g} to {LINE_RATE_MBIT:g} Mbit/s")
+    return replace(link, rate_mbit=rate_mbit)
+
+
+def _lossy(link: Link, word: str) -> Link:
+    match = re.fullmatch(r"=(\d{1,2}(?:\.\d)?)%", word)
+    if not match or not float(match[1]):
+        _refuse("loss", word, "NODE=5%, from 0.1 to 99.9")
+    return replace(link, loss=float(match[1]) / 100)
+
+
+def _cut(link: Link, word: str) -> Link:
+    if word not in ("", ":data"):
+        _refuse("partition", word, "NODE, or NODE:data to leave SSH alone")
+    return replace(link, cut="data" if word else "all")
+
+
+def _with_mtu(link: Link, word: str) -> Link:
+    match = re.fullmatch(r"=(\d{1,5})", word)
+    if not match or not _SMALLEST_MTU <= int(match[1]) <= MTU_BYTES:
+        _refuse("mtu", word, f"NODE=1300, from {_SMALLEST_MTU} to {MTU_BYTES} bytes")
+    return replace(link, mtu_bytes=int(match[1]))
+
+
+def _refuse(kind: str, word: str, form: str) -> NoReturn:
+    raise BadInput(f"--{kind} …{word} cannot be read", remedy=f"write {form}")
+
+
+FAULTS: Mapping[str, Callable[[Link, str], Link]] = {
+    "limit": _limited,
+    "loss": _lossy,
+    "partition": _cut,
+    "mtu": _with_mtu,
+}

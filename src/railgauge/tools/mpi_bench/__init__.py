@@ -1,0 +1,10 @@
+"""mpi-bench, this project's own benchmark of MPI collectives in host memory.
+
+``program`` is the program itself (MPI through mpi4py), ``commands`` makes the launcher's command,
+``parse`` reads what rank 0 printed.
+"""
+
+from railgauge.tools.mpi_bench.parse import parse, payload_bytes
+from railgauge.tools.mpi_bench.plan import COMMANDS, commands
+
+__all__ = ["COMMANDS", "commands", "parse", "payload_bytes"]

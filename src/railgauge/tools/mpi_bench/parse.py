@@ -1,0 +1,216 @@
+"""What mpi-bench prints, to samples and typed problems."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from railgauge.launchers.failures import find_failures
+from railgauge.model import Parsed, Problem
+from railgauge.tools.findings import Findings, missing_program, plain, problem
+
+# The launchers' own names are theirs to complain about.
+_PROGRAMS = ("mpi-bench", "mpirun", "mpiexec", "srun")
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
+_LINE = re.compile(r"(?:^|(?<=\]))mpi-bench (version|run|library|rank|row|end)\b([^\n]{0,300})$")
+_ROW = re.compile(
+    rf" size=([0-9]{{1,12}}) cycle=([0-9]{{1,6}}) time_us=({_NUMBER}) algbw=({_NUMBER})"
+    rf" busbw=({_NUMBER}) wrong=([0-9]{{1,15}})"
+)
+_RUN = re.compile(
+    r" collective=([a-z_]{1,20}) ranks=([0-9]{1,7}) type=(\w{1,10})"
+    r" iterations=([0-9]{1,9}) warmup=([0-9]{1,9}) cycles=([0-9]{1,9})"
+)
+_RANK = re.compile(r" ([0-9]{1,7}) (\S{1,255})")
+_END = re.compile(r" rows=([0-9]{1,9}) wrong=([0-9]{1,15})")
+_NO_MPI4PY = re.compile(r"(?:ModuleNotFoundError|ImportError):[^\n]{0,120}mpi4py[^\n]{0,120}")
+
+_FEWEST_RANKS = 2
+# Times have three decimals of a microsecond, bandwidths six of a GB/s.
+_STEP_US, _STEP_GB_S = 0.0005, 0.0000005
+_EDGE = 1e-6
+
+
+def factor(collective: str, ranks: int) -> float | None:
+    """Bus over algorithm bandwidth, as the program has it; ``None`` for an unknown collective."""
+    if collective == "all_reduce":
+        return 2 * (ranks - 1) / ranks
+    if collective in ("all_gather", "reduce_scatter", "alltoall"):
+        return (ranks - 1) / ranks
+    return 1.0 if collective == "broadcast" else None
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the lines around the rows say."""
+
+    collective: str = ""
+    ranks: int = 0
+    iterations: int = 0
+    warmup: int = 0
+    version: str | None = None
+    library: str = ""
+    hosts: dict[int, str] = field(default_factory=dict)
+    runs: int = 0
+    rows: int = 0
+    wrong: int = 0
+    end: tuple[int, int] | None = None
+
+    def summary(self) -> dict[str, object]:
+        """What ``parse`` promises; ``ranks`` is in the order of the ranks."""
+        found: dict[str, object] = {
+            "collective": self.collective,
+            "nranks": self.ranks,
+            "nnodes": len(set(self.hosts.values())),
+            "ranks": dict(Counter(host for _, host in sorted(self.hosts.items()))),
+            "iterations": self.iterations,
+            "warmup": self.warmup,
+            "library": self.library,
+            "out_of_bounds": self.wrong,
+        }
+        return {name: value for name, value in found.items() if value or name == "out_of_bounds"}
+
+
+def parse(text: str) -> Parsed:
+    """Read one run. Never raises and takes time linear in the text.
+
+    Samples of each row: ``time_us`` (``us``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong``
+    (``count``). Every row must satisfy ``algbw = size / time`` and ``busbw = algbw x factor``
+    within what was printed, and the closing line must count them. ``summary``: ``collective``,
+    ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``iterations``, ``warmup``, ``library``.
+    """
+    text = plain(text)
+    findings, run = Findings(), _Run()
+    for kind, rest in _lines(text):
+        _take(kind, rest, run, findings)
+    findings.problems[:0] = _complaints(text)
+    _check_whole(text, run, findings)
+    return findings.parsed("mpi-bench", run.version, run.summary() if run.runs else {})
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.split("\n"):
+        if "mpi-bench " in line[:200] and (match := _LINE.search(line[:600])):
+            yield match[1], match[2].rstrip()
+
+
+def _complaints(text: str) -> Iterator[Problem]:
+    """What kept the ranks from measuring, the most telling first."""
+    if match := _NO_MPI4PY.search(text):
+        yield problem("tool-missing", f"mpi-bench: {match[0]}")
+    elif missing := missing_program(text, _PROGRAMS):
+        yield missing
+    yield from (problem(found.kind, found.message) for found in find_failures(text))
+
+
+def _take(kind: str, rest: str, run: _Run, findings: Findings) -> None:
+    readers = {"run": _take_run, "rank": _take_rank, "row": _take_row, "end": _take_end}
+    if kind == "version":
+        run.version = rest.strip()[:20]
+    elif kind == "library":
+        run.library = rest.strip()
+    elif not readers[kind](rest, run, findings):
+        findings.complain("unparsable", f"mpi-bench {kind}{rest}")
+
+
+def _take_run(rest: str, run: _Run, _findings: Findings) -> bool:
+    match = _RUN.fullmatch(rest)
+    if match:
+        run.runs += 1
+        run.collective, run.ranks = match[1], int(match[2])
+        run.iterations, run.warmup = int(match[4]), int(match[5])
+    return bool(match)
+
+
+def _take_rank(rest: str, run: _Run, _findings: Findings) -> bool:
+    match = _RANK.fullmatch(rest)
+    if match:
+        run.hosts[int(match[1])] = match[2]
+    return bool(match)
+
+
+def _take_end(rest: str, run: _Run, _findings: Findings) -> bool:
+    match = _END.fullmatch(rest)
+    if match:
+        run.end = int(match[1]), int(match[2])
+    return bool(match)
+
+
+def _take_row(rest: str, run: _Run, findings: Findings) -> bool:
+    match = _ROW.fullmatch(rest)
+    if not match:
+        return False
+    size, wrong = int(match[1]), int(match[6])
+    time_us, algbw, busbw = float(match[3]), float(match[4]), float(match[5])
+    run.rows += 1
+    run.wrong += wrong
+    findings.size_bytes = size
+    findings.add("time_us", "us", time_us)
+    findings.add("algbw", "GB/s", algbw)
+    findings.add("busbw", "GB/s", busbw)
+    findings.add("wrong", "count", wrong, may_be_zero=True)
+    if wrong:
+        findings.complain("data-corruption", f"{wrong} elements of {size} bytes are wrong")
+    if not _follows(size, time_us, algbw) or not _fits(run, algbw, busbw):
+        findings.complain("inconsistent", f"time, algbw and busbw do not agree:{rest}")
+    return True
+
+
+def _follows(size: int, time_us: float, algbw: float) -> bool:
+    """Whether ``algbw`` may be size over time, within the digits that were printed."""
+    if time_us <= _STEP_US:
+        return False
+    low, high = (size / (time_us + way * _STEP_US) / 1e3 for way in (1, -1))
+    return low * (1 - _EDGE) - _STEP_GB_S <= algbw <= high * (1 + _EDGE) + _STEP_GB_S
+
+
+def _fits(run: _Run, algbw: float, busbw: float) -> bool:
+    expected = factor(run.collective, run.ranks) if run.ranks else None
+    return (
+        expected is not None and abs(busbw - expected * algbw) <= 2.5 * _STEP_GB_S + _EDGE * busbw
+    )
+
+
+def _check_whole(text: str, run: _Run, findings: Findings) -> None:
+    """Nothing, several, too few: what is wrong with an output that has only sound rows."""
+    if run.runs > 1:
+        findings.complain("several-tables", "several runs in one output: which one is meant?")
+    elif not run.runs and not findings.has_errors:
+        kind = "no-table" if text.strip() else "no-output"
+        findings.complain(kind, "no run of mpi-bench in this text")
+    elif run.runs and run.ranks < _FEWEST_RANKS:
+        findings.complain("too-few-ranks", "a single rank moves nothing between nodes")
+    if run.runs == 1:
+        _check_end(run, findings)
+
+
+def _check_end(run: _Run, findings: Findings) -> None:
+    if len(run.hosts) != run.ranks:
+        findings.complain("inconsistent", f"{len(run.hosts)} of {run.ranks} ranks are listed")
+    if run.end is None:
+        findings.complain("truncated", "no closing line: the run did not come to its end")
+    elif run.end != (run.rows, run.wrong):
+        findings.complain(
+            "truncated",
+            f"{run.rows} rows with {run.wrong} wrong elements, but the closing line counts "
+            f"{run.end[0]} with {run.end[1]}",
+        )
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """Bytes that each node sent to the next, if it was a ring; 0 inside one node.
+
+    Bus bandwidth x time is what a ring sends from node to node in an iteration; warm-up counts.
+    """
+    nnodes = parsed.summary.get("nnodes")
+    each = [parsed.summary.get(name, 0) for name in ("iterations", "warmup")]
+    if not isinstance(nnodes, int) or nnodes < _FEWEST_RANKS:
+        return 0.0
+    times = sum(count for count in each if isinstance(count, int))
+    found = {"busbw": [0.0], "time_us": [0.0]}
+    for sample in parsed.samples:
+        if sample.metric in found:
+            found[sample.metric].append(sample.value)
+    return times * sum(b * t * 1e3 for b, t in zip(found["busbw"], found["time_us"], strict=False))

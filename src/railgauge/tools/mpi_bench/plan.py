@@ -1,0 +1,65 @@
+"""From a case of the platform file to the launcher's command."""
+
+from __future__ import annotations
+
+from railgauge.launchers import Host, Launch, launcher
+from railgauge.model import Command
+from railgauge.tools import Setting
+from railgauge.tools.options import Options, program, read_options
+
+COMMANDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast")
+
+_FLAGS = {"iterations": "-n", "warmup": "-w", "cycles": "-N"}
+_OPTIONS = frozenset({*_FLAGS, "ranks_per_node", "factor", "launcher_args"})
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    """One command on the first node: the launcher, with the ranks of every node.
+
+    Options: ``ranks_per_node`` (1), ``iterations``, ``warmup``, ``cycles``, ``factor`` of the sweep
+    (2), ``launcher_args`` (a list, or one by launcher). The program is ``mpi-bench`` on the nodes'
+    PATH, or where the hostfile's ``tools`` say under ``mpi_bench``. Raises ``BadInput`` for
+    anything else and for sizes that are no sweep.
+    """
+    options = read_options(setting, _OPTIONS)
+    if setting.measurement.command not in COMMANDS:
+        options.refuse(f"{setting.measurement.command!r} is no collective", ", ".join(COMMANDS))
+    ranks = options.count("ranks_per_node", 1) or 1
+    nodes = [setting.cluster.node(name) for name in setting.case.nodes]
+    launch = Launch(
+        hosts=tuple(Host(node.name, node.data_address, ranks) for node in nodes),
+        program=(program(setting, "mpi-bench", "mpi_bench"), *_arguments(setting, options)),
+        environment=dict(setting.environment),
+        bind="none",  # ranks that share the cores of a machine under test for its network
+        options=_launcher_args(setting, options),
+        allow_run_as_root=nodes[0].ssh.user in {None, "root"},
+    )
+    if launch.ranks < 2:  # noqa: PLR2004
+        options.refuse("a collective needs 2 ranks or more", "more nodes or more ranks a node")
+    return (
+        Command(
+            node=nodes[0].name,
+            argv=launcher(setting.cluster.launcher).argv(launch),
+            time_limit_s=setting.measurement.time_limit_s,
+        ),
+    )
+
+
+def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:
+    sizes, factor = sorted(set(setting.case.sizes)), options.count("factor", 2, least=2) or 2
+    if not sizes or sizes != [sizes[0] * factor**n for n in range(len(sizes))]:
+        options.refuse(f"sizes {sizes} are no sweep", f"each {factor} times the one before")
+    found = [setting.measurement.command, "-b", str(sizes[0]), "-e", str(sizes[-1])]
+    found += ["-f", str(factor)]
+    for name, flag in _FLAGS.items():
+        if (count := options.count(name, None, least=0 if name == "warmup" else 1)) is not None:
+            found += [flag, str(count)]
+    return tuple(found)
+
+
+def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
+    """A list for whatever launcher, or a list by launcher: ``{"openmpi": ["--mca", …]}``."""
+    given = options.values.get("launcher_args", ())
+    if isinstance(given, dict):
+        given = given.get(setting.cluster.launcher, ())
+    return Options(options.where, {"launcher_args": given}).words("launcher_args")
