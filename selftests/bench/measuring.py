@@ -25,9 +25,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from statistics import linear_regression, median
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,5 +161,12 @@ def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
 
 
 def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> Child:
-    """``child`` of this interpreter."""
-    return child([sys.executable, *arguments], cwd, **environment)
+    """``child`` of this interpreter, bytecode kept between its calls, as users have it."""
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _bytecode().name}
+    return child([sys.executable, *arguments], cwd, **kept, **environment)
+
+
+@cache
+def _bytecode() -> TemporaryDirectory[str]:
+    """Lives as long as this process; the first call of a program fills it."""
+    return TemporaryDirectory(prefix="railgauge-bench-")
