@@ -8,7 +8,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs matrix healthy bench jars allure-cli clean
+.PHONY: accept test lint types docs matrix healthy scale bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -58,6 +58,10 @@ matrix: $(VENV)/.ready
 # Some minutes on one core: all that a healthy lab is judged by, with 1,000 noise seeds.
 healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
+
+# Some minutes on two cores: 64 simulated nodes, healthy and with two slow ones, which are named.
+scale: $(VENV)/.ready
+	RAILGAUGE_SCALE_NODES=64 $(BIN)/pytest selftests/endtoend/test_many_nodes.py --durations=0
 
 # What the suite itself costs. ARGS="--only TOPIC" measures one topic again, the others stay.
 bench: $(VENV)/.ready

@@ -1,0 +1,71 @@
+"""More nodes than workers: the faulty ones are named, and no node is measured twice at a time.
+
+``make scale`` does the same with 64 nodes and 8 workers, and has them accepted without a fault.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
+
+NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
+FEW = 12
+# Not each other's partners: with two rounds two slow nodes of one pair cannot be told from others.
+SLOW = ("node05", "node09")
+FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
+MANY = (*HOMELAB, *SMOKE, "--lab-nodes", str(NODES), "-n", "4" if NODES <= FEW else "8")
+SCENARIOS = {"two slow": Scenario((*MANY, *FAULTS))}
+
+
+@pytest.fixture
+def run(runs: Runs) -> Run:
+    return runs["two slow"]
+
+
+def test_both_slow_nodes_are_named_and_no_other(run: Run) -> None:
+    assert_sound(run)
+    found = [(cause["cause"], cause["where"]["node"]) for cause in run.verdict["causes"]]
+    assert sorted(found) == [("slow-node", node) for node in SLOW]
+    assert run.counts["failed"] > 0
+    assert set(run.counts) == {"passed", "failed"}
+    assert run.code == 1
+
+
+def uses(run: Run) -> Iterator[tuple[str, datetime, datetime, str]]:
+    """Node, begin, end and case of everything that was run for a measurement."""
+    for key, data in run.transcripts.items():
+        for one in (one for repeat in data["runs"] for one in repeat):
+            begun = datetime.fromisoformat(one["started_at"])
+            yield one["node"], begun, begun + timedelta(seconds=one["duration_s"]), key
+
+
+def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:
+    by_node: dict[str, list[tuple[datetime, datetime, str]]] = {}
+    for node, begun, ended, case in uses(run):
+        by_node.setdefault(node, []).append((begun, ended, case))
+    assert len(by_node) == NODES
+    for found in by_node.values():
+        for begun, ended, case in found:
+            for begin, _, other in found:
+                assert case == other or not begun < begin < ended, (case, other)
+
+
+def test_nodes_were_measured_at_the_same_time(run: Run) -> None:
+    """With four workers; else the test above would prove little."""
+    found = sorted(uses(run), key=lambda use: use[1])
+    assert any(
+        later[1] < earlier[2] and later[3] != earlier[3] for earlier, later in pairwise(found)
+    )
+
+
+if NODES > FEW:  # fewer healthy nodes are measured elsewhere
+
+    def test_many_healthy_nodes_are_accepted(project: Project) -> None:
+        run = project.run(*MANY)
+        assert_sound(run)
+        assert run.verdict["verdict"] == "accepted"
