@@ -13,7 +13,7 @@ from bench_planning import hostfile
 from measuring import ROOT, Child, Compared, Row, compare, python
 
 TITLE = "Collection"
-ABOUT = """`pytest --collect-only -q` of one test of the ladder, RDMA writes between pairs of H200 nodes
+ABOUT = """`pytest --collect-only -q` of one test of the ladder, RDMA writes between H200 nodes
 in leaves of 32: two rounds of pairs x 8 rails x 3 sizes, so 30,000 items for 1,250 nodes.
 Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
 shape and the same ids, collected by the same pytest with the same plugins installed. CPU seconds
