@@ -107,7 +107,7 @@ def test_failures_are_recognised(launched: Launched, name: str) -> None:
     done = launched(nodes, program, options=options)
     assert done.exit_code not in (0, None), done
     assert done.error == ""
-    assert kinds(done)[0] == name.split()[0], done.stderr
+    assert kinds(done)[0] == name.split(maxsplit=1)[0], done.stderr
     assert said in line(done)
 
 
