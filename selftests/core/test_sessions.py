@@ -118,6 +118,14 @@ def test_a_node_that_never_was_there_is_not_waited_for(fakes, sessions, clock):
     assert clock.now_s == 0
 
 
+def test_a_node_that_another_worker_reached_is_waited_for(fakes, clock):
+    sessions = Sessions(cluster("n1"), fakes.connect, was_there=lambda node: node == "n1")
+    fakes.unreachable = {"n1"}
+    clock.back_at_s = 60
+    assert sessions["n1"].run(COMMAND).exit_code == 0
+    assert clock.now_s == 60
+
+
 def test_a_login_that_is_refused_is_not_tried_again(fakes, clock):
     def connect(node):
         session = fakes.connect(node)

@@ -234,6 +234,32 @@ def on_disk(folder: Path) -> int:
     return sum(-(-len(data) // 4096) * 4096 for data in contents(folder).values())
 
 
+@pytest.mark.parametrize("trouble", ["full", "read-only", "a file"])
+def test_no_folder_to_begin_with(project: Project, trouble: str) -> None:
+    """One line before anything is done; what was there stays as it was."""
+    reports = project.folder / "reports"
+    if trouble == "a file":
+        reports.write_text("mine", encoding="utf-8")
+        assert_no_folder(project.run(*HOMELAB, *SMOKE), "File exists", "Not a directory")
+        return
+    with small_disk(reports, 4096):
+        if trouble == "full":
+            (reports / "mine").write_bytes(bytes(4096))
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", str(reports)], check=True)
+        assert_no_folder(project.run(*HOMELAB, *SMOKE), "No space left", "Read-only file system")
+        assert {path.name for path in reports.iterdir()} <= {"mine"}
+
+
+def assert_no_folder(run: Run, *reasons: str) -> None:
+    assert run.code == 4, run.output
+    assert_clean(run)
+    (line,) = [line for line in run.output.splitlines() if "no run can be kept there: " in line]
+    assert any(reason in line for reason in reasons)
+    assert "reports: " in line
+    assert "make room" in line
+
+
 @pytest.mark.parametrize(
     ("part", "options"),
     [(0.3, ()), (0.6, ("-n", "2")), (0.9, ())],

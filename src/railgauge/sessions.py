@@ -29,10 +29,18 @@ class Sessions:
     its patience if it was there before.
     """
 
-    def __init__(self, cluster: Cluster, connect: Connect, greet: Greet = lambda *_: None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        connect: Connect,
+        greet: Greet = lambda *_: None,
+        was_there: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """``was_there`` says whether somebody else in this run has reached a node."""
         self._cluster = cluster
         self._connect = connect
         self._greet = greet
+        self._was_there = was_there
         self._open: dict[str, _Lasting] = {}
         self._dead: dict[str, NoEvidence] = {}
         self._patience_s: dict[str, float] = {}  # of nodes that were there before
@@ -63,7 +71,7 @@ class Sessions:
             raise ConnectionLost("the session is closed", where=node)
         if node in self._dead:
             raise self._dead[node]
-        began, patience_s = time.monotonic(), self._patience_s.get(node, 0.0)
+        began, patience_s = time.monotonic(), self._patience_of(node)
         while True:
             try:
                 session = self._greeted(node)
@@ -74,14 +82,17 @@ class Sessions:
                     raise self._dead[node] from None
                 time.sleep(_PAUSE_S)
             else:
-                self._patience_s[node] = self._left_s(node, time.monotonic() - began)
+                if node in self._patience_s:
+                    self._patience_s[node] -= time.monotonic() - began
+                else:
+                    self._patience_s[node] = self._cluster.node(node).ssh.patience_s
                 return session
 
-    def _left_s(self, node: str, spent_s: float) -> float:
-        """What is left of a node's patience; nothing of it is spent on its first connection."""
-        if node in self._patience_s:
-            return self._patience_s[node] - spent_s
-        return self._cluster.node(node).ssh.patience_s
+    def _patience_of(self, node: str) -> float:
+        """What is left of it; none for a node that never was there."""
+        if node not in self._patience_s and self._was_there(node):
+            self._patience_s[node] = self._cluster.node(node).ssh.patience_s
+        return self._patience_s.get(node, 0.0)
 
     def _greeted(self, node: str) -> Session:
         session = self._connect(self._cluster.node(node))

@@ -112,7 +112,9 @@ class Context:
             return Sessions(self.cluster, refuse_connection)
         kind = self.cluster.transport
         opened = reboots.Watch(self)
-        return Sessions(self.cluster, lambda node: connect(kind, node, self.tag), opened)
+        return Sessions(
+            self.cluster, lambda node: connect(kind, node, self.tag), opened, opened.was_there
+        )
 
     @cached_property
     def runner(self) -> Runner | Replayer:

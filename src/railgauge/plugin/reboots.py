@@ -41,12 +41,20 @@ class Watch:
             keep(self._context, [Reboot(node, was, now, during=during)])
         self._known[node] = now or was
 
+    def was_there(self, node: str) -> bool:
+        """Whether the survey has reached it."""
+        return self._facts(node) is not None
+
     def _surveyed(self, node: str) -> str | None:
         """Nothing before the survey, which reads it itself."""
+        facts = self._facts(node)
+        return facts.boot_id if facts else None
+
+    def _facts(self, node: str) -> NodeFacts | None:
         if not (self._context.store.folder / "environment.json").exists():
             return None
         found = self._context.found.get(node)
-        return found.boot_id if isinstance(found, NodeFacts) else None
+        return found if isinstance(found, NodeFacts) else None
 
 
 def noticed(context: Context) -> tuple[Reboot, ...]:

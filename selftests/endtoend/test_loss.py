@@ -1,0 +1,230 @@
+"""A node that is rebooted, a network that is gone: nothing measured is lost, nothing is made up."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance import SMOKE, Project, Run, assert_sound, environment, make_project
+from standing_lab import StandingLab, standing_lab
+from test_interrupt import wait_until
+from test_resume import log, measured_at, settled
+from wires import Wire, hostfile_over, wired
+
+NODES = ("viper", "columbia", "prometheus")
+LOST = "columbia"
+# Rung 1 only, so that what is lost there blocks nothing.
+SOME = (*SMOKE, "-k", "bandwidth")
+LIMIT_S = 60.0  # against a run that hangs
+SHIM = """#!/bin/sh
+echo x >>{home}/calls
+if [ "$(wc -l <{home}/calls)" -eq "$(cat {home}/hold 2>/dev/null)" ] 2>/dev/null; then
+  : >{home}/held
+  while [ -e {home}/hold ]; do sleep 0.05; done
+fi
+exec {real} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A lab whose wires can be cut, and what a run of it gives if nobody does."""
+
+    lab: StandingLab
+    wires: dict[str, Wire]
+    undisturbed: Run
+
+    def hold(self, call: int) -> None:
+        """The tool on the node that will be lost stops in its ``call``-th call, until ``go``."""
+        home = self.lab.home(LOST)
+        for name in ("calls", "held"):
+            (home / name).unlink(missing_ok=True)
+        (home / "hold").write_text(str(call), encoding="utf-8")
+
+    def wait_held(self) -> None:
+        assert wait_until((self.lab.home(LOST) / "held").exists, LIMIT_S)
+
+    def go(self) -> None:
+        (self.lab.home(LOST) / "hold").unlink(missing_ok=True)
+
+    def boot(self) -> str:
+        """What is left of a node's start: a new id of its kernel."""
+        new = str(uuid.uuid4())
+        self.lab.file(LOST, "proc/sys/kernel/random/boot_id").write_text(f"{new}\n")
+        return new
+
+    def project(self, folder: Path, patience_s: float = 60) -> tuple[Project, tuple[str, ...]]:
+        project = make_project(folder)
+        return project, (*hostfile_over(self.lab, self.wires, project, patience_s), *SOME)
+
+
+@pytest.fixture(scope="module")
+def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
+    folder = tmp_path_factory.mktemp("loss")
+    options = ("--nodes", "3", "--seed", "0", "--fault", "slow-node@prometheus")
+    with standing_lab(folder / "lab", "connectx4-homelab", *options) as lab, wired(lab) as wires:
+        _shim(lab)
+        project = make_project(folder / "undisturbed")
+        whole = project.run(*hostfile_over(lab, wires, project, 60), *SOME)
+        assert_sound(whole)
+        assert whole.verdict["verdict"] == "rejected", whole.output
+        yield Field(lab, wires, whole)
+
+
+def _shim(lab: StandingLab) -> None:
+    home = lab.home(LOST)
+    tool, real = home / "bin" / "ib_write_bw", home / "real" / "ib_write_bw"
+    real.parent.mkdir()
+    real.symlink_to(tool.readlink())
+    tool.unlink()
+    tool.write_text(SHIM.format(home=home, real=real), encoding="utf-8")
+    tool.chmod(0o755)
+
+
+@contextmanager
+def disturbed(field: Field, project: Project, *options: str) -> Iterator[Callable[[], Run]]:
+    """A run whose measurement on the node to be lost is held up; the call waits for its end."""
+    field.hold(2)
+    process = subprocess.Popen(
+        project.command(*options),
+        cwd=project.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=environment(),
+    )
+
+    def ended() -> Run:
+        output, _ = process.communicate(timeout=LIMIT_S)
+        return Run(project, process.returncode, output, "", 0.0)
+
+    try:
+        field.wait_held()
+        yield ended
+    finally:
+        field.go()
+        process.kill()
+        process.wait()
+        for wire in field.wires.values():
+            wire.release()
+
+
+def of_the_lost(run: Run) -> dict[str, str]:
+    """The errors of a run: id and reason. Every one names the node that was lost."""
+    found = {item: run.junit[item].message for item in run.with_outcome("error")}
+    assert found
+    assert all(LOST in item and f"{LOST}: " in said for item, said in found.items()), found
+    return found
+
+
+def assert_carried_on(field: Field, project: Project, before: Run, *options: str) -> Run:
+    """The second run ends as the undisturbed one did, and measures only what was lost."""
+    kept = measured_at(before.latest.resolve())
+    again = project.run("--resume", "latest", *options)
+    assert_sound(again)
+    assert without_notes(again) == without_notes(field.undisturbed)
+    assert again.outcomes == field.undisturbed.outcomes
+    now = measured_at(again.latest)
+    assert all(now[case] == times for case, times in kept.items())
+    assert len(now) > len(kept)
+    return again
+
+
+def without_notes(run: Run) -> dict[str, Any]:
+    return {key: value for key, value in settled(run).items() if key != "notes"}
+
+
+def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
+    project, options = field.project(tmp_path / "project")
+    with disturbed(field, project, *options) as ended:
+        field.wires[LOST].cut()
+        field.go()
+        first = field.boot()
+        time.sleep(2.0)  # it is away for longer than one attempt takes
+        field.wires[LOST].mend()
+        run = ended()
+    name = run.latest.resolve().name
+    assert_sound(run)
+    assert all("connection-lost" in said for said in of_the_lost(run).values())
+    assert run.counts["error"] < len([item for item in run.outcomes if LOST in item])
+    assert run.verdict["verdict"] == "rejected", "the slow node was measured all the same"
+    (note,) = run.verdict["notes"]
+    assert note.startswith(f"{LOST} was rebooted during {name}: ")
+    assert note in run.words
+    lost = next(c for c in run.verdict["causes"] if c["where"]["node"] == LOST)
+    assert lost["cause"] == "node-unreachable"
+    assert "it was rebooted" in lost["says"]
+    assert run.environment["nodes"][LOST]["facts"]["boot_id"] != first
+
+    second = field.boot()
+    again = assert_carried_on(field, project, run)
+    assert f"resume: {LOST} was rebooted since that run" in again.output
+    assert "boot_id" not in again.output
+    assert again.environment["nodes"][LOST]["facts"]["boot_id"] == second
+    assert [n.split(":")[0].split(",")[0] for n in sorted(again.verdict["notes"])] == [
+        f"{LOST} was rebooted after {name}",
+        f"{LOST} was rebooted during {name}",
+    ]
+    assert_bundle_holds(project)
+
+
+def assert_bundle_holds(project: Project) -> None:
+    """What is noted is part of the evidence: the verdict can be made again from the bundle."""
+    program = "import sys; from railgauge.cli import main; sys.exit(main())"
+    for command in (["bundle", "--unsigned", "-o", "run.railgauge"], ["verify", "run.railgauge"]):
+        done = project.execute([sys.executable, "-c", program, *command])
+        assert "it stands" in done.output, done.output
+
+
+def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
+    """First for a moment, which nobody notices; then so that every connection breaks."""
+    project, options = field.project(tmp_path / "project")
+    with disturbed(field, project, *options, "-n", "2") as ended:
+        for wire in field.wires.values():
+            wire.hold()
+        time.sleep(1.0)
+        for wire in field.wires.values():
+            wire.release()
+        for wire in field.wires.values():
+            wire.cut()
+        field.go()
+        time.sleep(2.5)
+        for wire in field.wires.values():
+            wire.mend()
+        run = ended()
+    assert_sound(run)
+    errors = {item: run.junit[item].message for item in run.with_outcome("error")}
+    assert errors
+    assert all("connection-lost" in said for said in errors.values()), errors
+    assert len({item.rpartition("-")[0] for item in errors}) <= 2, "what was running, no more"
+    assert run.verdict["notes"] == []
+    assert_carried_on(field, project, run, "-n", "2")
+
+
+def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
+    """Its patience is spent once; the others go on, and the run ends."""
+    project, options = field.project(tmp_path / "project", patience_s=2)
+    with disturbed(field, project, *options) as ended:
+        field.wires[LOST].cut()
+        field.go()
+        run = ended()
+    field.wires[LOST].mend()
+    name = run.latest.resolve().name
+    assert_sound(run)
+    said = set(of_the_lost(run).values())
+    assert any("connection-lost" in one for one in said)
+    assert any(re.search("tried for [12] s", one) for one in said), said
+    others = [item for item in run.outcomes if LOST not in item]
+    assert {run.outcomes[i] for i in others} == {field.undisturbed.outcomes[i] for i in others}
+    again = assert_carried_on(field, project, run)
+    assert {line["run"] for line in log(again) if "case" in line} == {name}
