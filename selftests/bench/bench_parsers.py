@@ -100,7 +100,7 @@ def iperf3(most_bytes: int) -> str:
         {
             "start": {"version": "iperf 3.16", "test_start": test},
             "intervals": [interval] * count,
-            "end": {"streams": [], **ends},
+            "end": {"streams": [{"sender": {}}], **ends},
         }
     )
 
