@@ -84,18 +84,18 @@ def coverage(
 ) -> dict[str, dict[str, int]]:
     """How much of what is declared was asserted, whatever came of it."""
     asserted = [record for record in records if record.asserted]
-    nodes = len(cluster.nodes)
+    nodes, paths = len(cluster.nodes), _declared_pairings(platform)
     tested: dict[str, set[Any]] = {
         "nodes": {node for record in asserted for node in record.nodes},
         "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
-        "pairings": {record.pairing for record in asserted if record.rung in _PATH_RUNGS},
+        "pairings": paths.intersection(r.pairing for r in asserted if r.rung in _PATH_RUNGS),
         "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
         "rungs": {record.rung for record in asserted},
     }
     declared = {
         "nodes": nodes,
         "pairs": nodes * (nodes - 1) // 2,
-        "pairings": len(_declared_pairings(platform)),
+        "pairings": len(paths),
         "sizes": len(_declared_sizes(platform)),
         "rungs": 6,
     }

@@ -11,6 +11,7 @@ from railgauge.cli import text
 from railgauge.model import Bound, Curve, Limit
 from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
 from railgauge.thresholds.limits import nic_ceiling_gbps
+from railgauge.thresholds.model import FabricLimits
 from railgauge.units import format_size
 
 NAME = "limits"
@@ -69,6 +70,16 @@ def _measurement(measurement: Measurement) -> Iterator[str]:
     yield "| metric | where | limit | basis |\n|---|---|---|---|"
     for limit in measurement.limits:
         yield f"| {limit.metric} | {_where(limit)} | {_bounds(limit)} | {limit.basis} |"
+    if measurement.fabric is not None:
+        yield from _subnet(measurement.fabric)
+
+
+def _subnet(limits: FabricLimits) -> Iterator[str]:
+    rows = {name: f"at most {most:g}" for name, most in limits.most.items()}
+    if limits.bit_error_rate is not None:
+        rows["bit_error_rate"] = f"at most {limits.bit_error_rate:g}"
+    for name, bound in (rows or {"the subnet": "as declared"}).items():
+        yield f"| {name} | everywhere | {bound} | {limits.basis} |"
 
 
 def _extent(measurement: Measurement, level: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from railgauge.diagnose import collectives, host, speed, troubles
+from railgauge.diagnose import collectives, host, speed, subnet, troubles
 from railgauge.diagnose.catalogue import CATALOGUE, Kind
 from railgauge.diagnose.folding import folded
 from railgauge.diagnose.ladder import passes_and_misses
@@ -33,6 +33,7 @@ __all__ = [
 
 _RULES = (
     *troubles.FIRST,
+    *subnet.RULES,
     *host.RULES,
     *collectives.FIRST,
     *speed.RULES,

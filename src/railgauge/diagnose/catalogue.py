@@ -95,6 +95,13 @@ CATALOGUE: Mapping[str, Kind] = {
         _NETWORK,
         "nic",
     ),
+    "miscabled": Kind(
+        "a cable joins other ports than the declared ones",
+        "move the cable; or, if it is right, take a new dump with ibnetdiscover and declare that",
+        "derived: paths between leaves are as wide as they were planned only if cabled as planned",
+        _NETWORK,
+        "nic",
+    ),
     "pcie-degraded": Kind(
         "the NIC's slot runs at less than its width or speed",
         "reseat the card; compare LnkSta with LnkCap in lspci -vv",

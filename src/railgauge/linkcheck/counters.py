@@ -61,7 +61,7 @@ def judge_growth(
 def _of_growth(
     grown: Sequence[Miss], rates: Sequence[Miss], matter: Matter, seconds: float
 ) -> list[Judgement]:
-    words = f"{2 * len(matter.cables)} ports in {seconds:.0f} s"
+    words = f"{2 * len(matter.cables)} ports in {seconds:.3g} s"
     judgements = judged(GROWTH, grown, words, _most(matter.limits), matter.limits)
     most = matter.limits.bit_error_rate
     if most is not None:
@@ -118,7 +118,7 @@ def _grown(
     for name, count in growth.items():
         most = matter.limits.most.get(name)
         if most is not None and count > most:
-            said = f"{name} grew by {count} in {seconds:.0f} s"
+            said = f"{name} grew by {count} in {seconds:.3g} s"
             yield _counter_miss(matter, end, other, said, f"at most {most:g}")
 
 
@@ -138,7 +138,7 @@ def _bit_errors(
     bits = gbps * 1e9 * seconds
     if surely_at_least(count) / bits > most:
         hourly = count * 3600 / seconds
-        counted = f"{count} symbol errors in {seconds:.0f} s, {hourly:.0f} an hour"
+        counted = f"{count} symbol errors in {seconds:.3g} s, {hourly:.3g} an hour"
         said = f"bit error rate {count / bits:.2g} ({counted})"
         yield _counter_miss(matter, *ends, said, f"at most {most:g}")
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from railgauge.subnet.topology import Cable, End, FabricNode, Topology, topology
+from railgauge.subnet.topology import (
+    Cable,
+    End,
+    FabricNode,
+    Topology,
+    leaf_groups,
+    topology,
+)
 
-__all__ = ["Cable", "End", "FabricNode", "Topology", "topology"]
+__all__ = ["Cable", "End", "FabricNode", "Topology", "leaf_groups", "topology"]

@@ -12,6 +12,8 @@ from railgauge.subnet.netdiscover import DiscoveredPort, Discovery, parse_ibnetd
 
 _SWITCH = "SW"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+# What the firmware calls an adapter before its host does, and the one inside a switch.
+_NOT_NAMED = ("Mellanox Technologies", "Aggregation Node")
 _KINDS = {"S": "SW", "H": "CA", "R": "RT"}
 
 
@@ -30,9 +32,11 @@ class FabricNode:
 
     @property
     def host(self) -> str:
-        """Of ``node01 mlx5_0`` the host's name; empty for a switch."""
+        """Of ``node01 mlx5_0`` the host's name; empty for a switch, or where no host gave one."""
         words = self.description.split() if self.kind == "CA" else []
-        return words[0].partition(".")[0] if words else ""
+        if not words or any(sign in self.description for sign in _NOT_NAMED):
+            return ""
+        return words[0].partition(".")[0]
 
     @property
     def device(self) -> str:
@@ -95,7 +99,8 @@ class Topology:
             return f"{end.guid:x}", f"port {end.port}"
         if node.kind == "CA":
             device = node.device if end.port == 1 else f"{node.device} port {end.port}".strip()
-            return node.host, device or f"port {end.port}"
+            name = _UNFIT.sub("-", node.host) or node.name
+            return name, device or f"port {end.port}"
         return node.name, f"port {end.port}"
 
     def told_by(self, end: End) -> int | str:

@@ -15,6 +15,8 @@ from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, c
 __all__ = ["commands", "parse", "payload_bytes"]
 
 _FOUND_ERRORS = 1
+NO_MANAGER = "no-subnet-manager"
+_UNMANAGED = re.compile(r"No SM/SA found[^\n]{0,80}")
 _UNREAD = re.compile(r"^[^\n]{0,80}query failed on[^\n]{0,160}", re.MULTILINE)
 
 
@@ -29,7 +31,7 @@ def parse(text: str) -> Parsed:
     """Counters that are not 0, by port (placement ``node01 mlx5_0/1``), and what was looked at.
 
     A scan without its closing summary is ``truncated``, a port that gave no counters
-    ``counters-unread``.
+    ``counters-unread``; without a subnet manager there are no paths to ask over.
     """
     text = plain(text)
     findings = Findings()
@@ -43,6 +45,8 @@ def parse(text: str) -> Parsed:
         findings.add("ports_checked", "count", scan.ports_checked or 0)
     elif scan.ports:
         findings.complain("truncated", "the scan ends before its summary")
+    if unmanaged := _UNMANAGED.search(text):
+        findings.complain(NO_MANAGER, unmanaged[0])
     if unread := _UNREAD.search(text):
         findings.complain("counters-unread", unread[0])
     complain_of_nothing(text, findings)

@@ -18,7 +18,7 @@ _LINE = re.compile(
     r"sminfo: sm lid (\d{1,6}) sm guid (0x[0-9a-f]{1,16}),"
     r" activity count (\d{1,12}) priority (\d{1,3}) state (\d{1,2}) (SMINFO_\w{1,20})"
 )
-_NOBODY = re.compile(r"^sminfo: iberror: failed: query\s*$", re.MULTILINE)
+_NOBODY = re.compile(r"^(?:\S{1,200}/)?sminfo: iberror: failed: query\s*$", re.MULTILINE)
 _MASTER = "SMINFO_MASTER"
 
 
