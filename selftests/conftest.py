@@ -15,7 +15,8 @@ os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:hy
 
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
-_LONG = "endtoend netlab slurm fabric bundle transport report jenkins matrix".split()
+_LONG = ["endtoend", "netlab", "slurm", "fabric", "bundle", "transport", "report", "jenkins"]
+_LONG += ["matrix"]  # last of them: it fills what the others leave
 
 
 class LongFirst(LoadFileScheduling):
