@@ -96,7 +96,7 @@ async def execute(process: asyncssh.SSHServerProcess) -> None:
         await asyncio.gather(
             copied(child.stdout, process.stdout), copied(child.stderr, process.stderr)
         )
-        process.exit(await child.wait())
+        tell_end(process, await child.wait())
     except (OSError, asyncssh.Error):
         pass
     finally:
@@ -104,6 +104,13 @@ async def execute(process: asyncssh.SSHServerProcess) -> None:
             os.killpg(child.pid, signal.SIGKILL)
         # Not wait(): that waits for the pipes, which a grandchild of another group may hold.
         child._transport.close()
+
+
+def tell_end(process: asyncssh.SSHServerProcess, code: int) -> None:
+    if code < 0:
+        process.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
+    else:
+        process.exit(code)
 
 
 async def listen(server: SshServer) -> asyncssh.SSHAcceptor:

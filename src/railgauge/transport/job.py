@@ -32,7 +32,8 @@ _STOP_LIMIT_S = 10.0
 _PID_LIMIT_S = 5.0
 _CLOSE_LIMIT_S = 2.0
 _QUIET_S = 1.0  # of silence after the end, before what still holds the output is ended
-_TIMEOUT_CODES = (124, 137)  # of timeout: ended by TERM, ended by KILL
+KILLED_CODE = 137  # 128 and the number of KILL
+_TIMEOUT_CODES = (shell.TIMEOUT_CODE, KILLED_CODE)  # of timeout: ended by TERM, ended by KILL
 _NEARLY = 0.99  # the node's clock and ours are two
 _TOO_LARGE = "output-too-large"
 

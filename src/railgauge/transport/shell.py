@@ -25,36 +25,34 @@ from railgauge.tag import VARIABLE
 
 MARKER = "::railgauge"
 IN_USE_CODE = 98
+TIMEOUT_CODE = 124  # timeout's own for a command whose time was up
 KILL_AFTER_S = 5
 _TERM_POLLS = 20  # of 0.1 s between TERM and KILL
 _KILL_POLLS = 10  # and after it: a zombie that nobody reaps stays for ever
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOUCHED = re.compile(r"['\\!\n]")  # in single quotes, by one login shell or another
+_DECODED = re.compile(r"""['"\\!\n%$`]""")
 
-# timeout makes itself the leader of a group before it forks, so its child can name the group
-# by its parent, and no moment exists in which the marker is out and the group is not.
-_ANNOUNCE = f'printf "{MARKER} %s pid %s\\n" "$1" "$PPID"; shift; exec "$@"'
+# What timeout runs. It makes itself the leader of a group before it forks, so its child can name
+# the group by its parent, and no moment exists in which the marker is out and the group is not.
+# The child lives as long as the command, so that timeout goes on to KILL what ignores TERM.
+_BEGIN = 'echo "{marker} pid $PPID"; late=; trap late={late} TERM; '
+_RUN = "{command}; code=$?; "
+_FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
 # A real perftest buffers its banner for as long as stdout is a pipe; the kernel's table of
 # sockets (state 0A is LISTEN) is the only sign that it accepts connections.
-_SERVE = """\
-listening() {{
-  grep -qE '^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ 0A ' \
-/proc/net/tcp /proc/net/tcp6 2>/dev/null
-}}
-if listening; then printf '{marker} in-use\\n'; exit {in_use}; fi
-{server} &
-server=$!
-while kill -s 0 "$server" 2>/dev/null; do
-  if listening; then printf '{marker} ready\\n'; break; fi
-  sleep 0.05
-done
-wait $server"""
-
-# A line after the command also keeps the shell from handing itself over to it.
-_FINISH = """
-code=$?
-printf '{marker} exit %s\\n' "$code"
-exit $code"""
+_SERVE = (
+    'listening() {{ grep -qE "^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ 0A " '
+    "/proc/net/tcp /proc/net/tcp6 2>/dev/null; }}; "
+    'if listening; then echo "{marker} in-use"; exit {in_use}; fi; '
+    "{command} & server=$!; "
+    "while kill -s 0 $server 2>/dev/null; do "
+    'if listening; then echo "{marker} ready"; break; fi; sleep 0.05; done; '
+    "wait $server; code=$?; "
+    # A signal interrupts the wait, not the server.
+    "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
+)
 
 # dash's kill knows "-s TERM -- -PID", not "-TERM -- -PID".
 _STOP = """\
@@ -77,33 +75,36 @@ def command_line(command: Command, nonce: str, tag: str = "") -> str:
     variable, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
-    script, marker = _limited(command, nonce), f"{MARKER} {nonce}"
-    if command.listens_on is not None:
-        script = _SERVE.format(
-            port=command.listens_on, marker=marker, in_use=IN_USE_CODE, server=script
-        )
-    return _for_any_shell(_tagged(tag) + script + _FINISH.format(marker=marker))
+    marker = f"{MARKER} {nonce}"
+    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _command(command)}
+    if command.listens_on is None:
+        run = _RUN.format(**words)
+    else:
+        run = _SERVE.format(port=command.listens_on, in_use=IN_USE_CODE, **words)
+    script = _BEGIN.format(**words) + _tagged(tag) + run + _FINISH.format(**words)
+    limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)}"
+    return f"exec {limit} {_for_any_shell(script)}"
+
+
+def _command(command: Command) -> str:
+    """By exec, or a program that is named like a word of the shell would not be found."""
+    variables = [f"{name}={value}" for name, value in command.environment.items()]
+    # Not by the shell itself: some variables are its own, and not to be written to.
+    argv = ["env", *variables, *command.argv] if variables else command.argv
+    return f"(exec {shlex.join(argv)}) </dev/null"
 
 
 def _tagged(tag: str) -> str:
     # The shell itself was started without it, but is never without a child that has it.
-    return f"export {VARIABLE}={shlex.quote(tag)}\n" if tag else ""
+    return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
 
 
 def stop_line(pid: int) -> str:
     """One line that ends the process group ``pid``: TERM, and KILL if it is there 2 s later."""
     if pid <= 1:  # kill -- -1 is every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
-    return _for_any_shell(
-        _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
-    )
-
-
-def _limited(command: Command, nonce: str) -> str:
-    announce = ["sh", "-c", _ANNOUNCE, "railgauge", nonce]
-    limit = ["timeout", "-k", str(KILL_AFTER_S), _seconds(command.time_limit_s)]
-    variables = [f"{name}={value}" for name, value in command.environment.items()]
-    return shlex.join([*limit, *announce, "env", *variables, *command.argv]) + " </dev/null"
+    script = _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
+    return f"exec {_for_any_shell(script)}"
 
 
 def _seconds(time_s: float) -> str:
@@ -112,13 +113,15 @@ def _seconds(time_s: float) -> str:
 
 
 def _for_any_shell(script: str) -> str:
-    """Wrap ``script`` so that login shells other than sh pass it on unharmed.
+    """``sh`` with ``script``, such that login shells other than sh pass it on unharmed.
 
     Within single quotes csh still acts on ``!`` and line ends, fish on a doubled backslash;
     as octal escapes, which sh itself decodes, nothing is left that any of them would touch.
     """
-    encoded = re.sub(r"""['"\\!\n%$`]""", lambda found: f"\\{ord(found[0]):03o}", script)
-    return f'exec sh -c \'eval "$(printf "{encoded}")"\''
+    if not _TOUCHED.search(script):
+        return f"sh -c '{script}'"
+    encoded = _DECODED.sub(lambda found: f"\\{ord(found[0]):03o}", script)
+    return f'sh -c \'eval "$(printf "{encoded}")"\''
 
 
 def _check(command: Command) -> None:

@@ -17,11 +17,12 @@ from railgauge.model import Node
 from railgauge.tag import Tag
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
-from railgauge.transport.job import LinkSession
+from railgauge.transport.job import KILLED_CODE, LinkSession
 from railgauge.transport.login import close_hops, open_hops
 
 _CHUNK_BYTES = 1 << 16
 _OPEN_LIMIT_S = 30.0
+_END_LIMIT_S = 0.5
 
 # paramiko logs a traceback for each lost connection; what matters reaches the user as an error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -51,10 +52,16 @@ class SshPipes:
             code = self._channel.recv_exit_status()
         finally:
             self._channel.close()
-        return None if code < 0 else code
+        return code if code >= 0 else self._without_code()
 
     def close(self) -> None:
         self._channel.close()
+
+    def _without_code(self) -> int | None:
+        """As for a killed command if the connection lives: paramiko drops the signal's name."""
+        transport = self._channel.get_transport()
+        transport.join(_END_LIMIT_S)  # of a connection that was lost, channels end first
+        return KILLED_CODE if transport.is_active() else None
 
     def _copy(self, stdout: Sink, stderr: Sink) -> None:
         while not (self._channel.eof_received or self._channel.closed):
