@@ -16,7 +16,16 @@ from typing import Any
 import pytest
 
 from railgauge.errors import BadInput
-from railgauge.plugin import holding, items, options, recording, resuming, session, workers
+from railgauge.plugin import (
+    holding,
+    items,
+    one_host,
+    options,
+    recording,
+    resuming,
+    session,
+    workers,
+)
 from railgauge.plugin.context import CONTEXT, Context, build
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.recording import DRAFT, Draft
@@ -38,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     session.show_faults(config)
     try:
+        one_host.refuse_others(config)
         context = build(config)
     except BadInput as error:
         raise pytest.UsageError(f"railgauge: {error}") from None
