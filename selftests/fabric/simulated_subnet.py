@@ -23,7 +23,10 @@ _WRAPPER = """#!/bin/sh
 cd '{scratch}' || exit 126
 LD_PRELOAD='{library}' timeout 60 '{program}' "$@"
 code=$?
-[ ! -e 'then-{name}' ] || {{ mv 'then-{name}' done-{name}; cat done-{name} >'{control}'; sleep 0.3; }}
+[ -e 'then-{name}' ] || exit $code
+mv 'then-{name}' 'done-{name}'
+cat 'done-{name}' >'{control}'
+sleep 0.3
 exit $code
 """
 
@@ -55,7 +58,13 @@ def net_file(leaves: int, hosts_per_leaf: int, spines: int, slow: Mapping[str, s
     records = [_leaf(leaf, hosts_per_leaf, spines, slow) for leaf in range(leaves)]
     for spine in range(spines):
         rows = [
-            (leaf + 1, switch_guid(leaf), hosts_per_leaf + 1 + spine, f"leaf{leaf + 1:02d}", "4xHDR")
+            (
+                leaf + 1,
+                switch_guid(leaf),
+                hosts_per_leaf + 1 + spine,
+                f"leaf{leaf + 1:02d}",
+                "4xHDR",
+            )
             for leaf in range(leaves)
         ]
         records.append(_switch(switch_guid(spine, spine=True), f"spine{spine + 1:02d}", rows))
@@ -167,9 +176,7 @@ def _manager(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[b
     (own / "opensm.conf").write_text("force_log_flush TRUE\n", encoding="utf-8")
     settings = {"OSM_TMP_DIR": str(own), "OSM_CACHE_DIR": str(own), "LD_PRELOAD": str(_library())}
     argv = ["opensm", "-F", "opensm/opensm.conf", "-f", "opensm/log"]
-    process = _start(
-        argv, folder, "opensm.log", {**environment, **settings}, subprocess.DEVNULL
-    )
+    process = _start(argv, folder, "opensm.log", {**environment, **settings}, subprocess.DEVNULL)
     _await(process, own / "log", "SUBNET UP")
     return process
 

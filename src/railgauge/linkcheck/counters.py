@@ -13,6 +13,7 @@ from railgauge.subnet import Cable, End, Topology
 from railgauge.subnet.errorcounters import FULL, ErrorScan, parse_ibqueryerrors
 from railgauge.subnet.speeds import signalling_gbps
 from railgauge.thresholds.model import FabricLimits
+from railgauge.units import format_value
 
 ERRORS, GROWTH, BIT_ERRORS = "port_error_counters", "port_error_growth", "bit_error_rate"
 SYMBOL_ERRORS = "SymbolErrorCounter"
@@ -61,7 +62,7 @@ def judge_growth(
 def _of_growth(
     grown: Sequence[Miss], rates: Sequence[Miss], matter: Matter, seconds: float
 ) -> list[Judgement]:
-    words = f"{2 * len(matter.cables)} ports in {seconds:.3g} s"
+    words = f"{2 * len(matter.cables)} ports in {format_value(seconds, 's')}"
     judgements = judged(GROWTH, grown, words, _most(matter.limits), matter.limits)
     most = matter.limits.bit_error_rate
     if most is not None:
@@ -118,7 +119,7 @@ def _grown(
     for name, count in growth.items():
         most = matter.limits.most.get(name)
         if most is not None and count > most:
-            said = f"{name} grew by {count} in {seconds:.3g} s"
+            said = f"{name} grew by {count} in {format_value(seconds, 's')}"
             yield _counter_miss(matter, end, other, said, f"at most {most:g}")
 
 
@@ -138,7 +139,7 @@ def _bit_errors(
     bits = gbps * 1e9 * seconds
     if surely_at_least(count) / bits > most:
         hourly = count * 3600 / seconds
-        counted = f"{count} symbol errors in {seconds:.3g} s, {hourly:.3g} an hour"
+        counted = f"{count} symbol errors in {format_value(seconds, 's')}, {hourly:.3g} an hour"
         said = f"bit error rate {count / bits:.2g} ({counted})"
         yield _counter_miss(matter, *ends, said, f"at most {most:g}")
 

@@ -45,7 +45,7 @@ class DiscoveredPort:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A fabric as discovered; ``problem`` names nodes of which the record is cut off."""
+    """A fabric as discovered; ``problem`` names what is cut off: records of nodes, lines."""
 
     ports: tuple[DiscoveredPort, ...]
     nodes: Mapping[str, str]
@@ -83,6 +83,7 @@ def _row(match: re.Match[str]) -> DiscoveredPort:
 
 def _from_records(lines: list[str]) -> Discovery:
     head: re.Match[str] | None = None
+    torn = ""
     nodes: dict[str, str] = {}
     ports: list[DiscoveredPort] = []
     for line in lines:
@@ -91,8 +92,12 @@ def _from_records(lines: list[str]) -> Discovery:
             nodes[match[3]] = match[4].strip()
         elif head and (match := _RECORD_PORT.fullmatch(line)):
             ports.append(_record_port(head, match))
+        elif head and line.startswith("["):
+            torn = torn or line
     empty = sorted(set(nodes) - {port.guid for port in ports})
     problem = f"no port of {', '.join(empty)}" if empty else "" if nodes else "lists no node"
+    if torn and not problem:
+        problem = f"a port that cannot be read: {torn[:60]}"
     return Discovery(tuple(ports), nodes, problem)
 
 

@@ -135,7 +135,16 @@ def _topology(found: Discovery) -> Topology:
         by_owner[nodes[cable.near.guid].name].append(cable)
     owners = {name: tuple(by_owner[name]) for name in sorted(by_owner)}
     joined = {end: far for c in cables for end, far in ((c.near, c.far), (c.far, c.near))}
-    return Topology(nodes, tuple(cables), found.problem, owners, joined)
+    return Topology(nodes, tuple(cables), found.problem or _gap(found), owners, joined)
+
+
+def _gap(found: Discovery) -> str:
+    """A whole dump has a record of every node: one that only its peers name was cut off."""
+    named = {port.peer_guid: port.peer for port in found.ports if port.peer_guid}
+    absent = sorted(set(named) - {*found.nodes, *(port.guid for port in found.ports)})
+    if not absent:
+        return ""
+    return f"{len(absent)} nodes have no record of their own, first {named[absent[0]]}"
 
 
 def _cable(ends: Iterable[End], speed: str, nodes: Mapping[int, FabricNode]) -> Cable:
