@@ -16,10 +16,10 @@ LAYERS = (
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck"},
-    {"runner", "record", "forecast", "ranks", "expectation"},
+    {"runner", "confirmation", "record", "forecast", "ranks", "expectation"},
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
-    {"decision"},
+    {"decision", "confirm"},
     {"bundle", "resume"},
     {"report"},
     {"plugin", "cli"},
@@ -32,7 +32,8 @@ FACES = {"plugin", "cli"}
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
-    "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "trend",
+    "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
+    "confirmation", "trend",
     "derive", "forecast", "handout", "tag", "holder", "linkcheck",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}

@@ -56,6 +56,7 @@ class Invocation:
     keyword: str
     marks: str
     resumes: str = ""
+    confirm: bool = False
 
 
 def write(store: Store, invocation: Invocation) -> None:
@@ -108,10 +109,13 @@ class Earlier:
                 remedy="name the same tests as then, or start a new run",
             )
 
-    def __call__(self, case: Case) -> CaseResult | None:
-        """What is taken over of a case: all of it, its first repeats, or nothing."""
-        for folder in self._folders:
-            kept = Store(folder).load(case)
+    def __call__(self, case: Case, folder: str = "") -> CaseResult | None:
+        """What is taken over of a case: all of it, its first repeats, or nothing.
+
+        ``folder`` is that of confirmations; the run's own cases are in none.
+        """
+        for run in self._folders:
+            kept = Store(run / folder).load(case)
             if kept is not None:
                 return _without_lost_connections(kept)
         return None

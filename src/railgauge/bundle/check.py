@@ -16,8 +16,8 @@ from railgauge import decision, record
 from railgauge.assess import Assessor
 from railgauge.bundle import signing, statement, strict
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.completeness import refuse_gaps
-from railgauge.bundle.contents import VERDICT, Contents
+from railgauge.bundle.completeness import refuse_gaps, refuse_other_confirmations
+from railgauge.bundle.contents import AGAIN, VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
@@ -113,6 +113,8 @@ def verify(
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     records = contents.records()
     refuse_gaps(run, cluster, platform, records, contents.transcripts())
+    again = contents.transcripts(AGAIN)
+    refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
     own = _judge(contents, records, platform)
     _refuse_other_items(records, own.records)
     _refuse_other_verdict(contents, own.verdict, said)

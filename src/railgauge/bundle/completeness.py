@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from railgauge import record
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
+from railgauge.confirmation import FILE, FOLDER, Asked
 from railgauge.decision import RunPlan
 from railgauge.model import Case, Cluster, Outcome
-from railgauge.question import FACT, READ, Question
+from railgauge.question import FACT, LIMITS, READ, TRANSPORT, Question
 from railgauge.record import ItemRecord
 from railgauge.store import case_file
 from railgauge.thresholds import Platform
@@ -46,6 +47,37 @@ def refuse_gaps(
         raise NotVerified("is not there, and an item was measured by it", where=f"{RUN}{name}")
     if planned == set(records) and (unused := sorted(transcripts - used)):
         raise NotVerified("is of no item", where=f"{RUN}{unused[0]}")
+
+
+def refuse_other_confirmations(
+    run: RunPlan,
+    cluster: Cluster,
+    platform: Platform,
+    asked: Iterable[Asked],
+    transcripts: set[str],
+) -> None:
+    """Raise ``NotVerified`` for a suspect that was measured otherwise than the run measures.
+
+    One without a transcript is no gap: the run was broken off then, and it says nothing.
+    """
+    nodes, used = {node.name for node in cluster.nodes}, set[str]()
+    for one in asked:
+        case = one.question.case
+        if case is None or one.question.kind not in (LIMITS, TRANSPORT):
+            _wrong("asks for no measurement")
+        measurement = platform.measurements.get(case.measurement)
+        if measurement is None or not set(one.suspects) <= set(case.nodes) <= nodes:
+            _wrong("asks for a measurement that the run cannot make")
+        extent = measurement.extents[run.level]
+        if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
+            _wrong(f"asks for other sizes or repeats than level {run.level} has")
+        used.add(f"{FOLDER}/{case_file(case)}")
+    if unused := sorted(transcripts - used):
+        raise NotVerified("is of nothing that was asked again", where=f"{RUN}{unused[0]}")
+
+
+def _wrong(what: str) -> NoReturn:
+    raise NotVerified(what, where=f"{RUN}{FILE}")
 
 
 def _refuse_no_evidence(

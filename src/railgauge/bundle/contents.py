@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge import decision, record, thresholds
+from railgauge import confirmation, decision, record, thresholds
+from railgauge.assess import Assessor
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import BadBundle
+from railgauge.confirmation import Asked, Confirmed
 from railgauge.decision import RunPlan
 from railgauge.diagnose import Findings
 from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
@@ -142,13 +144,35 @@ class Contents:
         read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
         return tuple(strict.value(Reboot, data, place) for place, data in read)
 
+    def asked(self) -> tuple[Asked, ...]:
+        """The suspects that the run measured again; most runs have none."""
+        if confirmation.FILE not in self:
+            return ()
+        read = strict.lines(self.bytes(confirmation.FILE), f"{RUN}{confirmation.FILE}")
+        return tuple(strict.value(Asked, data, place) for place, data in read)
+
+    def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
+        """What came of it under these limits."""
+        assessor = Assessor(platform, _Again(self))
+        return tuple(confirmed(one, assessor) for one in self.asked())
+
     def findings(self, records: Mapping[str, ItemRecord], platform: Platform) -> Findings:
         """What a verdict is made of, with these records and limits."""
-        return Findings(records, self.found, platform, self.cluster(), self.reboots())
+        return Findings(
+            records,
+            self.found,
+            platform,
+            self.cluster(),
+            self.reboots(),
+            self.confirmed(platform),
+        )
 
-    def result(self, case: Case) -> CaseResult:
-        """What came of a case. Raises ``NoEvidence`` if there is no transcript of just this one."""
-        name = case_file(case)
+    def result(self, case: Case, folder: str = "") -> CaseResult:
+        """What came of a case. Raises ``NoEvidence`` if there is no transcript of just this one.
+
+        ``folder`` is that of confirmations, with a slash at its end.
+        """
+        name = f"{folder}{case_file(case)}"
         if name not in self:
             raise NoEvidence(f"there is no transcript {name}", where=case.key)
         held = strict.value(_CaseFile, self._json(name), f"{RUN}{name}")
@@ -160,14 +184,37 @@ class Contents:
             raise NoEvidence(f"{name} is of another measurement", where=case.key)
         return CaseResult(held.runs, _error(held.error, f"{RUN}{name}"))
 
-    def transcripts(self) -> set[str]:
+    def transcripts(self, folder: str = "") -> set[str]:
         """The names of all files of transcripts that programs read."""
-        below = f"{RUN}{TRANSCRIPTS}"
+        below = f"{RUN}{folder}{TRANSCRIPTS}"
         return {
             name.removeprefix(RUN)
             for name in self._archive.members
             if name.startswith(below) and name.endswith(".json")
         }
+
+
+AGAIN = f"{confirmation.FOLDER}/"
+
+
+class _Again:
+    """The evidence of what was measured again."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self.found = contents.found
+
+    def result(self, case: Case) -> CaseResult:
+        return self._contents.result(case, AGAIN)
+
+
+def confirmed(asked: Asked, assessor: Assessor) -> Confirmed:
+    """What the evidence says to what was asked again."""
+    answer = assessor.answer(asked.question)
+    if answer.judgements:
+        return Confirmed(asked, answer.judgements)
+    error = str(answer.errors[0]) if answer.errors else "nothing was compared with a limit"
+    return Confirmed(asked, (), error)
 
 
 class FolderContents(Contents):

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge import __version__, decision
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, FolderContents
+from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, VERDICT, FolderContents
 from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
 from railgauge.bundle.trouble import BadBundle, NotVerified
@@ -95,7 +95,7 @@ def _write(
     redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
-        contents = _Run(run, redactor)
+        contents = _Run(run, redactor, names)
         writer.add(f"{RUN}{VERDICT}", _verdict(contents) if redact else contents.bytes(VERDICT))
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
@@ -149,12 +149,17 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
 class _Run(FolderContents):
     """The contents of a run's folder, redacted as they will be read from the bundle."""
 
-    def __init__(self, run: Path, redactor: FileRedactor) -> None:
+    def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
+        again = (name for name in names if name.startswith(AGAIN))
+        self._before = {redactor.name(name): name for name in again}
         super().__init__(run)
 
+    def __contains__(self, name: str) -> bool:
+        return super().__contains__(self._before.get(name, name))
+
     def bytes(self, name: str) -> bytes:
-        return self._redactor.again(name, super().bytes(name))
+        return self._redactor.again(name, super().bytes(self._before.get(name, name)))
 
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from railgauge import confirmation
 from railgauge.bundle import check, statement
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.contents import CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
+from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import RUN
 from railgauge.decision import FILE as PLAN
+from railgauge.facts import boot
 
-_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM})
+_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE})
 
 
 def unpack(archive: Archive, folder: Path) -> Signature:
@@ -33,7 +35,7 @@ def unpack(archive: Archive, folder: Path) -> Signature:
 
 
 def _is_needed(name: str) -> bool:
-    parts = name.split("/")
+    parts = name.removeprefix(AGAIN).split("/")
     if len(parts) == 1:
-        return name in _NEEDED or name.startswith("hostfile.")
+        return name in _NEEDED or name.startswith("hostfile.")  # whole: none below a folder
     return f"{parts[0]}/" == TRANSCRIPTS and len(parts) == 2 and name.endswith(".json")  # noqa: PLR2004

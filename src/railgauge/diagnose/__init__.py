@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from railgauge.diagnose import collectives, host, speed, subnet, troubles
 from railgauge.diagnose.catalogue import CATALOGUE, Kind
+from railgauge.diagnose.confirmed import with_confirmation
 from railgauge.diagnose.folding import folded
 from railgauge.diagnose.ladder import passes_and_misses
 from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
 from railgauge.diagnose.notes import notes
-from railgauge.diagnose.reach import explains
+from railgauge.diagnose.reach import explains, nodes_of
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
@@ -23,14 +24,17 @@ __all__ = [
     "CATALOGUE",
     "CERTAIN",
     "OPEN",
+    "UNDIAGNOSED",
     "Cause",
     "Findings",
     "Kind",
     "Where",
     "diagnose",
+    "nodes_of",
     "notes",
 ]
 
+UNDIAGNOSED = "undiagnosed"
 _RULES = (
     *troubles.FIRST,
     *subnet.RULES,
@@ -55,8 +59,10 @@ def diagnose(findings: Findings) -> tuple[Cause, ...]:
             shown = {record.id for record in claim.evidence}
             scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
     claims += _rest(scene.open)
-    claims = sorted(folded(claims), key=lambda claim: claim.confidence == OPEN)
-    return tuple(_cause(claim, findings) for claim in claims)
+    causes = (
+        with_confirmation(_cause(claim, findings), findings.confirmed) for claim in folded(claims)
+    )
+    return tuple(sorted(causes, key=lambda cause: cause.confidence == OPEN))
 
 
 def _in_order(findings: Findings) -> Findings:
@@ -70,7 +76,7 @@ def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
     if left:
         says = f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
         where = Where("|".join(left[0].nodes), left[0].pairing)
-        yield Claim("undiagnosed", where, says, tuple(left), OPEN)
+        yield Claim(UNDIAGNOSED, where, says, tuple(left), OPEN)
 
 
 def _cause(claim: Claim, findings: Findings) -> Cause:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from railgauge.confirmation import Confirmed
 from railgauge.errors import NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
@@ -51,6 +52,17 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What came of measuring the suspects again: in a word, and a line for each measurement."""
+
+    state: str
+    seen: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"state": self.state, "seen": list(self.seen)}
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """One root cause as reports show it and ``verdict.json`` holds it.
 
@@ -70,6 +82,7 @@ class Cause:
     basis: str
     passes: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
+    confirmation: Confirmation | None = None
 
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
@@ -85,6 +98,7 @@ class Cause:
             "basis": self.basis,
             "passes": list(self.passes),
             "misses": list(self.misses),
+            "confirmation": self.confirmation and self.confirmation.to_json(),
         }
 
 
@@ -92,7 +106,7 @@ class Cause:
 class Findings:
     """All that a run found: the record of every item, and the facts of every node that answered.
 
-    ``reboots`` are those that were noticed.
+    ``reboots`` are those that were noticed, ``confirmed`` what came of measuring suspects again.
     """
 
     records: Mapping[str, ItemRecord]
@@ -100,6 +114,7 @@ class Findings:
     platform: Platform
     cluster: Cluster
     reboots: tuple[Reboot, ...] = ()
+    confirmed: tuple[Confirmed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

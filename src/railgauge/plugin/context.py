@@ -21,6 +21,7 @@ from railgauge.plugin.replay import Recording, Replayer, recording, refuse_conne
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
 from railgauge.resume import Earlier, Invocation
+from railgauge.runner import Earlier as TakeOver
 from railgauge.runner import Runner
 from railgauge.sessions import Sessions
 from railgauge.store import Store
@@ -73,7 +74,11 @@ class Context:
     @cached_property
     def store(self) -> Store:
         assert self.folder is not None, "nothing is stored when tests are only collected"
-        return Store(self.folder, self.evidence, secret_values(self.environment))
+        return self.store_at(self.folder)
+
+    def store_at(self, folder: Path) -> Store:
+        """What writes there writes no secret."""
+        return Store(folder, self.evidence, secret_values(self.environment))
 
     @cached_property
     def gates(self) -> Gates:
@@ -120,11 +125,12 @@ class Context:
     def runner(self) -> Runner | Replayer:
         if self.recording:
             return Replayer(self.recording.contents, self.store)
+        return self.runner_into(self.store, resuming.taking_over(self.earlier, self.store))
+
+    def runner_into(self, store: Store, earlier: TakeOver) -> Runner:
+        """A runner that keeps what it measures in ``store``, under the leases of this run."""
         leases = Leases(self.store.folder / "leases")
-        earlier = resuming.taking_over(self.earlier, self.store)
-        return Runner(
-            self.sessions, leases, self.store, self._plan, self._counters, earlier=earlier
-        )
+        return Runner(self.sessions, leases, store, self._plan, self._counters, earlier=earlier)
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.platform, self.cluster, port)

@@ -49,6 +49,12 @@ def add(parser: pytest.Parser) -> None:
         "is judged again, the rest is measured now; options that are not said are as they were",
     )
     group.addoption(
+        "--confirm",
+        action="store_true",
+        help="measure suspects again after the rest, with partners found good; no verdict gets "
+        "better by it, but causes are confirmed or put in doubt",
+    )
+    group.addoption(
         "--prepare",
         action="store_true",
         help="apply the platform's preparations (governor, clocks, ...) to every node; "

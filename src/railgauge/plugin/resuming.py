@@ -79,6 +79,8 @@ def _complete(config: pytest.Config, found: Earlier) -> None:
                 where=f"--resume {found.name}",
                 remedy="leave it out, or start a new run",
             )
+    # Whoever carries a run on may want to know more than it would have told.
+    config.option.confirm = config.option.confirm or found.invocation.confirm
     if not config.option.hostfile:
         config.option.hostfile = found.invocation.hostfile
 
@@ -110,6 +112,7 @@ def invocation(
             "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),
             "resumes": before.name if before else "",
+            "confirm": config.option.confirm,
         }
     )
 
@@ -172,13 +175,14 @@ def log_changes(context: Context, facts: Mapping[str, Any]) -> None:
             out.write_line(f"resume: {node} is no longer as it was: {changes}", yellow=True)
 
 
-def taking_over(before: Earlier | None, store: Store) -> TakeOver:
+def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:
     """What the runner asks for cases that were measured before; each is written down."""
 
     def take(case: Case) -> CaseResult | None:
-        found = before(case) if before else None
+        found = before(case, folder) if before else None
         if before and found:
-            taken = {"case": case.key, "run": before.name, "repeats": len(found.runs)}
+            key = f"{folder}/{case.key}" if folder else case.key
+            taken = {"case": key, "run": before.name, "repeats": len(found.runs)}
             store.append(resume.LOG, {**taken, "of": case.repeats})
         return found
 

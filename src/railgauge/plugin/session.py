@@ -21,7 +21,7 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import holding, opening, options, reboots, replay, resuming
+from railgauge.plugin import confirming, holding, opening, options, reboots, replay, resuming
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -295,6 +295,8 @@ class Controller:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
+        if self.context.folder is not None and self.planned:
+            confirming.after_the_last(self.context, session, self._findings())
         self._undo_preparations()
         if self.context.folder is None or not self.planned:
             return
@@ -323,11 +325,14 @@ class Controller:
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
     def _decide(self) -> Verdict:
+        return decision.decide(self._run_plan(), self._findings())
+
+    def _findings(self) -> Findings:
         context = self.context
         surveyed = (context.store.folder / "environment.json").exists()
         found = context.found if surveyed else {}
         known = (context.platform, context.declared, reboots.noticed(context))
-        return decision.decide(self._run_plan(), Findings(self.records, found, *known))
+        return Findings(self.records, found, *known, confirming.results(context))
 
     def _run_plan(self) -> RunPlan:
         """What this run set out to do; how much was left out is known for certain at its end."""

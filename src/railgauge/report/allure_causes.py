@@ -80,8 +80,14 @@ def _without_traces(result: dict[str, Any]) -> dict[str, Any]:
     return {**told, "statusDetails": details} if "uuid" not in result and details else told
 
 
+def _again(cause: Cause) -> str:
+    return f"{cause.confirmation.state}; " if cause.confirmation else ""
+
+
 def _marked(result: dict[str, Any], cause: Cause) -> dict[str, Any]:
     details = dict(result.get("statusDetails") or {})
-    details["message"] = f"{details.get('message', '')}\n{_words(cause)} {cause.remedy}".strip()
+    details["message"] = (
+        f"{details.get('message', '')}\n{_words(cause)} {_again(cause)}{cause.remedy}".strip()
+    )
     label = {"name": "tag", "value": f"{_TAG}{cause.cause}"}
     return {**result, "statusDetails": details, "labels": [*result.get("labels", ()), label]}

@@ -17,6 +17,7 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:_SHOWN]]
     lines: list[tuple[str, Sequence[str]]] = [
         ("why", [cause.says]),
+        ("again", _again(cause)),
         ("holds", cause.passes),
         ("misses", cause.misses),
         ("decide", [cause.would_decide] if cause.would_decide else []),
@@ -27,6 +28,13 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     ]
     shown = [(label, list(filter(None, map(printable, said)))) for label, said in lines]
     return [(label, said) for label, said in shown if said]
+
+
+def _again(cause: Cause) -> list[str]:
+    """What came of measuring the suspects again."""
+    if cause.confirmation is None:
+        return []
+    return [cause.confirmation.state, *cause.confirmation.seen]
 
 
 def printable(text: str) -> str:
