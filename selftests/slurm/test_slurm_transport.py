@@ -26,6 +26,7 @@ from railgauge.model import Cluster, Command, Transcript
 from railgauge.sessions import Sessions
 from railgauge.survey import survey
 from railgauge.transport.registry import connect, fan_out, opened
+from railgauge.transport.slurm.steps import folded, unfolded
 
 WHO = Command("", ("sh", "-c", "echo $SLURMD_NODENAME"))
 FOUR = ("n01", "n02", "n03", "n04")
@@ -60,6 +61,14 @@ def test_allocation_has_the_nodes_and_lets_them_go(slurm: Slurm) -> None:
         transcript = connect("slurm", reached.node("n03")).run(replace(WHO, node="n03"))
         assert transcript.stdout == "n03\n"
     slurm.wait_until_free()
+
+
+def test_lists_of_nodes_are_read_as_slurm_writes_them(slurm: Slurm) -> None:
+    names = [f"n{number:02}" for number in range(8, 102)]
+    assert slurm.call("scontrol", "show", "hostlist", ",".join(names)).strip() == "n[08-101]"
+    assert unfolded("n[08-101]") == set(names)
+    assert unfolded("") == set()
+    assert unfolded(folded(names)) == set(names)
 
 
 def test_a_killed_run_gives_its_nodes_back(slurm: Slurm, tmp_path: Path) -> None:

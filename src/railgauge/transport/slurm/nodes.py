@@ -89,8 +89,12 @@ def refusal_in_job(name: str, job: str) -> str:
     """Why a step of ``job`` cannot run on a node; empty if it can."""
     try:
         why = refusals([name], None, for_a_job=False).get(name, "")
-        if not why and name not in of_job(job):
+        if not why and not _is_in_job(name, job):
             why = f"Slurm's allocation {job} has ended, or has lost this node"
     except TransportError as error:
         return str(error)
     return why
+
+
+def _is_in_job(name: str, job: str) -> bool:
+    return bool(ask("squeue", "-h", "-t", "running", "-j", job, "-w", name, "-o", "%i").strip())
