@@ -101,6 +101,12 @@ class ToolMissing(ToolError):
     kind = "tool-missing"
 
 
+class DeviceMissing(ToolError):
+    """The tool is there, and the device that it should measure is not."""
+
+    kind = "device-missing"
+
+
 class ToolFailed(ToolError):
     """The tool said that it failed, or exited with a code other than 0."""
 

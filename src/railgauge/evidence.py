@@ -10,6 +10,7 @@ from railgauge.errors import (
     CommandTimedOut,
     ConnectionLost,
     DataCorrupted,
+    DeviceMissing,
     MetricMissing,
     NoEvidence,
     StabilityUnproven,
@@ -22,6 +23,7 @@ from railgauge.units import format_size
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "tool-missing": ToolMissing,
+    "device-not-found": DeviceMissing,
     "data-corruption": DataCorrupted,
     "out-of-bounds": DataCorrupted,
     "no-output": Unparsable,
@@ -46,6 +48,7 @@ _CUT_OFF: dict[str, type[NoEvidence]] = {
 _REMEDIES = {
     "tool-missing": "install it there, or say where it is under 'tools' in the hostfile",
     "no-output": "run the command of the transcript by hand on that node",
+    "device-not-found": "no RDMA device: see what ibv_devices and lspci list, load the driver",
     "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
 }
 _NOT_FOUND = 127

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from railgauge.diagnose import collectives, host, speed, subnet, troubles
+from railgauge.diagnose import collectives, devices, host, speed, subnet, troubles
 from railgauge.diagnose.catalogue import CATALOGUE, Kind
 from railgauge.diagnose.confirmed import with_confirmation
 from railgauge.diagnose.folding import folded
@@ -40,6 +40,7 @@ _RULES = (
     *subnet.RULES,
     *host.RULES,
     *collectives.FIRST,
+    *devices.RULES,
     *speed.RULES,
     *collectives.RULES,
     *troubles.LAST,

@@ -1,0 +1,105 @@
+"""The real tools on a machine without an RDMA device: nothing that they say may pass for a value."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from railgauge import assess, plan, thresholds
+from railgauge.diagnose import Findings, diagnose
+from railgauge.errors import DeviceMissing, LimitMissed
+from railgauge.expectation import judge_at
+from railgauge.facts import parse_probe, probe_script
+from railgauge.facts.ibtools import parse_ibstat
+from railgauge.leases import Leases
+from railgauge.model import Cluster, Command, Node, Outcome, Pair, Pairing
+from railgauge.question import FactAt
+from railgauge.record import ItemRecord, with_error
+from railgauge.runner import Runner
+from railgauge.sessions import Sessions
+from railgauge.store import Store
+from railgauge.transport import local
+
+PLATFORM = thresholds.load("connectx4-homelab", Path(__file__).parents[2] / "thresholds")
+NODES = tuple(Node(name, "localhost", "localhost") for name in ("one", "two"))
+CLUSTER = Cluster("here", PLATFORM.name, "local", NODES, "here.yaml")
+NIC = Pairing("mlx5_0")
+MEASUREMENTS = ("host_write_bandwidth", "host_read_bandwidth", "host_send_latency")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_a_device(cannot_run):
+    devices = Path("/sys/class/infiniband")
+    if devices.is_dir() and any(devices.iterdir()):
+        pytest.skip("this machine has an RDMA device")
+    if not shutil.which("ib_write_bw"):
+        cannot_run("ib_write_bw is missing (perftest)")
+
+
+@pytest.fixture
+def runner(tmp_path):
+    """As a run has it: real commands on this machine, transcripts kept before they are read."""
+    (tmp_path / "leases").mkdir()
+    sessions = Sessions(CLUSTER, local.connect)
+    yield Runner(
+        sessions,
+        Leases(tmp_path / "leases"),
+        Store(tmp_path),
+        lambda case, port: plan.commands(case, PLATFORM, CLUSTER, port),
+    )
+    sessions.close()
+
+
+def error_of(runner, name):
+    case = plan.case_at(PLATFORM.measurements[name], "smoke", Pair("one", "two"), NIC)
+    with pytest.raises(DeviceMissing) as caught:
+        assess.read(PLATFORM, case, runner.measure(case))
+    return caught.value
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_perftest_ends_in_the_error_of_a_missing_device(runner, name):
+    error = error_of(runner, name)
+    command = PLATFORM.measurements[name].command
+    assert error.kind == "device-missing"
+    assert error.where == f"two: {command}"  # the server is started first
+    assert "Unable to find the Infiniband/RoCE device" in error.what
+    assert error.remedy.startswith("no RDMA device: ")
+    assert not isinstance(error, LimitMissed)
+
+
+def test_its_cause_is_the_nic_that_is_not_there(runner):
+    record = ItemRecord(
+        id="tests/network/test_rdma.py::test_write_bandwidth[one:two-mlx5_0-8MiB]",
+        rung=1,
+        subject="host_write_bandwidth",
+        title="",
+        outcome=Outcome.ERROR,
+        nodes=("one", "two"),
+        pairing="mlx5_0",
+    )
+    failed = with_error(record, error_of(runner, "host_write_bandwidth"))
+    (cause,) = diagnose(Findings({failed.id: failed}, {}, PLATFORM, CLUSTER))
+    assert (cause.cause, str(cause.where)) == ("nic-missing", "two, mlx5_0")
+
+
+def test_ibstat_says_nothing_and_ends_well_which_proves_nothing(cannot_run):
+    program = shutil.which("ibstat", path="/usr/sbin:/sbin:/usr/bin")
+    if not program:
+        cannot_run("ibstat is missing (infiniband-diags)")
+    with_session = local.connect(NODES[0])
+    said = with_session.run(Command("one", (program,)))
+    assert (said.exit_code, said.stdout.strip()) == (0, "")
+    assert parse_ibstat(said.stdout) == ()
+
+
+def test_preflight_misses_the_declared_nic():
+    """Its word is sysfs, not a tool that ends well whatever it finds."""
+    nonce = "0123456789abcdef"
+    script = probe_script("/", None, nonce)
+    said = local.connect(NODES[0]).run(Command("one", ("sh", "-c", script), time_limit_s=120.0))
+    found = {"one": parse_probe("one", said.stdout, nonce, None)}
+    at = FactAt("one", ("nics.mlx5_0.name",), declared="nics.mlx5_0.name", absent="absent")
+    judged = judge_at(at, PLATFORM.expected["nic_present"], PLATFORM, found)
+    assert judged.outcome is Outcome.FAILED
+    assert judged.measured == "absent"
