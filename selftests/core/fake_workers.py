@@ -15,6 +15,8 @@ from types import SimpleNamespace
 from railgauge.handout import Unit
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 
+# How long it takes until a worker is replaced.
+START = 1.7
 IDLE, GATE, LEASES, BUSY = "idle", "gate", "leases", "busy"
 
 
@@ -70,6 +72,8 @@ class Factory:
         self.leases: dict[str, deque[Worker]] = {}
         self.alive: list[Worker] = []
         self.hired = 0
+        self.coming: list[float] = []
+        self.shutting_down = False
         self.config = Config(self.workers)
         self.sched = CaseScheduling(
             self.config,
@@ -85,6 +89,9 @@ class Factory:
         self.ended.update(loss.given_up)
 
     def hire(self) -> None:
+        """A worker that comes when the run is being shut down gets nothing."""
+        if self.shutting_down:
+            return
         worker = Worker(f"gw{self.hired}")
         self.hired += 1
         self.alive.append(worker)
@@ -94,22 +101,27 @@ class Factory:
             self.sched.schedule()
 
     def kill(self, worker: Worker) -> None:
-        """Its leases are freed; another worker comes in its place."""
+        """Its leases are freed; another worker comes in its place, after a while."""
         self.alive.remove(worker)
         self._release(worker)
+        self.shutting_down = False
         self.sched.remove_node(worker)
-        self.hire()
+        self.coming.append(self.now + START)
         self._see_to_the_end()
 
     def run(self, kill: Callable[[Factory], Worker | None] = lambda factory: None) -> Factory:
         """To the end. ``kill`` is asked at every moment whom to kill."""
-        while self.alive:
+        while self.alive or self.coming:
+            while self.coming and self.coming[0] <= self.now:
+                self.coming.pop(0)
+                self.hire()
             while sum(self._step(worker) for worker in list(self.alive)):
                 pass
             if victim := kill(self):
                 self.kill(victim)
                 continue
             ends = [worker.until for worker in self.alive if worker.state == BUSY]
+            ends += self.coming
             assert ends or not self.alive, f"nobody goes on: {self._situation()}"
             self.now = min(ends, default=self.now)
         return self
@@ -178,6 +190,7 @@ class Factory:
     def _see_to_the_end(self) -> None:
         """As xdist does after each event."""
         if self.sched.tests_finished:
+            self.shutting_down = True
             for worker in self.alive:
                 worker.shutdown()
 

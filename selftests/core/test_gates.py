@@ -109,3 +109,12 @@ def test_nobody_waits_for_ever(store):
 def test_a_rung_without_anything_below_does_not_wait(store):
     assert gates(store, wait_limit_s=0).blockers(0, ("a", "b")) == ()
     assert gates(store, wait_limit_s=0).blockers(1, ("unknown",)) == ()
+
+
+def test_the_last_word_on_an_item_counts(store):
+    """It ended wrong, its worker died before it could tell, and another one ran it again."""
+    gate = gates(store)
+    finish(gate, **{"facts[a]": Outcome.ERROR})
+    assert gate.blockers(1, ("a", "b")) == ("facts[a]",)
+    gate.finished("facts[a]", Outcome.PASSED)
+    assert gate.blockers(1, ("a", "b")) == ()
