@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from measuring import ROOT, Row, python
+from measuring import ROOT, Row, cpu_s, python
+
+from railgauge.handout import Handout, Load, Unit
 
 TITLE = "Makespan and overhead of measurements"
 ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
@@ -21,7 +23,8 @@ costs none on the machine that runs the suite. The script writes down when it be
 makespan is from the first begin to the last end of any, so without the start of the workers; the
 lower bound is the number of rounds times two seconds. The overhead is what lies between the end of
 one measurement and the begin of the next in a run without workers: judging, writing down,
-reporting, and starting the next one. That no node was in two measurements at a time is checked."""
+reporting, and starting the next one. Handing out is the choice of the next unit for each of eight
+workers, in CPU time. That no node was in two measurements at a time is checked."""
 
 WORKERS = (2, 4, 8)
 LASTS_S = 2.0
@@ -141,7 +144,25 @@ def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
                 yield one, other
 
 
+def hand_out(units: int) -> None:
+    """As many units as there are, of 1,250 nodes in rounds of pairs, to eight workers in turn."""
+    pairs = [(f"n{2 * i:04}", f"n{2 * i + 1:04}") for i in range(625)]
+    handout = Handout(Unit((i,), 1, pairs[i % 625], f"m[{i}]") for i in range(units))
+    queues: list[list[Unit]] = [[] for _ in range(8)]
+    for turn in range(units):
+        own = queues[turn % 8]
+        others = [Load(queue, 0.5) for queue in queues if queue is not own]
+        unit = handout.take(Load(own), others)
+        assert unit
+        own[:] = [*own[-1:], unit]
+    assert not handout
+
+
 def rows() -> Iterator[Row]:
+    for units in (7_500, 15_000, 30_000):
+        cost_s = cpu_s(lambda units=units: hand_out(units))
+        each = f"{cost_s / units * 1e6:.0f} us each"
+        yield Row("handing out units", units, "units", cost_s, "s", target=10.0, shown=each)
     for workers in WORKERS:
         nodes = 2 * workers
         bound_s = (nodes - 1) * LASTS_S

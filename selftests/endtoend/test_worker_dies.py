@@ -77,6 +77,7 @@ def test_the_reports_agree(run: Run) -> None:
     assert_sound(run)
     assert run.counts == {"passed": run.verdict["counts"]["planned"] - 1, "error": 1}
     assert len(list(run.junit_suite.iter("testcase"))) == len(run.junit) == len(run.html_rows)
+    assert run.allure.keys() == run.junit.keys()
     assert run.code == 10
 
 
@@ -91,6 +92,7 @@ def test_an_item_at_which_two_workers_died_is_an_error_that_says_so(run: Run) ->
     assert run.junit[TWICE].outcome == "error"
     assert f"2 workers died while they ran {TWICE}" in run.junit[TWICE].message
     assert "2 workers died while they ran" in run.words
+    assert run.allure[TWICE]["status"] == "broken"
     assert run.outcomes[SAME_CASE] == "passed"
 
 

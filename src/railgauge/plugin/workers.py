@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.record import with_error
+from railgauge.report import allure_lost
 
 _LOG = "crashes.jsonl"
 
@@ -95,6 +98,8 @@ class Foreman:
             user_properties=[("outcome", "error"), ("evidence", self._context.evidence)],
         )
         report.railgauge = record.to_json()
+        results = Path(self._context.config.option.allure_report_dir)
+        allure_lost.write(results, record, self._context.evidence, int(1000 * time.time()))
         xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
         xdist.worker_testreport(node=loss.worker, rep=report)  # as if it had told it: -x counts it
 

@@ -1,0 +1,46 @@
+"""Allure's result of an item whose workers died: nobody was left to write it."""
+
+from __future__ import annotations
+
+import json
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from railgauge.record import ItemRecord
+from railgauge.report.allure import RUNGS
+
+
+def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:
+    """One result file beside those of the items that were heard of; ``at_ms`` is Unix time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    uuid = str(uuid4())
+    result = {"uuid": uuid, **_result(record, evidence), "start": at_ms, "stop": at_ms}
+    (folder / f"{uuid}-result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
+    path, _, name = record.id.partition("::")
+    module = path.removesuffix(".py").replace("/", ".")
+    full = f"{module}#{name.partition('[')[0]}"
+    labels = {
+        "parentSuite": f"{evidence.upper()} evidence",
+        "suite": f"rung {record.rung}: {RUNGS.get(record.rung, 'other')}",
+        "subSuite": record.subject,
+        "tag": evidence,
+    }
+    return {
+        "name": name,
+        "fullName": full,
+        "testCaseId": _digest(full),
+        "historyId": _digest(record.id),
+        "status": "broken",
+        "statusDetails": {"message": f"{record.error_kind}: {record.reason}"},
+        "description": f"{record.title}\n\nEvidence: {evidence}.",
+        "labels": [{"name": label, "value": value} for label, value in labels.items()],
+    }
+
+
+def _digest(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
