@@ -68,7 +68,7 @@ def fault(name: str, change: Change = unchanged) -> Scenario:
 # The words that the item's reason must have.
 REASONS = {
     "missing": ("viper: ib_write_bw", "tool-missing", "install it there"),
-    "missing-server": ("columbia", "ib_write_bw", "No such file"),
+    "missing-server": ("columbia", "ib_write_bw", "not found"),
     "silent": ("viper: ib_write_bw", "no-output"),
     "hangs": ("viper: ib_write_bw", "command-timed-out after 3"),
     "hangs-server": ("columbia: ib_write_bw did not listen on port",),

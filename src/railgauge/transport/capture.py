@@ -6,6 +6,7 @@ any number of threads wait for what they need to know.
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -80,21 +81,32 @@ class Capture:
         self._markers = Markers(nonce)
         self._stdout = bytearray()
         self._stderr = bytearray()
-        self._changed = threading.Condition()
         self._has_line = False
+        lock = threading.Lock()
+        self._told = threading.Condition(lock)  # something that may be waited for has come
+        self._done = threading.Condition(lock)  # nothing more comes: what most wait for, woken once
 
     def follow(self, pipes: Pipes) -> None:
-        """Gather from ``pipes`` in a thread of its own, so that no command waits for a reader."""
-        threading.Thread(target=self._drain, args=(pipes,), daemon=True).start()
+        """Gather from ``pipes`` in a thread of its own, so that no command waits for a reader.
+
+        Without ``threading.Thread``, which waits until its thread has begun: that costs each
+        command a change between threads and back.
+        """
+        _thread.start_new_thread(self._drain, (pipes,))
 
     def wait_until(self, happened: Callable[[], bool], time_limit_s: float) -> bool:
         """Whether ``happened`` came true within the time limit."""
-        with self._changed:
-            return self._changed.wait_for(happened, max(time_limit_s, 0.0))
+        with self._told:
+            return self._told.wait_for(happened, max(time_limit_s, 0.0))
+
+    def wait_done(self, time_limit_s: float) -> bool:
+        """Whether all output came, or too much of it, within the time limit."""
+        with self._done:
+            return self._done.wait_for(lambda: self.ended or self.overflow, max(time_limit_s, 0.0))
 
     def text(self) -> tuple[str, str]:
         """Stdout and stderr so far; what is not UTF-8 shows as U+FFFD."""
-        with self._changed:
+        with self._told:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
     def first_line(self, time_limit_s: float) -> str | None:
@@ -111,7 +123,7 @@ class Capture:
             self._end(exit_code)
 
     def take_stdout(self, chunk: bytes) -> None:
-        with self._changed:
+        with self._told:
             for piece in self._markers.split(chunk):
                 if isinstance(piece, str):
                     self._note(piece)
@@ -120,21 +132,22 @@ class Capture:
                     self._look_for_line(piece)
 
     def take_stderr(self, chunk: bytes) -> None:
-        with self._changed:
+        with self._told:
             self._keep(self._stderr, chunk)
 
     def _end(self, exit_code: int | None) -> None:
-        with self._changed:
+        with self._told:
             self._keep(self._stdout, self._markers.rest())
             if self.exit_code is None:
                 self.exit_code, self.over_at = exit_code, time.monotonic()
             self.ended = True
-            self._changed.notify_all()
+            self._told.notify_all()
+            self._done.notify_all()
 
     def _look_for_line(self, piece: bytes) -> None:
         if not self._has_line and b"\n" in piece:
             self._has_line = True
-            self._changed.notify_all()
+            self._told.notify_all()
 
     def _note(self, word: str) -> None:
         name, _, value = word.partition(" ")
@@ -146,7 +159,7 @@ class Capture:
             self.exit_code, self.over_at = int(value), time.monotonic()
         self.ready |= name == "ready"
         self.in_use |= name == "in-use"
-        self._changed.notify_all()
+        self._told.notify_all()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:
         self.changed_at = time.monotonic()
@@ -154,4 +167,4 @@ class Capture:
         kept += chunk[:room]
         if len(chunk) > room:
             self.overflow = True
-            self._changed.notify_all()
+            self._done.notify_all()

@@ -114,7 +114,13 @@ class Job:
 
     def wait(self, time_limit_s: float) -> Transcript:
         capture = self._capture
-        capture.wait_until(lambda: self._is_over() or capture.overflow, time_limit_s)
+        deadline = time.monotonic() + time_limit_s
+        # A command that is over and has its output held open is found out by looking.
+        while not (
+            capture.wait_done(min(deadline - time.monotonic(), _QUIET_S)) or self._is_over()
+        ):
+            if time.monotonic() > deadline:
+                break
         self._end(CommandTimedOut.kind)
         return self._transcript()
 

@@ -1,0 +1,213 @@
+"""Fan-out: one command on many nodes over open connections, and opening those connections."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from measuring import ROOT, Row, compare, wall_s
+
+from railgauge import lab
+from railgauge.holder import Holder
+from railgauge.hostfile import load
+from railgauge.model import Cluster, Command
+from railgauge.nodelease import NodeLeases, Terms
+from railgauge.sessions import Sessions
+from railgauge.tag import Tag
+from railgauge.transport.registry import connect
+from railgauge.transport.shell import command_line
+
+TITLE = "Fan-out"
+ABOUT = """`true` on 1, 32 and 128 nodes of the lab at once: seconds of wall clock until the last
+has answered, over connections that are open. Ours goes through the threads of the suite, 64 at a
+time; OpenSSH's `ssh` with ControlMaster is started by `xargs -P 64`. Both go to the same servers,
+one Python process on the same machine, whose work is in both sides. *Bare* is `true` and nothing
+else. *With its limits* is the line that the suite sends for every command, sent by both: `timeout`,
+a process group of its own, markers for its end and its exit code, the name of the run; it starts
+two processes more on the node. Connecting compares with `ssh -fNM` and the same key exchange.
+Leases: `flock` on every node, taken, and let go of after a look for what is left of the run."""
+
+NODES = (1, 32, 128)
+AT_ONCE = 64
+TARGET = 0.5
+PER_NODE = 1.1  # no worse, but for the noise of a turn
+REPEATS = {1: 20, 32: 3, 128: 1}  # within a turn
+TURNS = 5
+
+_WHY = """what is left is the work of the server and of the processes on the node, which both sides
+have and all on the cores of this machine"""
+_KEX = "curve25519-sha256@libssh.org"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A lab, and OpenSSH's configuration for it: connections of its own, kept open."""
+
+    cluster: Cluster
+    folder: Path
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "ssh_config"
+
+    def configure(self) -> None:
+        hosts = (
+            f"Host {node.name}\nHostName {node.address}\nPort {node.ssh.port}\n"
+            f"User {node.ssh.user}\nIdentityFile {node.ssh.key}\n"
+            f"UserKnownHostsFile {node.ssh.known_hosts}\n"
+            for node in self.cluster.nodes
+        )
+        every = f"Host *\nBatchMode yes\nKexAlgorithms {_KEX}\nControlPath {self.folder}/%n\n"
+        self.configuration.write_text("".join([*hosts, every]), encoding="utf-8")
+
+    def ssh(self, *arguments: str, nodes: int) -> None:
+        """Run ``ssh`` to the first nodes, 64 at a time."""
+        names = "".join(f"{node.name}\n" for node in self.cluster.nodes[:nodes])
+        command = ["xargs", "-P", str(AT_ONCE), "-I{}", "ssh", "-F", str(self.configuration)]
+        done = subprocess.run(
+            [*command, *arguments],
+            input=names,
+            text=True,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def masters(self, nodes: int) -> None:
+        self.ssh("-fNM", "{}", nodes=nodes)
+
+    def end_masters(self, nodes: int) -> None:
+        with contextlib.suppress(AssertionError):
+            self.ssh("-O", "exit", "{}", nodes=nodes)
+
+    def sessions(self) -> Sessions:
+        return Sessions(self.cluster, lambda node: connect("ssh", node, Tag("bench", "main")))
+
+    @contextlib.contextmanager
+    def mastered(self) -> Iterator[None]:
+        self.masters(NODES[-1])
+        try:
+            yield
+        finally:
+            self.end_masters(NODES[-1])
+
+
+def rows() -> Iterator[Row]:
+    with TemporaryDirectory() as folder, _lab(Path(folder)) as site:
+        site.configure()
+        yield from _connecting(site)
+        with site.mastered(), contextlib.closing(site.sessions()) as sessions:
+            _at_once(lambda name: sessions[name], site, NODES[-1])
+            for what, ours, line in _ways(sessions):
+                yield from _commands(site, what, ours, line)
+        yield from _leases(site)
+
+
+@contextlib.contextmanager
+def _lab(folder: Path) -> Iterator[Site]:
+    root = ROOT / "hostfiles"
+    hostfile = root / "lab-connectx4-homelab.yaml"
+    cluster = load(hostfile, schema_file=root / "schema.json", platform=None)
+    with lab.start(cluster, nodes=NODES[-1], seed=0, faults=(), folder=folder / "lab") as started:
+        yield Site(started.cluster, folder)
+
+
+def _connecting(site: Site) -> Iterator[Row]:
+    for nodes in NODES:
+
+        def ours(nodes: int = nodes) -> float:
+            with contextlib.closing(site.sessions()) as sessions:
+                return wall_s(lambda: _at_once(lambda name: sessions[name], site, nodes))
+
+        def theirs(nodes: int = nodes) -> float:
+            try:
+                return wall_s(lambda: site.masters(nodes))
+            finally:
+                site.end_masters(nodes)
+
+        both = compare(ours, theirs)
+        yield Row(
+            "connecting", nodes, "nodes", both.measured, "s",
+            compared_with="`ssh -fNM`", baseline=both.baseline, ratio=both.ratio,
+            shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
+        )  # fmt: skip
+
+
+Act = Callable[[str], object]
+
+
+def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str]]:
+    """What is run, how by us on a node, and the line for ``ssh``."""
+
+    def bare(name: str) -> None:
+        link = sessions[name]._session._link  # what a session sends its lines through
+        assert link.execute("true").drain(bytes, bytes) == 0
+
+    def limited(name: str) -> None:
+        done = sessions[name].run(Command(name, ("true",)))
+        assert done.exit_code == 0, done
+
+    yield "a command, bare", bare, "true"
+    line = command_line(Command("n", ("true",)), "0" * 16, Tag("bench", "main").on("n"))
+    yield "a command, with its limits", limited, line
+
+
+def _commands(site: Site, what: str, act: Act, line: str) -> Iterator[Row]:
+    for nodes in NODES:
+        times = REPEATS[nodes]
+
+        def ours(nodes: int = nodes, times: int = times) -> float:
+            return wall_s(lambda: [_at_once(act, site, nodes) for _ in range(times)]) / times
+
+        def theirs(nodes: int = nodes, times: int = times) -> float:
+            return wall_s(lambda: [site.ssh("{}", line, nodes=nodes) for _ in range(times)]) / times
+
+        both = compare(ours, theirs, turns=TURNS)
+        yield Row(
+            what, nodes, "nodes", both.measured, "s",
+            compared_with="`ssh`, ControlMaster", baseline=both.baseline, ratio=both.ratio,
+            target=TARGET, why=_WHY, shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
+        )  # fmt: skip
+    few, many = NODES[1:]
+
+    def per_node(nodes: int) -> float:
+        return wall_s(lambda: [_at_once(act, site, nodes) for _ in range(3)]) / 3 / nodes
+
+    both = compare(lambda: per_node(many), lambda: per_node(few), turns=TURNS)
+    yield Row(
+        f"{what}: for each of {many}", many, "nodes", both.measured * 1e3, "ms",
+        compared_with=f"each of {few}", baseline=both.baseline * 1e3, ratio=both.ratio,
+        target=PER_NODE,
+    )  # fmt: skip
+
+
+def _leases(site: Site) -> Iterator[Row]:
+    for nodes in NODES:
+        cost_s = median(_leased_s(site, nodes, f"bench-{turn}") for turn in range(3))
+        shown = f"{cost_s / nodes * 1e3:.1f} ms a node"
+        yield Row("leases, taken and let go", nodes, "nodes", cost_s, "s", shown=shown)
+
+
+def _leased_s(site: Site, nodes: int, run: str) -> float:
+    names = [node.name for node in site.cluster.nodes[:nodes]]
+    with contextlib.closing(site.sessions()) as sessions:
+        _at_once(lambda name: sessions[name], site, nodes)
+        terms = Terms(Holder("user", "host", run, "now"), run, site.cluster.rootfs)
+        leases = NodeLeases(sessions, terms, _refuse)
+        return wall_s(lambda: (leases.take(names), leases.release()))
+
+
+def _refuse(line: str) -> None:
+    raise AssertionError(line)
+
+
+def _at_once(act: Act, site: Site, nodes: int) -> None:
+    with ThreadPoolExecutor(min(AT_ONCE, nodes)) as pool:
+        list(pool.map(act, [node.name for node in site.cluster.nodes[:nodes]]))
