@@ -161,7 +161,26 @@ def test_coverage_counts_what_was_asserted_of_what_is_declared():
         "pairings": {"tested": 2, "declared": 18},
         "sizes": {"tested": 1, "declared": 30},
         "rungs": {"tested": 2, "declared": 6},
+        "rails": {"tested": 2, "declared": 2},
     }
+
+
+def test_coverage_of_a_cluster_with_leaves_knows_them():
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    of = cluster("n1", "n2", "n3", "n4", groups={"a": ("n1", "n2"), "b": ("n3", "n4")})
+    found = [
+        item("a", nodes=("n2", "n1"), pairing="mlx5_0"),
+        item("b", nodes=("n1", "n3"), pairing="gpu0-mlx5_0"),
+        item("c", Outcome.ERROR, nodes=("n2", "n3"), pairing="mlx5_1"),
+        item("d", nodes=("n1", "n2"), pairing="not-declared"),
+    ]
+    said = verdict.coverage(of, platform, found)
+    assert {name: said[name] for name in ("leaves", "rails")} == {
+        "leaves": {"tested": 2, "declared": 2},
+        "rails": {"tested": 1, "declared": 2},
+    }
+    assert said["pairs_within_leaves"] == {"tested": 1, "declared": 2}
+    assert said["pairs_between_leaves"] == {"tested": 1, "declared": 4}
 
 
 def test_the_worst_measurements_come_first():

@@ -49,18 +49,16 @@ def _work(platform: Platform, level: Level, measurement: Measurement) -> Work:
 
 
 def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
-    if measurement.scope == "node":
-        return iter([len(level.nodes)])
-    if measurement.scope == "group":
-        return _apart(level.groups.values())
-    return (len(pairs) for pairs in level.rounds)
+    if measurement.scope in ("path", "pair"):
+        return (len(pairs) for pairs in level.rounds)
+    return _apart(plan.nodes_of(place) for place in plan.places(measurement, level))
 
 
-def _apart(groups: Iterable[Sequence[str]]) -> Iterator[int]:
-    """How many groups in a row share no node."""
+def _apart(places: Iterable[Sequence[str]]) -> Iterator[int]:
+    """How many places in a row share no node."""
     busy: set[str] = set()
     count = 0
-    for nodes in groups:
+    for nodes in places:
         if not busy.isdisjoint(nodes):
             yield count
             busy, count = set(), 0
@@ -102,7 +100,7 @@ def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
         "pairs": Share(len(met), count * (count - 1) // 2),
         "rails": Share(len(rails(platform, level)), len(platform.fabric_nics)),
     }
-    return {**shares, **(_of_leaves(level.leaves, met) if level.leaves else {})}
+    return {**shares, **(of_leaves(level.leaves, met) if level.leaves else {})}
 
 
 def rails(platform: Platform, level: Level) -> set[str]:
@@ -113,7 +111,8 @@ def rails(platform: Platform, level: Level) -> set[str]:
     return {path.nic for path in paths if path and level.rounds}
 
 
-def _of_leaves(leaves: Leaves, met: Iterable[frozenset[str]]) -> dict[str, Share]:
+def of_leaves(leaves: Leaves, met: Iterable[frozenset[str]]) -> dict[str, Share]:
+    """Of pairs that met: the leaves that they touch, and how many lie within and between them."""
     of = {node: name for name, nodes in leaves.items() for node in nodes}
     sides = [[of.get(node) for node in pair] for pair in met]
     known = [side for side in sides if None not in side]

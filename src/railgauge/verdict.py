@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge.diagnose import Cause
-from railgauge.model import Cluster, Judgement, Outcome
+from railgauge.forecast import of_leaves
+from railgauge.model import Cluster, Judgement, Outcome, Pairing
+from railgauge.pairing import leaves
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
 from railgauge.units import format_size, format_value
@@ -84,13 +86,16 @@ def coverage(
 ) -> dict[str, dict[str, int]]:
     """How much of what is declared was asserted, whatever came of it."""
     asserted = [record for record in records if record.asserted]
-    nodes, paths = len(cluster.nodes), _declared_pairings(platform)
+    nodes, paths = len(cluster.nodes), _declared_paths(platform)
+    met = {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2}  # noqa: PLR2004
+    single = paths.keys() & {r.pairing for r in asserted if r.rung in _PATH_RUNGS}
     tested: dict[str, set[Any]] = {
         "nodes": {node for record in asserted for node in record.nodes},
-        "pairs": {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2},  # noqa: PLR2004
-        "pairings": paths.intersection(r.pairing for r in asserted if r.rung in _PATH_RUNGS),
+        "pairs": met,
+        "pairings": single,
         "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
         "rungs": {record.rung for record in asserted},
+        "rails": {paths[name].nic for name in single},
     }
     declared = {
         "nodes": nodes,
@@ -98,13 +103,16 @@ def coverage(
         "pairings": len(paths),
         "sizes": len(_declared_sizes(platform)),
         "rungs": 6,
+        "rails": len(platform.fabric_nics),
     }
-    return {name: {"tested": len(tested[name]), "declared": declared[name]} for name in declared}
+    shares = {name: {"tested": len(tested[name]), "declared": declared[name]} for name in declared}
+    of = leaves([node.name for node in cluster.nodes], cluster.groups)
+    return {**shares, **({name: asdict(s) for name, s in of_leaves(of, met).items()} if of else {})}
 
 
-def _declared_pairings(platform: Platform) -> set[str]:
+def _declared_paths(platform: Platform) -> dict[str, Pairing]:
     memories = {m.memory for m in platform.measurements.values()}
-    return {str(pairing) for memory in memories for pairing in platform.pairings(memory)}
+    return {str(pairing): pairing for memory in memories for pairing in platform.pairings(memory)}
 
 
 def _declared_sizes(platform: Platform) -> set[int]:

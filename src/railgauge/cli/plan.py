@@ -10,6 +10,7 @@ from typing import Any
 
 from railgauge import forecast, hostfile, plan, thresholds
 from railgauge.cli import text
+from railgauge.decision import not_applicable
 from railgauge.errors import BadInput, Uncovered
 from railgauge.forecast import Work
 from railgauge.model import Case, Cluster, Pair
@@ -136,10 +137,11 @@ def _text(
     if level.leaves:
         yield from _leaves(level)
     yield "rung 0: every node is probed once"
-    yield from (_measured(each) for each in works)
+    yield from (_measured(each) for each in works if each.runs)
     yield from _rounds(level)
-    for name, reason in sorted(platform.not_applicable.items()):
-        yield f"not applicable: {name}: {reason}"
+    for name, reason in sorted(not_applicable(platform, level).items()):
+        if not name.endswith(" traffic"):
+            yield f"not applicable: {name}: {reason}"
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"

@@ -169,7 +169,8 @@ _TIGHTEST = ("Margin", "Measured", "Limit", "Ceiling", "What")
 def _coverage(verdict: Verdict) -> str:
     """How much of what is declared was asserted."""
     parts = verdict.coverage.items()
-    return ", ".join(f"{p['tested']} of {p['declared']} {name}" for name, p in parts)
+    words = (f"{p['tested']} of {p['declared']} {name.replace('_', ' ')}" for name, p in parts)
+    return ", ".join(words)
 
 
 def absent(verdict: Verdict) -> str:

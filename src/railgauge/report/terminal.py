@@ -171,7 +171,8 @@ def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
     shown = ", ".join(f"{number} {word}" for word, number in words if number)
     out.write_line(f"items: {counts.planned} planned: {shown}")
     covered = ", ".join(
-        f"{part['tested']} of {part['declared']} {name}" for name, part in verdict.coverage.items()
+        f"{part['tested']} of {part['declared']} {name.replace('_', ' ')}"
+        for name, part in verdict.coverage.items()
     )
     out.write_line(f"asserted on: {covered}")
     if verdict.deselected:
