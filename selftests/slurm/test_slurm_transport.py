@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,10 +117,26 @@ def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.Mo
 
 
 def test_busy_nodes_are_waited_for_but_not_for_ever(slurm: Slurm) -> None:
+    why = r"n\[01-02\] within 1 s: job \d+ is pending \(Resources\)"
     with opened(cluster("n02")):
-        with pytest.raises(TransportError, match=r"n\[01-02\] within 1 s: it waits for Resources"):
+        with pytest.raises(TransportError, match=why):
             opened(cluster("n01", "n02", wait_s=1.0)).__enter__()
         assert len(slurm.jobs()) == 1
+
+
+def test_nodes_that_come_free_are_had(slurm: Slurm) -> None:
+    told: list[str] = []
+    with ExitStack() as other:
+        other.enter_context(opened(cluster("n02")))
+
+        def hear(line: str) -> None:
+            told.append(line)
+            other.close()
+
+        with opened(cluster("n01", "n02", wait_s=60.0), hear) as reached:
+            assert said(asked(reached, WHO)) == {"n01": "n01", "n02": "n02"}
+    (line,) = told
+    assert re.fullmatch(r"slurm: waiting up to 60 s for n\[01-02\]: job \d+ is pending .*", line)
 
 
 @pytest.mark.parametrize(

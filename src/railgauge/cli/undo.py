@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from railgauge import hostfile, prepare
 from railgauge.cli import run_argument, text
 from railgauge.errors import BadInput
-from railgauge.model import Command, Transcript
-from railgauge.prepare import JOURNAL, Preparer
+from railgauge.model import Cluster, Command, Transcript
+from railgauge.prepare import JOURNAL, Change, Preparer
 from railgauge.sessions import Sessions
 from railgauge.store import Store
-from railgauge.transport.registry import connect
+from railgauge.transport.registry import connect, opened
 
 NAME = "undo"
 HELP = "put back what a crashed run with --prepare left changed on the nodes"
@@ -31,20 +32,23 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 10 if something could not be put back."""
     folder = run_argument.folder(options)
     changes = prepare.from_journal(_read(folder, JOURNAL))
-    cluster = hostfile.cluster_from_json(_read(folder, "cluster.json"))
+    with opened(hostfile.cluster_from_json(_read(folder, "cluster.json"))) as cluster:
+        complaints = _undo(cluster, Store(folder), changes)
+    open_before = sum(not change.undone for change in changes)
+    _print(options.json, open_before - len(complaints), complaints)
+    return _NOT_ALL if complaints else 0
+
+
+def _undo(cluster: Cluster, store: Store, changes: Sequence[Change]) -> list[str]:
     sessions = Sessions(cluster, lambda node: connect(cluster.transport, node))
 
     def carry_out(command: Command) -> Transcript:
         return sessions[command.node].run(command)
 
-    preparer = Preparer(carry_out, Store(folder), cluster.rootfs, changes)
     try:
-        complaints = preparer.undo()
+        return Preparer(carry_out, store, cluster.rootfs, changes).undo()
     finally:
         sessions.close()
-    open_before = sum(not change.undone for change in changes)
-    _print(options.json, open_before - len(complaints), complaints)
-    return _NOT_ALL if complaints else 0
 
 
 def _print(as_json: bool, undone: int, complaints: list[str]) -> None:

@@ -18,4 +18,10 @@ def reached(context: Context) -> Cluster:
         return context.declared
     stack = ExitStack()
     context.config.add_cleanup(stack.close)
-    return stack.enter_context(opened(context.declared))
+    return stack.enter_context(opened(context.declared, lambda line: _tell(context, line)))
+
+
+def _tell(context: Context, line: str) -> None:
+    if out := context.config.pluginmanager.getplugin("terminalreporter"):
+        out.ensure_newline()
+        out.write_line(line, yellow=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import cast
@@ -18,7 +18,7 @@ TRANSPORTS = {
     "local": "railgauge.transport.local",
     "slurm": "railgauge.transport.slurm",
 }
-# Modules with an ``opened(cluster)``, for transports that need more than a session for each node.
+# Modules with an ``opened(cluster, tell)``, for transports that need more than a session a node.
 _OPENERS = {"slurm": "railgauge.transport.slurm.allocation"}
 _ALLOTTING = frozenset(("slurm",))
 # Modules with a ``fan_out(nodes, command)``, for those that can reach many nodes in one go.
@@ -40,15 +40,16 @@ def connect(kind: str, node: Node, tag: Tag | None = None) -> Session:
 
 
 @contextmanager
-def opened(cluster: Cluster) -> Iterator[Cluster]:
+def opened(cluster: Cluster, tell: Callable[[str], None] = lambda _: None) -> Iterator[Cluster]:
     """The cluster as sessions need it, until the block ends.
 
-    Raises ``BadInput`` or ``TransportError`` if it cannot be had at all.
+    ``tell`` is given a line if it has to be waited for. Raises ``BadInput`` or ``TransportError``
+    if it cannot be had at all.
     """
     if cluster.transport not in _OPENERS:
         yield cluster
         return
-    with import_module(_OPENERS[cluster.transport]).opened(cluster) as reached:
+    with import_module(_OPENERS[cluster.transport]).opened(cluster, tell) as reached:
         yield cast(Cluster, reached)
 
 

@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
@@ -26,11 +26,15 @@ from railgauge.transport.slurm.steps import ask, environment, folded, folder, la
 
 _HOLD = ("sh", "-c", 'echo "$SLURM_JOB_ID"; exec cat >/dev/null')
 _END_LIMIT_S = 10.0
+_MOST_BYTES = 1 << 16
+_SOON_S = 2.0  # what is to be had at once is there by then
 _PENDING = re.compile(r"Pending job allocation (\d+)")
+
+Tell = Callable[[str], None]
 
 
 @contextmanager
-def opened(cluster: Cluster) -> Iterator[Cluster]:
+def opened(cluster: Cluster, tell: Tell) -> Iterator[Cluster]:
     """The cluster with an allocation of its nodes, until the block ends.
 
     Nodes that Slurm does not give carry its reason; the others are allocated without them.
@@ -46,7 +50,7 @@ def opened(cluster: Cluster) -> Iterator[Cluster]:
     if not usable:
         yield _reached(cluster, "", refused)
         return
-    with allocated(usable, settings) as job:
+    with allocated(usable, settings, tell) as job:
         yield _reached(cluster, job, refused)
 
 
@@ -88,12 +92,12 @@ def _binding() -> tuple[str, ...]:
 
 
 @contextmanager
-def allocated(names: Sequence[str], settings: SlurmSettings) -> Iterator[str]:
+def allocated(names: Sequence[str], settings: SlurmSettings, tell: Tell) -> Iterator[str]:
     """Hold all of ``names``, whole; gives the number of the job. Raises ``TransportError``."""
     with TemporaryFile() as said:
         holder = _salloc(_argv(names, settings), said)
         try:
-            job = _granted(holder, said, names, settings)
+            job = _granted(holder, said, folded(names), settings.wait_s, tell)
         except BaseException:
             _end(holder, signal.SIGTERM)
             raise
@@ -136,18 +140,20 @@ def _salloc(argv: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _granted(
-    holder: subprocess.Popen[bytes], said: IO[bytes], names: Sequence[str], settings: SlurmSettings
+    holder: subprocess.Popen[bytes], said: IO[bytes], names: str, wait_s: float, tell: Tell
 ) -> str:
-    job = _first_line(holder, settings.wait_s)
+    soon_s = min(wait_s, _SOON_S)
+    job = _first_line(holder, soon_s)
+    if job is None and wait_s > soon_s:
+        tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(said))}")
+        job = _first_line(holder, wait_s - soon_s)
     if job:
         return job
-    where, complaint = "transport: slurm", _text(said)
+    complaint, where = _text(said), "transport: slurm"
     if job is not None:
-        raise TransportError(
-            f"no allocation of {folded(names)}: {last_word(complaint)}", where=where
-        )
+        raise TransportError(f"no allocation of {names}: {last_word(complaint)}", where=where)
     raise TransportError(
-        f"no allocation of {folded(names)} within {settings.wait_s:g} s: {_why_not(complaint)}",
+        f"no allocation of {names} within {wait_s:g} s: {_why_not(complaint)}",
         where=where,
         remedy="wait longer (slurm: {wait_s: …} in the hostfile), or leave out nodes that are busy",
     )
@@ -165,8 +171,8 @@ def _first_line(holder: subprocess.Popen[bytes], time_limit_s: float) -> str | N
 
 
 def _text(said: IO[bytes]) -> str:
-    said.seek(0)
-    return said.read().decode(errors="replace")
+    """What ``salloc``, which goes on writing at the same place of the file, has said so far."""
+    return os.pread(said.fileno(), _MOST_BYTES, 0).decode(errors="replace")
 
 
 def _why_not(complaint: str) -> str:
@@ -175,7 +181,8 @@ def _why_not(complaint: str) -> str:
     if pending is None:
         return last_word(complaint)
     with contextlib.suppress(TransportError):
-        return f"it waits for {ask('squeue', '-h', '-j', pending[1], '-o', '%r').strip()}"
+        why = ask("squeue", "-h", "-j", pending[1], "-o", "%r").strip()
+        return f"job {pending[1]} is pending ({why})"
     return last_word(complaint)
 
 
