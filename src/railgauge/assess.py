@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
@@ -17,7 +18,16 @@ from railgauge.expectation import judge_at
 from railgauge.facts import NodeFacts
 from railgauge.judge import judge, judge_corruption, judge_stability, judge_transport
 from railgauge.linkcheck import Scan, judge_scan
-from railgauge.model import Case, Fabric, Judgement, Outcome, Parsed, Sample, Transcript
+from railgauge.model import (
+    Case,
+    Fabric,
+    Judgement,
+    Limit,
+    Outcome,
+    Parsed,
+    Sample,
+    Transcript,
+)
 from railgauge.question import (
     FABRIC,
     FACT,
@@ -30,6 +40,7 @@ from railgauge.question import (
     Question,
 )
 from railgauge.ranks import refuse_other_ranks
+from railgauge.slotlimit import Found, in_its_slot
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
 from railgauge.tools import tool
 from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
@@ -81,7 +92,7 @@ def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    runs = tuple(_read(measurement, run) for run in result.runs)
+    runs = tuple(_read(measurement, case, run) for run in result.runs)
     if len(runs) != case.repeats:
         raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
     for parsed in runs:
@@ -89,7 +100,7 @@ def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
     return Measured(case, measurement, runs, result.runs)
 
 
-def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
+def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
     parse = tool(measurement.tool).parse
     heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
@@ -100,20 +111,31 @@ def _read(measurement: Measurement, run: Sequence[Transcript]) -> Parsed:
     outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
-        refuse_failure(said[:1], outputs[:1])
-    refuse_failure(said, outputs)
+        refuse_failure(said[:1], outputs[:1], case.nodes)
+    refuse_failure(said, outputs, case.nodes)
     return outputs[0]
 
 
 def limits(
-    platform: Platform, measured: Measured, size_bytes: int | None, placement: str | None = None
+    platform: Platform,
+    measured: Measured,
+    size_bytes: int | None,
+    placement: str | None = None,
+    found: Found = MappingProxyType({}),
 ) -> Findings:
-    """Every metric asserted at a size, for a link or GPU, or for the run, against its limit."""
+    """Every metric asserted at a size, for a link or GPU, or for the run, against its limit.
+
+    ``found`` are the facts of the nodes, for limits that are a share of what a slot can carry.
+    """
     judgements: list[Judgement] = []
     errors: list[NoEvidence] = []
+    pairing = measured.case.pairing
     for metric in measured.measurement.asserted(_per(size_bytes, placement), size_bytes):
         try:
-            judgements.append(_judged(platform, measured, metric, size_bytes, placement))
+            limit = limit_for(measured.measurement, metric, pairing, size_bytes)
+            limit, slot = in_its_slot(limit, measured.case.nodes[0], placement, found)
+            physical = slot or physical_ceiling(platform, measured.measurement, pairing, limit)
+            judgements.append(_judged(measured, limit, size_bytes, placement, physical))
         except NoEvidence as error:
             errors.append(error)
     return Findings(tuple(judgements), tuple(errors))
@@ -128,18 +150,15 @@ def _per(size_bytes: int | None, placement: str | None) -> str:
 
 
 def _judged(
-    platform: Platform,
     measured: Measured,
-    metric: str,
+    limit: Limit,
     size_bytes: int | None,
     placement: str | None,
+    physical: float | None,
 ) -> Judgement:
-    measurement, pairing = measured.measurement, measured.case.pairing
-    limit = limit_for(measurement, metric, pairing, size_bytes)
-    physical = physical_ceiling(platform, measurement, pairing, limit)
-    samples = samples_of(measured.runs, metric, size_bytes, placement)
+    samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
     judgement = judge(samples, limit, size_bytes, physical)
-    doubt = stability_doubt(measured.runs, limit, size_bytes, measurement.options)
+    doubt = stability_doubt(measured.runs, limit, size_bytes, measured.measurement.options)
     return judge_stability(judgement, doubt)
 
 
@@ -275,7 +294,8 @@ class Assessor:
 
     def _about_case(self, question: Question, measured: Measured) -> Findings:
         if question.kind == LIMITS:
-            return limits(self._platform, measured, question.size_bytes, question.placement)
+            found, where = self._evidence.found, question.placement
+            return limits(self._platform, measured, question.size_bytes, where, found)
         if question.kind == TRAFFIC:
             return traffic(self._platform, measured)
         if question.kind == TRANSPORT:

@@ -119,6 +119,18 @@ class Unparsable(ToolError):
     kind = "unparsable"
 
 
+class LaunchFailed(ToolError):
+    """The launcher could not start the ranks on all of the nodes."""
+
+    kind = "launch-failed"
+
+
+class RankDied(ToolError):
+    """A rank of a running collective was killed, crashed, or ended with an error."""
+
+    kind = "rank-died"
+
+
 class MetricMissing(ToolError):
     """A metric, or a message size, that should be there was not printed."""
 

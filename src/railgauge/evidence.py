@@ -11,13 +11,16 @@ from railgauge.errors import (
     ConnectionLost,
     DataCorrupted,
     DeviceMissing,
+    LaunchFailed,
     MetricMissing,
     NoEvidence,
+    RankDied,
     StabilityUnproven,
     ToolFailed,
     ToolMissing,
     Unparsable,
 )
+from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
 from railgauge.model import Dispersion, Limit, Parsed, Problem, Sample, Transcript
 from railgauge.units import format_size
 
@@ -40,6 +43,8 @@ _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "size-skipped": MetricMissing,
     "metric-missing": MetricMissing,
     "missing-link": MetricMissing,
+    **dict.fromkeys(NOT_STARTED, LaunchFailed),
+    **dict.fromkeys(DIED, RankDied),
 }
 _CUT_OFF: dict[str, type[NoEvidence]] = {
     "command-timed-out": CommandTimedOut,
@@ -50,6 +55,8 @@ _REMEDIES = {
     "no-output": "run the command of the transcript by hand on that node",
     "device-not-found": "no RDMA device: see what ibv_devices and lspci list, load the driver",
     "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
+    **NOT_STARTED,
+    **DIED,
 }
 _NOT_FOUND = 127
 _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
@@ -57,23 +64,27 @@ _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
 SERVICE = "service"
 
 
-def refuse_failure(transcripts: Sequence[Transcript], parsed: Sequence[Parsed]) -> None:
+def refuse_failure(
+    transcripts: Sequence[Transcript], parsed: Sequence[Parsed], nodes: Sequence[str] = ()
+) -> None:
     """Raise the error of the first command that gives no evidence.
 
     ``parsed`` holds what was read from each transcript, in the same order. Commands that report
     nothing themselves (servers) must still have ended well. The kind of error comes from, in this
-    order: how the command ended, what it complained about, its exit code.
+    order: how the command ended, what it complained about, its exit code; only what a launcher
+    could not start explains why it was waited for in vain. ``nodes`` are those of a launch, in
+    their order: the error is said to be of the one that it is about.
     """
-    for transcript in transcripts:
-        if transcript.error:
-            raise _cut_off(transcript)
     for transcript, output in zip(transcripts, parsed, strict=True):
-        where = f"{transcript.node}: {program(transcript)}"
+        if transcript.error:
+            raise _cut_off(transcript, output, nodes)
+    for transcript, output in zip(transcripts, parsed, strict=True):
         problems = _serious(transcript, output)
         if problems:
-            raise _error(_gravest(problems), where)
+            problem = _gravest(problems)
+            raise _error(problem, _where(transcript, problem, nodes))
         if transcript.exit_code != 0:
-            raise _exit_error(transcript, where)
+            raise _exit_error(transcript, f"{transcript.node}: {program(transcript)}")
 
 
 def _gravest(problems: Sequence[Problem]) -> Problem:
@@ -82,10 +93,26 @@ def _gravest(problems: Sequence[Problem]) -> Problem:
     return next(wrong, problems[0])
 
 
-def _cut_off(transcript: Transcript) -> NoEvidence:
+def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> NoEvidence:
+    """Hydra, for one, says what is wrong with a node and then waits for it for ever."""
+    ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
+    told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
+    if told is not None:
+        told = replace(told, message=f"{told.message}; {ended}")
+        return _error(told, _where(transcript, told, nodes))
     kind = _CUT_OFF.get(transcript.error, ToolFailed)
-    where = f"{transcript.node}: {program(transcript)}"
-    return kind(f"{transcript.error} after {transcript.duration_s:.1f} s", where=where)
+    return kind(ended, where=f"{transcript.node}: {program(transcript)}")
+
+
+def _where(transcript: Transcript, problem: Problem, nodes: Sequence[str]) -> str:
+    """The node that a launch failed on; nobody's, if it may be any of them."""
+    node, tool = transcript.node, program(transcript)
+    if len(nodes) > 1 and problem.kind in (*NOT_STARTED, *DIED, "tool-missing"):
+        named = culprit(problem.kind, problem.message, transcript.argv, nodes)
+        if not named and problem.kind != "tool-missing":
+            return f"{tool} on {node}"
+        node = named or node
+    return f"{node}: {tool}"
 
 
 def program(transcript: Transcript) -> str:

@@ -1,4 +1,4 @@
-"""Whether a collective ran on the GPUs that it was planned for."""
+"""Whether a collective ran on the GPUs, or with the ranks, that it was planned for."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def refuse_other_ranks(
     A job over fewer GPUs prints a whole table all the same, and may well be the faster for it.
     Tools that list no ranks have nothing to refuse.
     """
-    found, by_host = parsed.summary.get("nranks"), parsed.summary.get("gpus")
-    each = measurement.options.get("gpus_per_node", platform.gpus.count if platform.gpus else None)
+    found = parsed.summary.get("nranks")
+    by_host = parsed.summary.get("gpus", parsed.summary.get("ranks"))
+    each = _planned(measurement, platform)
     if not isinstance(found, int) or not isinstance(each, int):
         return
     wanted = [each] * len(case.nodes)
@@ -26,11 +27,18 @@ def refuse_other_ranks(
     if found == sum(wanted) and spread == wanted:
         return
     raise ToolFailed(
-        f"ran on {found} GPUs{_spread(by_host)}, "
+        f"ran on {found} {'GPUs' if platform.gpus else 'ranks'}{_spread(by_host)}, "
         f"not on {sum(wanted)} ({each} on each of {len(wanted)} nodes)",
         where=f"{case.nodes[0]}: {measurement.command}",
         remedy="look at the launcher, its host list and what hides GPUs from a process",
     )
+
+
+def _planned(measurement: Measurement, platform: Platform) -> object:
+    """Ranks on each node: one for each GPU, or as the measurement says."""
+    if platform.gpus is None:
+        return measurement.options.get("ranks_per_node", 1)
+    return measurement.options.get("gpus_per_node", platform.gpus.count)
 
 
 def _spread(by_host: object) -> str:

@@ -47,8 +47,15 @@ _NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 
 _FAILING = {
     "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
-    "implausible", "unit-unknown",
+    "implausible", "unit-unknown", "launch-failed", "rank-died",
 }  # fmt: skip
+_OF_A_LAUNCH = {"launch-failed", "rank-died"}
+
+
+def failing_launches(scene: Scene) -> Iterator[Claim]:
+    """Collectives that a launcher could not start on a node, or that lost a rank there."""
+    for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
+        yield Claim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
 
 
 def failing_tools(scene: Scene) -> Iterator[Claim]:
@@ -105,4 +112,4 @@ def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRe
 FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_tools,)
+LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_launches, failing_tools)

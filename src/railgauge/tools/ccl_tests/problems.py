@@ -7,7 +7,9 @@ recorded failures and from the print statements of nccl-tests, Open MPI, Hydra a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
+from railgauge.launchers.failures import find_failures
 from railgauge.model import Problem
 
 _LONGEST_MESSAGE = 200
@@ -34,29 +36,7 @@ _ERRORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "version-mismatch",
         ("version mismatch", "Mismatched NCCL version", "driver version is insufficient",
-         "undefined symbol", "a different version of Open MPI", "different versions of Open MPI",
-         "mismatched versions"),
-    ),
-    ("host-key", ("Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED")),
-    ("login-refused", ("Permission denied (publickey", "Too many authentication failures")),
-    ("unknown-host", ("Could not resolve hostname", "Name or service not known",
-                      "Temporary failure in name resolution", "Invalid node name specified",
-                      "HYDU_getfullhostname", "getaddrinfo")),
-    ("run-as-root", ("attempt to run as root",)),
-    (
-        "not-enough-slots",
-        ("not enough slots available", "requested more processes than the ppr",
-         "More processors requested than permitted", "binding more processes than the number",
-         "More tasks than", "Requested node configuration is not available",
-         "Unable to allocate resources", "Unable to create step"),
-    ),
-    (
-        "launcher-daemon",
-        ("was unable to reliably start one or more daemons", "An ORTE daemon has unexpectedly",
-         "ORTE has lost communication", "PRTE has lost communication", "A daemon (pid",
-         "unable to reach one or more", "tcp_peer_send_blocking", "HYDU_sock_connect",
-         "unable to connect from", "Unable to contact slurm controller",
-         "failed to start a daemon", "orted: command not found", "prted: command not found"),
+         "undefined symbol"),
     ),
     ("connection-lost", ("Connection reset by peer", "No route to host", "Connection timed out",
                          "Connection refused", "Connection closed by remote host")),
@@ -89,14 +69,39 @@ _UNKIND = re.compile(
 
 def find_problems(text: str) -> list[Problem]:
     """One problem a kind, the most telling first. ``text`` is without the library's log."""
+    launch = {failure.kind: failure.message for failure in find_failures(text)}
     missing = _TOOL_MISSING.search(text)
-    found = [_problem("tool-missing", _line_at(text, missing.start()))] if missing else []
+    if missing:
+        launch.setdefault("tool-missing", _line_at(text, missing.start()))
+    said = {kind: launch.get(kind, line) for kind, line in _told(text)}
+    kinds = [*filter(launch.__contains__, _FIRST), *filter(said.__contains__, _BEFORE_LAUNCH)]
+    lines = {**said, **launch}
+    found = {kind: lines[kind] for kind in (*kinds, *_others(launch), *said, *launch)}
+    unkind = None if found else _UNKIND.search(text)
+    if unkind:
+        found["tool-failed"] = unkind[0]
+    return [_problem(kind, line) for kind, line in found.items()]
+
+
+_FIRST = ("tool-missing", "job-time-limit", "node-failed", "job-cancelled", "out-of-memory")
+# What goes wrong in the tool before its ranks meet; everything else comes of a failed launch.
+_BEFORE_LAUNCH = (
+    "job-time-limit", "job-cancelled", "out-of-memory", "gpu-memory-errors", "gpu-missing",
+    "invalid-argument", "version-mismatch",
+)  # fmt: skip
+
+
+def _others(launch: Mapping[str, str]) -> Iterator[str]:
+    """That a rank died is the last thing to know: mostly something else says why."""
+    return (kind for kind in launch if kind != "rank-died")
+
+
+def _told(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and line of what the tool itself complains about."""
     for kind, needles in _ERRORS:
         needle = next((needle for needle in needles if needle in text), None)
         if needle is not None:
-            found.append(_problem(kind, _line_at(text, text.index(needle))))
-    unkind = None if found else _UNKIND.search(text)
-    return [_problem("tool-failed", unkind[0])] if unkind else found
+            yield kind, _line_at(text, text.index(needle))
 
 
 def _line_at(text: str, position: int) -> str:
