@@ -15,7 +15,7 @@ LAYERS = (
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
-    {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck"},
+    {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
     {"runner", "confirmation", "record", "forecast", "ranks", "expectation"},
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
@@ -34,7 +34,7 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck",
+    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -304,7 +304,10 @@ class Dispersion:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file."""
+    """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file.
+
+    ``of`` says what a floor is a share of (``gpu_slot``); empty where it is a value in ``unit``.
+    """
 
     metric: str
     unit: str
@@ -317,6 +320,7 @@ class Limit:
     pairings: tuple[str, ...] = ()
     sizes: tuple[int, int] | None = None
     pointer: str = ""
+    of: str = ""
 
 
 class Outcome(str, Enum):

@@ -45,6 +45,12 @@ def test_gpu_row_remap(node, gpu, expect):
     expect(node, f"gpus.{gpu}.remap_pending")
 
 
+@pytest.mark.expects("gpu_pcie_width")
+def test_gpu_pcie_width(node, gpu, expect):
+    """The GPU's slot runs at its full width, in lanes."""
+    expect(node, f"gpus.{gpu}.pcie_width", same_as=f"gpus.{gpu}.pcie_max_width")
+
+
 @pytest.mark.expects("gpu_links")
 def test_gpu_links(node, gpu, expect):
     """Every link of the GPU to the others is up."""

@@ -14,6 +14,7 @@ from railgauge.errors import BadInput, NoEvidence, Uncovered
 from railgauge.evidence import samples_of, stability_doubt
 from railgauge.judge import judge, judge_stability
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
+from railgauge.slotlimit import in_its_slot
 from railgauge.thresholds import LEVELS, Measurement, Platform
 from railgauge.thresholds.model import NEAR_LINKS
 from railgauge.units import format_size
@@ -96,6 +97,7 @@ def _find(platform: Platform, measurement: Measurement, parsed: Parsed, level: s
     for metric, size, placement in _wanted(platform, measurement, parsed, level):
         try:
             limit = thresholds.limit_for(measurement, metric, pairing, size)
+            limit, _ = in_its_slot(limit, "the output", placement, {})
             physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
             samples = samples_of([parsed], metric, size, placement)
             judged = judge(samples, limit, size, physical)

@@ -118,4 +118,6 @@ def _bound(bound: Bound, limit: Limit) -> str:
         ]
         shown = ", ".join(f"{value:g} at {format_size(size)}" for size, value in points)
         return f"{shown} {limit.unit}"
+    if limit.of:
+        return f"{bound:.0%} of what the {limit.of.replace('_', ' ')} can carry"
     return f"{bound:g} {limit.unit}"

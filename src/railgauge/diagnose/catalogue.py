@@ -109,6 +109,13 @@ CATALOGUE: Mapping[str, Kind] = {
         _NETWORK,
         "nic",
     ),
+    "gpu-pcie-degraded": Kind(
+        "the GPU's slot runs at less than its width",
+        "reseat the GPU; compare LnkSta with LnkCap in lspci -vv; see if the slot is shared",
+        "001: degraded PCIe links are among the first suspects",
+        _GPU,
+        "gpu",
+    ),
     "mtu-mismatch": Kind(
         "the MTU of a port is not the fabric's",
         "set it: in the subnet manager's partition for InfiniBand, with ip link for Ethernet",

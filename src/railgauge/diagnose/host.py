@@ -188,6 +188,7 @@ _BY_SUBJECT = {
     "gpu_ecc_errors": "gpu-memory-errors",
     "gpu_row_remap": "gpu-memory-errors",
     "gpu_links": "gpu-link-down",
+    "gpu_pcie_width": "gpu-pcie-degraded",
     "gpu_persistence_mode": "persistence-mode-off",
     "memlock": "memlock-limited",
     "acs": "acs-enabled",

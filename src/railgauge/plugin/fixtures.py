@@ -116,7 +116,7 @@ def check(request: pytest.FixtureRequest, context: Context) -> Callable[..., Non
     ) -> None:
         placement = link or (None if gpu is None else f"gpu{gpu}")
         question = Question(LIMITS, measured.case, size, placement)
-        findings = assess.limits(context.platform, measured, size, placement)
+        findings = assess.limits(context.platform, measured, size, placement, context.found)
         _conclude(item, context, question, findings)
 
     return check

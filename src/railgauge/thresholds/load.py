@@ -234,6 +234,7 @@ class _Reader:
             pairings=tuple(entry.get("pairings", ())),
             sizes=self._span(pointer, entry.get("sizes")),
             pointer=pointer,
+            of=entry.get("of", ""),
         )
 
     def _bound(self, pointer: str, entry: Any) -> Bound | None:
