@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,12 +80,23 @@ class Slurm:
     def jobs(self) -> list[str]:
         return self.call("squeue", "-h", "-o", "%i").split()
 
-    def steps(self) -> list[str]:
-        """Steps of commands; ``extern`` and the like aside."""
-        return self.call("squeue", "-h", "-s", "-o", "%i").split()
-
     def wait_until_free(self) -> None:
         _until(lambda: not self.jobs(), "jobs are left")
+
+    def wait_until(self, happened: Callable[[], bool]) -> None:
+        _until(happened, "it did not happen")
+
+    @contextmanager
+    def job(self, node: str) -> Iterator[str]:
+        """Somebody else's, on the whole node."""
+        said = self.call("sbatch", "--parsable", "--exclusive", f"--nodelist={node}",
+                         "--output=/dev/null", "--wrap", "sleep 600")  # fmt: skip
+        try:
+            _until(lambda: node not in self.idle(), "the job does not start")
+            yield said.strip()
+        finally:
+            self.call("scancel", said.strip())
+            self.wait_until_free()
 
     @contextmanager
     def marked(self, node: str, state: str, reason: str) -> Iterator[None]:
@@ -191,8 +202,7 @@ def _is_up(slurm: Slurm, count: int) -> bool:
         return False
 
 
-def _until(happened: object, otherwise: str) -> None:
-    assert callable(happened)
+def _until(happened: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + _UP_LIMIT_S
     while not happened():
         assert time.monotonic() < deadline, otherwise

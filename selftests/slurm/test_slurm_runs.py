@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,18 +63,21 @@ class Site:
         self.project.write("mine.yaml", json.dumps(document))
         return ("--hostfile", "mine.yaml")
 
-    def carry_out(self, *command: str) -> Run:
-        done = subprocess.run(
+    def begin(self, *command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             command,
             cwd=self.project.folder,
             env=environment() | dict(self.slurm.environment) | {"RAILGAUGE_PYTEST": "./pytest"},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=TIME_LIMIT_S,
             stdin=subprocess.DEVNULL,
-            check=False,
         )
-        return Run(self.project, done.returncode, done.stdout, done.stderr, 0.0)
+
+    def carry_out(self, *command: str) -> Run:
+        with self.begin(*command) as process:
+            stdout, stderr = process.communicate(timeout=TIME_LIMIT_S)
+        return Run(self.project, process.returncode, stdout, stderr, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +158,18 @@ def test_a_run_that_gets_no_nodes_says_so_and_measures_nothing(
     run = site.carry_out("./pytest", *options)
     assert run.code == 4
     assert "no allocation of n[01-02]: salloc: error: Invalid generic resource" in run.words
+
+
+def test_a_run_that_is_told_to_end_while_it_waits_leaves_nothing_in_the_queue(
+    new_site: Callable[[], Site],
+) -> None:
+    site = new_site()
+    with site.slurm.job("n01") as other:
+        process = site.begin("./pytest", *site.hostfile("n01", "n02"))
+        site.slurm.wait_until(lambda: len(site.slurm.jobs()) == 2)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=TIME_LIMIT_S)
+        assert site.slurm.jobs() == [other]
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    verdict = json.loads((site.project.folder / "reports/latest/verdict.json").read_text())
+    assert (verdict["verdict"], verdict["counts"]["asserted"]) == ("incomplete", 0)
