@@ -55,16 +55,25 @@ def show(result: Mapping[str, Any]) -> bool:
     return not missed
 
 
-def run(names: Sequence[str], results: dict[str, Any], keep: Path | None) -> bool:
-    """Measure the topics one after the other, each kept when it is done."""
-    met = True
+def run(names: Sequence[str], keep: Path | None) -> tuple[bool, dict[str, Any]]:
+    """Measure the topics one after the other, each kept when it is done; whether all was met."""
+    met, results = True, kept(keep)
     for name in names:
-        results[name] = measure(name)
-        met = show(results[name]) and met
+        result = measure(name)
+        met = show(result) and met
+        results = {**results, **kept(keep), name: result}
         if keep:
             text = json.dumps(results, indent=1, sort_keys=True)
             keep.write_text(text + "\n", encoding="utf-8")
-    return met
+    return met, results
+
+
+def kept(path: Path | None) -> dict[str, Any]:
+    """All results so far, also those of a run beside this one."""
+    if path is None or not path.exists():
+        return {}
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,9 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := sorted(set(options.only) - set(known)):
         print(f"no topic {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
-    kept = options.json and options.json.exists()
-    results = json.loads(options.json.read_text(encoding="utf-8")) if kept else {}
-    met = run(options.only or known, results, options.json)
+    met, results = run(options.only or known, options.json)
     if options.page:
         options.page.write_text(page(results), encoding="utf-8")
     return 0 if met else 1
