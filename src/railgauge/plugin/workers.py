@@ -53,17 +53,18 @@ class Foreman:
         if loss.running is None:
             self._never(loss.undone)
             return
-        self._tell(loss)
+        replaced = self._is_replaced()
+        self._tell(loss, again=replaced and not loss.given_up)
         for item in loss.given_up:
             self._report(loss, item)
         self._never(loss.given_up)
-        if self._is_not_replaced():
+        if not replaced:
             assert self._scheduling
             self._never(self._scheduling.left())
 
-    def _tell(self, loss: Loss) -> None:
+    def _tell(self, loss: Loss, *, again: bool) -> None:
         worker, running = loss.workers[-1], self._id(loss.running)
-        then = "it is given up" if loss.given_up else "another worker runs it"
+        then = "another worker runs it" if again else "it is given up"
         self._told.append(f"worker {worker} died while it ran {running}; {then}")
         self._context.store.append(
             _LOG,
@@ -72,7 +73,7 @@ class Foreman:
                 "at": datetime.now(timezone.utc).isoformat(),
                 "worker": worker,
                 "item": running,
-                "again": not loss.given_up,
+                "again": again,
             },
         )
         if out := self._context.config.pluginmanager.getplugin("terminalreporter"):
@@ -108,11 +109,11 @@ class Foreman:
         for item in items:
             self._context.gates.finished(self._id(item), Outcome.ERROR)
 
-    def _is_not_replaced(self) -> bool:
-        """Whether xdist starts no other worker: too many have died, or the run is to stop."""
+    def _is_replaced(self) -> bool:
+        """Whether xdist starts another worker: not if too many have died, or the run is to stop."""
         most = get_default_max_worker_restart(self._context.config)
         xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
-        return bool(xdist.shouldstop) or (most is not None and len(self._told) > most)
+        return not xdist.shouldstop and (most is None or len(self._told) < most)
 
     def _id(self, item: int | None) -> str:
         assert self._scheduling
