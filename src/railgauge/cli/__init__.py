@@ -23,6 +23,7 @@ from railgauge.cli import (
     limits,
     parse,
     plan,
+    tcp_lab,
     text,
     thresholds,
     trend,
@@ -47,6 +48,7 @@ _COMMANDS = (
     verify,
     undo,
     lab,
+    tcp_lab,
 )
 
 
