@@ -1,11 +1,15 @@
 """Which items a test of the ladder becomes, and what they are called."""
 
+import contextlib
+import gc
 import shutil
 import subprocess
 import sys
 
 import pytest
 from core_values import ROOT, document, limit_of, measurement_of, put, with_gpus
+
+from railgauge.plugin.items import all_to_stay
 
 HOSTFILE = """\
 cluster: bench-cluster
@@ -102,9 +106,12 @@ def platform():
 
 @pytest.fixture
 def ids(tmp_path):
-    """``ids(doc)``: the items by the name of their test, without the file's name."""
+    """``ids(doc)``: the items by the name of their test, without the file's name.
 
-    def collect(doc, *options):
+    Other files of tests are given by name.
+    """
+
+    def collect(doc, *options, **more):
         put(tmp_path / "thresholds", doc)
         for name in ("tests", "hostfiles"):
             (tmp_path / name).mkdir()
@@ -112,7 +119,8 @@ def ids(tmp_path):
             shutil.copy(ROOT / name, tmp_path)
         shutil.copy(ROOT / "hostfiles" / "schema.json", tmp_path / "hostfiles")
         (tmp_path / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
-        (tmp_path / "tests" / "test_ladder.py").write_text(TESTS)
+        for name, text in {"test_ladder": TESTS, **more}.items():
+            (tmp_path / "tests" / f"{name}.py").write_text(text)
         command = [
             sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider",
             "--hostfile", "hostfiles/bench.yaml", "--level", "smoke", *options,
@@ -164,6 +172,36 @@ def test_ids_say_place_link_gpu_and_size_in_plain_words(ids):
     assert found["test_path"][0] == "node01:node04-gpu0-mlx5_0-8MiB"
     everything = "".join(part for parts in found.values() for part in parts)
     assert not set(everything) & set("@~ /\\'\"()")
+
+
+AGAIN = """\
+import pytest
+
+
+@pytest.mark.measures("pair")
+def test_link(pair, size, measure, check):
+    check(measure(pair), size)
+"""
+
+
+def test_of_two_tests_of_one_name_each_stands_on_its_own_rung(ids):
+    """Files are collected by name, and run from the bottom of the ladder."""
+    found = ids(platform(), test_again=AGAIN)["test_link"]
+    assert found[-2:] == ["node01:node04-8MiB", "node02:node03-8MiB"]
+    assert found[0] == "node01-gpu0>gpu1"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_search_for_garbage_is_as_it_was_after_a_collection(enabled):
+    was = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with contextlib.suppress(KeyboardInterrupt), all_to_stay():
+            assert not gc.isenabled()
+            raise KeyboardInterrupt
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was else gc.disable)()
 
 
 def test_groups_are_called_by_their_names(ids):
