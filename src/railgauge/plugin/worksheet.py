@@ -67,14 +67,17 @@ def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
 
 
 def _shared(item: pytest.Item) -> str:
+    """What the items of a unit have in common; empty for one that stands alone."""
     about = item.stash.get(ABOUT, None)
-    if about is None or not isinstance(item, pytest.Function):
+    if about is None:
         return ""
     nodes = ":".join(about.nodes)
     if about.subject.kind != "measures":
         return f"{about.rung} {nodes}" if nodes else ""
-    pairing = item.callspec.params.get("pairing", "") if hasattr(item, "callspec") else ""
-    return f"{about.subject.name}[{nodes}-{pairing}]"
+    # Not ``about.pairing``, which may be a link or a GPU: one run of a tool measures all of those.
+    callspec = getattr(item, "callspec", None)
+    pairing = callspec.params.get("pairing") if callspec else None
+    return f"{about.subject.name}[{nodes}{f'-{pairing}' if pairing else ''}]"
 
 
 def _unit(first: pytest.Item, places: tuple[int, ...]) -> Unit:

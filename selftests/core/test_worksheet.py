@@ -1,0 +1,76 @@
+"""What the controller learns of items that only workers collect."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from railgauge.leases import Leases
+from railgauge.model import Outcome
+from railgauge.plugin import worksheet
+from railgauge.plugin.items import ABOUT, About, Subject
+from railgauge.store import Store
+
+
+def item(name, about=None, **params):
+    stash = pytest.Stash()
+    if about:
+        stash[ABOUT] = about
+    return SimpleNamespace(name=name, stash=stash, callspec=SimpleNamespace(params=params))
+
+
+def measured(rung, name, nodes, pairing="", size=None):
+    return About(Subject("measures", name), rung, f"Title of {name}.", tuple(nodes), pairing, size)
+
+
+def expected(name, *nodes):
+    return About(Subject("expects", name), 0, f"Title of {name}.", nodes, "", None)
+
+
+ITEMS = [
+    item("kernel[a]", expected("kernel", "a")),
+    item("kernel[b]", expected("kernel", "b")),
+    item("memlock[a]", expected("memlock", "a")),
+    item("write[a:b-mlx5_0-2B]", measured(1, "write", "ab", "mlx5_0", 2), pairing="mlx5_0"),
+    item("write[a:b-mlx5_1-2B]", measured(1, "write", "ab", "mlx5_1", 2), pairing="mlx5_1"),
+    item("write[a:b-mlx5_0-4B]", measured(1, "write", "ab", "mlx5_0", 4), pairing="mlx5_0"),
+    item("traffic[a:b-mlx5_0]", measured(1, "write", "ab", "mlx5_0"), pairing="mlx5_0"),
+    item("link[a-gpu0>gpu1]", measured(3, "copy", "a", "gpu0>gpu1"), link="gpu0>gpu1"),
+    item("link[a-gpu1>gpu0]", measured(3, "copy", "a", "gpu1>gpu0"), link="gpu1>gpu0"),
+    item("of somebody else"),
+    item("fabric", expected("fabric")),
+]
+
+
+def test_items_of_one_case_or_of_one_node_s_preflight_are_a_unit():
+    units = [(unit.items, unit.rung, unit.nodes, unit.case) for unit in worksheet.units_of(ITEMS)]
+    assert units == [
+        ((0, 2), 0, ("a",), ""),
+        ((1,), 0, ("b",), ""),
+        ((3, 5, 6), 1, ("a", "b"), "write[a:b-mlx5_0]"),
+        ((4,), 1, ("a", "b"), "write[a:b-mlx5_1]"),
+        ((7, 8), 3, ("a",), "copy[a]"),
+        ((9,), -1, (), ""),
+        ((10,), 0, (), ""),
+    ]
+
+
+@pytest.fixture
+def context(tmp_path):
+    Leases(tmp_path / "leases")
+    return SimpleNamespace(store=Store(tmp_path))
+
+
+def test_what_a_worker_writes_is_what_the_controller_reads(context):
+    worksheet.write(context, ITEMS)
+    sheet = worksheet.read(context)
+    assert list(sheet.units) == worksheet.units_of(ITEMS)
+    record = sheet.record(5, "write[a:b-mlx5_0-4B]")
+    assert (record.rung, record.subject, record.nodes) == (1, "write", ("a", "b"))
+    assert (record.pairing, record.size_bytes, record.outcome) == ("mlx5_0", 4, Outcome.ERROR)
+    assert sheet.record(9, "of somebody else").title == "of somebody else"
+
+
+def test_it_is_written_once(context):
+    worksheet.write(context, ITEMS)
+    worksheet.write(context, ITEMS[:1])
+    assert len(worksheet.read(context).items) == len(ITEMS)
