@@ -49,7 +49,8 @@ class Run:
         text = HOSTFILE.format(topology=folder / "declared.topo", tools=subnet.tools)
         hostfile.write_text(text, encoding="utf-8")
         self.project = project
-        options = ("--hostfile", str(hostfile), "--level", "smoke", "-p", "no:cacheprovider")
+        # Another test may have a run on this machine at the same time: they take turns.
+        options = ("--hostfile", str(hostfile), "--level", "smoke", "--wait", "300")
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "tests/network/test_fabric.py"],
             cwd=project,
