@@ -19,6 +19,7 @@ from railgauge.units import convert
 
 Found = Mapping[str, NodeFacts | NoEvidence]
 
+_WIDTHS = (1, 2, 4, 8, 16, 32)
 _GPU = re.compile(r"gpu(\d{1,4})")
 
 
@@ -46,6 +47,6 @@ def _slot_gbps(node: str, placement: str | None, found: Found) -> float:
     generation, width = (
         require(facts, f"gpus.{gpu[1]}.{name}") for name in ("pcie_max_gen", "pcie_max_width")
     )
-    if generation not in PCIE_GTS:
-        raise FactMissing(f"PCIe {generation} is no generation that is known", where=node)
+    if generation not in PCIE_GTS or width not in _WIDTHS:
+        raise FactMissing(f"PCIe {generation} x{width} is no slot that is known", where=node)
     return pcie_gbps(generation, width)
