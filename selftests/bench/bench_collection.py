@@ -88,7 +88,8 @@ def _collected(folder: Path, nodes: int) -> Iterator[Row]:
 def _row(what: str, nodes: int, unit: str, both: Compared) -> Row:
     return Row(
         what, nodes * PER_NODE, "items", both.measured, unit,
-        compared_with="bare pytest", baseline=both.baseline, ratio=both.ratio, target=TARGET,
+        compared_with="bare pytest", baseline=both.baseline, ratio=both.ratio,
+        target=TARGET if nodes == NODES[-1] else None,
     )  # fmt: skip
 
 
