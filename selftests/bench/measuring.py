@@ -143,21 +143,32 @@ class Child:
     stdout: str
 
 
+# A process starts with the peak of the one that it was forked from: a small one must do that.
+_FORK = """
+import os, sys
+pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+_, status, used = os.wait4(pid, 0)
+words = (os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
+os.write(int(sys.argv[1]), " ".join(map(str, words)).encode())
+"""
+
+
 def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
     """Run ``argv`` to its end. Raises ``RuntimeError`` with what it said unless it exits 0."""
     start = time.perf_counter()
-    with TemporaryFile("w+") as out:
-        process = subprocess.Popen(
-            argv, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment}
-        )
-        _, status, usage = os.wait4(process.pid, 0)
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as told:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _FORK, str(told.fileno()), *argv],
+            cwd=cwd, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment},
+            pass_fds=[told.fileno()], check=True,
+        )  # fmt: skip
         wall = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        said = out.read()
-    if process.returncode:
-        raise RuntimeError(f"{argv[0]} exited {process.returncode}: {said[-2000:]}")
-    return Child(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, said)
+        for file in (out, told):
+            file.seek(0)
+        said, (code, cpu, peak_kib) = out.read(), told.read().split()
+    if code != "0":
+        raise RuntimeError(f"{argv[0]} exited {code}: {said[-2000:]}")
+    return Child(float(cpu), wall, int(peak_kib) / 1024, said)
 
 
 def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> Child:
