@@ -39,6 +39,7 @@ NOT_STARTED: Mapping[str, str] = {
 }
 # What happened to ranks that ran.
 DIED: Mapping[str, str] = {
+    "tool-crashed": "look at the tool's own stack above, and for a core file on that node",
     "rank-died": "see the kernel's log of that node: dmesg, for signal 9 the out-of-memory killer",
 }
 # Complaints of the first host about another one.

@@ -1,0 +1,128 @@
+"""Open MPI and MPICH launched for real between nodes, and broken on purpose."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "netlab"))
+
+from netlab_bench import missing, visit
+from test_mpi_failures import error
+
+from railgauge.errors import LaunchFailed, RankDied
+from railgauge.launchers import Host, Launch, launcher
+from railgauge.tools import tool
+
+HOSTS = (Host("tcp01", "10.77.0.1", 1), Host("tcp02", "10.77.0.2", 1))
+PROGRAMS = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}
+OPTIONS = {
+    "openmpi": ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0", "--mca",
+                "oob_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"),
+    "mpich": ("-iface", "eth0"),
+}  # fmt: skip
+SUICIDE = 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then kill -9 $$; fi; sleep 2'
+
+# Hydra waits for ever for a node that it could not start anything on.
+BREAK = """
+import json, shlex
+launches = json.loads(Path(sys.argv[0]).with_name("launches.json").read_text())
+def go(name, mpi, limit_s=30):
+    limit_s = limit_s if mpi == "openmpi" else 6
+    line = shlex.join(launches[mpi][name])
+    FOUND[f"{mpi} {name}"] = on("tcp01", f"timeout -k 1 {limit_s} {line}", limit_s + 30)
+for mpi in launches:
+    for name in ("works", "environment", "killed"):
+        go(name, mpi, 60)
+on("tcp01", "cp .ssh/known_hosts kept; grep -v ^tcp02 kept >.ssh/known_hosts")
+for mpi in launches: go("host-key", mpi)
+on("tcp01", "cp kept .ssh/known_hosts")
+overlay = "lowerdir=/usr/bin,upperdir=/run/u,workdir=/run/w,userxattr"
+FOUND["removed"] = on("tcp02", "mkdir /run/u /run/w; mount -t overlay overlay -o " + overlay +
+    " /usr/bin && rm -f /usr/bin/orted /usr/bin/hydra_pmi_proxy")
+for mpi in launches: go("daemon", mpi)
+"""
+
+
+def launch(mpi, *program, **changes):
+    made = Launch(
+        hosts=HOSTS, program=program, bind="none", options=OPTIONS[mpi], allow_run_as_root=True,
+        **changes,
+    )  # fmt: skip
+    # Both bring an mpirun and an mpiexec; which of them those are is the system's choice.
+    return [PROGRAMS[mpi], *launcher(mpi).argv(made)[1:]]
+
+
+def launches(mpi):
+    works = (
+        ["mpi-bench", "all_reduce", "-b", "65536", "-n", "2"] if mpi == "openmpi" else ["hostname"]
+    )
+    show = ("sh", "-c", "echo $GREETING")
+    return {
+        "works": launch(mpi, *works),
+        "environment": launch(mpi, *show, environment={"GREETING": "a, b 'c'"}),
+        "killed": launch(mpi, "sh", "-c", SUICIDE),
+        "host-key": launch(mpi, "hostname"),
+        "daemon": launch(mpi, "hostname"),
+    }
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, cannot_run):
+    path = f"{os.environ['PATH']}:/usr/bin"
+    if lacking := [name for name in PROGRAMS.values() if shutil.which(name, path=path) is None]:
+        cannot_run(f"not installed: {', '.join(lacking)}")
+    if lacks := missing():
+        cannot_run(f"no cluster of namespaces on this machine: {lacks}")
+    folder = tmp_path_factory.mktemp("launches")
+    planned = {mpi: launches(mpi) for mpi in PROGRAMS}
+    (folder / "launches.json").write_text(json.dumps(planned), encoding="utf-8")
+    return visit(BREAK, folder, "--nodes", "2")
+
+
+def test_open_mpi_runs_one_rank_on_each_node(found):
+    ran = found["openmpi works"]
+    assert ran["code"] == 0, ran
+    parsed = tool("mpi-bench").parse(ran["out"])
+    assert parsed.errors == ()
+    assert parsed.summary["ranks"] == {"tcp01": 1, "tcp02": 1}
+
+
+def test_mpich_runs_one_rank_on_each_node(found):
+    ran = found["mpich works"]
+    assert (ran["code"], sorted(ran["out"].split())) == (0, ["tcp01", "tcp02"]), ran
+
+
+@pytest.mark.parametrize("mpi", PROGRAMS)
+def test_ranks_have_the_environment_as_it_was_given(found, mpi):
+    ran = found[f"{mpi} environment"]
+    assert (ran["code"], ran["out"].splitlines()) == (0, ["a, b 'c'"] * 2), ran
+
+
+@pytest.mark.parametrize(
+    ("mpi", "name", "means"),
+    [
+        ("openmpi", "killed", ("rank-died", RankDied, "")),
+        ("mpich", "killed", ("rank-died", RankDied, "tcp02")),
+        ("openmpi", "host-key", ("host-key", LaunchFailed, "tcp02")),
+        ("mpich", "host-key", ("host-key", LaunchFailed, "tcp02")),
+        ("openmpi", "daemon", ("launcher-daemon-missing", LaunchFailed, "tcp02")),
+        ("mpich", "daemon", ("launcher-daemon-missing", LaunchFailed, "tcp02")),
+    ],
+)
+def test_what_was_broken_is_what_is_said(found, mpi, name, means):
+    kind, wanted, node = means
+    ran = found[f"{mpi} {name}"]
+    if name == "daemon" and found["removed"]["code"]:
+        pytest.skip("no overlay over /usr/bin in a user namespace of this kernel")
+    assert ran["code"], ran
+    late = "command-timed-out" if ran["code"] in (124, 137) and mpi == "mpich" else ""
+    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name]), cut=late)
+    assert type(told) is wanted, told
+    assert f"({kind})" in told.what
+    assert not node or told.where == f"{node}: {PROGRAMS[mpi]}"
