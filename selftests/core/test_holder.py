@@ -167,6 +167,28 @@ def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
     assert sum(out.count("held") for out, _ in said) >= 6
 
 
+def test_a_lock_on_a_file_that_was_replaced_is_none(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody let go, and another came, between opening the file and locking it."""
+    path, once = programs(tmp_path / "bin", "flock", "mv", "touch"), tmp_path / "once"
+    flock = tmp_path / "bin" / "flock"
+    real = flock.resolve()
+    flock.unlink()
+    flock.write_text(
+        f"#!/bin/sh\nif [ ! -e '{once}' ]; then\n"
+        f"touch '{once}'; rm '{place.file}'; touch '{place.file}'\nfi\nexec {real} \"$@\"\n"
+    )
+    flock.chmod(0o755)
+    monkeypatch.setenv("PATH", path)
+    with place.asked(ALICE) as (process, said):
+        assert said == Held()
+        assert once.exists()
+        time.sleep(0.5)
+        assert process.poll() is None
+        assert place.said(BOB) == Taken(ALICE)
+
+
 # --- users, places, programs ---
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 from railgauge.errors import BadInput
 from railgauge.model import Command, Node
+from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Markers
 from railgauge.transport.registry import connect
 from railgauge.transport.shell import command_line, stop_line
@@ -54,11 +56,11 @@ def test_what_the_login_shell_prints_first_is_dropped() -> None:
     assert (capture.pid, capture.ready, capture.exit_code) == (4711, True, 3)
 
 
-@pytest.mark.parametrize("shell", ["sh", "dash", "bash", "zsh", "ksh", "mksh", "fish", "tcsh"])
-def test_line_runs_under_any_login_shell(shell: str) -> None:
-    program = shutil.which(shell)
+@pytest.mark.parametrize("name", ["sh", "dash", "bash", "zsh", "ksh", "mksh", "fish", "tcsh"])
+def test_line_runs_under_any_login_shell(name: str) -> None:
+    program = shutil.which(name)
     if program is None:
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"{name} is not installed")
     said = "a'b\"c\\\\d\\' !x !! $HOME `x` %s\n\u00e6\u2713 {a,b} ~ *"
     command = Command("n01", ("printf", "%s", said), {"A": said}, 10.0)
     line = command_line(command, NONCE)
@@ -66,6 +68,25 @@ def test_line_runs_under_any_login_shell(shell: str) -> None:
     output, words = pieces([done.stdout])
     assert (output.decode(), done.stderr, done.returncode) == (said, b"", 0)
     assert [word.split()[0] for word in words] == ["pid", "exit"]
+
+
+@pytest.mark.parametrize("listens_on", [None, 5201])
+def test_a_node_ends_by_itself_what_ignores_term(
+    monkeypatch: pytest.MonkeyPatch, listens_on: int | None
+) -> None:
+    """Whatever has become of those who started it."""
+    monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
+    argv = ("sh", "-c", "trap '' TERM; sleep 60; sleep 60")
+    command = Command("n01", argv, time_limit_s=0.3, listens_on=listens_on)
+    done = subprocess.run(
+        ["sh", "-c", command_line(command, NONCE)],
+        capture_output=True,
+        check=False,
+        timeout=30,
+        start_new_session=True,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert [word.split()[0] for word in pieces([done.stdout])[1]] == ["pid"]
 
 
 def test_line_has_no_line_end() -> None:
