@@ -1,5 +1,8 @@
 """Connections that break: what is opened anew, what is waited for, and what is never run twice."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from core_values import cluster, transcript
 from fake_sessions import Fakes
@@ -124,6 +127,36 @@ def test_a_node_that_another_worker_reached_is_waited_for(fakes, clock):
     clock.back_at_s = 60
     assert sessions["n1"].run(COMMAND).exit_code == 0
     assert clock.now_s == 60
+
+
+def test_in_a_hurry_nobody_is_waited_for(fakes, sessions, clock):
+    """Also not by somebody who waits already."""
+    lose(fakes, sessions)
+    clock.back_at_s, sleep = 60, clock.sleep
+
+    def hurried(seconds):
+        sleep(seconds)
+        if clock.now_s == 10:
+            sessions.hurry()
+
+    clock.sleep = hurried
+    with pytest.raises(NodeUnreachable, match="tried for 10 s"):
+        sessions["n1"].run(COMMAND)
+    assert clock.now_s == 10
+
+
+def test_threads_that_find_one_connection_dead_open_one(fakes, sessions):
+    one = sessions["n1"]
+    together = threading.Barrier(4)
+
+    def dead(command):
+        together.wait(10)
+        raise ConnectionLost("gone")
+
+    one._session.run = dead
+    with ThreadPoolExecutor(4) as pool:
+        assert [r.exit_code for r in pool.map(one.run, [COMMAND] * 4)] == [0] * 4
+    assert len(fakes.done("connect")) == 2
 
 
 def test_a_login_that_is_refused_is_not_tried_again(fakes, clock):

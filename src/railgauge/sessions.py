@@ -8,6 +8,7 @@ before is given some time to come back, ``SshSettings.patience_s`` in all over a
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -45,6 +46,7 @@ class Sessions:
         self._dead: dict[str, NoEvidence] = {}
         self._patience_s: dict[str, float] = {}  # of nodes that were there before
         self._closed = False
+        self._hurried = False
 
     def __getitem__(self, node: str) -> Session:
         """Raises the ``TransportError`` of the last attempt if there is no way to the node."""
@@ -60,6 +62,10 @@ class Sessions:
         if session:
             session.close()
 
+    def hurry(self) -> None:
+        """Wait for nobody any more: what is still to be done is done where it can be."""
+        self._hurried = True
+
     def close(self) -> None:
         self._closed = True
         for node in list(self._open):
@@ -71,13 +77,13 @@ class Sessions:
             raise ConnectionLost("the session is closed", where=node)
         if node in self._dead:
             raise self._dead[node]
-        began, patience_s = time.monotonic(), self._patience_of(node)
+        began = time.monotonic()
         while True:
             try:
                 session = self._greeted(node)
             except NoEvidence as error:
                 waited_s = time.monotonic() - began
-                if not _may_pass(error) or waited_s + _PAUSE_S > patience_s:
+                if not _may_pass(error) or waited_s + _PAUSE_S > self._patience_of(node):
                     self._dead[node] = _after(error, waited_s)
                     raise self._dead[node] from None
                 time.sleep(_PAUSE_S)
@@ -89,7 +95,9 @@ class Sessions:
                 return session
 
     def _patience_of(self, node: str) -> float:
-        """What is left of it; none for a node that never was there."""
+        """What is left of it; none for a node that never was there, or where all is over."""
+        if self._hurried:
+            return 0.0
         if node not in self._patience_s and self._was_there(node):
             self._patience_s[node] = self._cluster.node(node).ssh.patience_s
         return self._patience_s.get(node, 0.0)
@@ -123,23 +131,29 @@ class _Lasting:
     def __init__(self, session: Session, reopened: Callable[[], Session]) -> None:
         self._session = session
         self._reopened = reopened
+        self._reopening = threading.Lock()
 
     def run(self, command: Command) -> Transcript:
+        session = self._session
         try:
-            return self._session.run(command)
+            return session.run(command)
         except ConnectionLost:
-            return self._anew().run(command)
+            return self._after(session).run(command)
 
     def start(self, command: Command) -> Running:
+        session = self._session
         try:
-            return self._session.start(command)
+            return session.start(command)
         except ConnectionLost:
-            return self._anew().start(command)
+            return self._after(session).start(command)
 
     def close(self) -> None:
         self._session.close()
 
-    def _anew(self) -> Session:
-        self._session.close()
-        self._session = self._reopened()
-        return self._session
+    def _after(self, dead: Session) -> Session:
+        """The connection that takes the place of one that broke, for all threads that found out."""
+        with self._reopening:
+            if self._session is dead:
+                dead.close()
+                self._session = self._reopened()
+            return self._session

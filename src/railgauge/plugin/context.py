@@ -141,6 +141,11 @@ class Context:
         argv = traffic.probe_argv(self.cluster.rootfs)
         return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in case.nodes)
 
+    def hurry(self) -> None:
+        """Wait for no node any more."""
+        if "sessions" in self.__dict__:
+            self.sessions.hurry()
+
     def close(self) -> None:
         if "sessions" in self.__dict__:
             self.sessions.close()

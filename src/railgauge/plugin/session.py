@@ -295,11 +295,13 @@ class Controller:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
-        if self.context.folder is not None and self.planned:
+        begun = self.context.folder is not None and bool(self.planned)
+        if begun:
             confirming.after_the_last(self.context, session, self._findings())
         self._undo_preparations()
-        if self.context.folder is None or not self.planned:
+        if not begun:
             return
+        self.context.hurry()
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
         self._draw()
