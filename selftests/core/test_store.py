@@ -211,3 +211,17 @@ def test_json_is_readable_and_sorted(store):
     assert text.index('"a"') < text.index('"b"')
     assert "é" in text
     assert store.read_json("a.json") == json.loads(text)
+
+
+def test_lines_are_taken_out_again(tmp_path):
+    """Half a line, of a writer that was killed, goes as well; later lines come behind the rest."""
+    Leases(tmp_path / "leases")
+    store = Store(tmp_path)
+    for number in range(4):
+        store.append("a.jsonl", {"number": number})
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write('{"numb')
+    store.take_out("a.jsonl", lambda line: line["number"] % 2)
+    store.append("a.jsonl", {"number": 9})
+    text = (tmp_path / "a.jsonl").read_text()
+    assert text == '{"number": 0}\n{"number": 2}\n{"number": 9}\n'

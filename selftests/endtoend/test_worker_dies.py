@@ -10,10 +10,11 @@ from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_soun
 
 ONCE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:viper-mlx5_0-8MiB]"
 TWICE = "tests/network/test_rdma.py::test_read_traffic[viper:prometheus-mlx5_0]"
+LATE = "tests/network/test_rdma.py::test_send_traffic[columbia:prometheus-mlx5_0]"
 # The other item of the case, which reads what was measured before the workers died.
 SAME_CASE = "tests/network/test_rdma.py::test_read_bandwidth[viper:prometheus-mlx5_0-8MiB]"
 # SIGKILL, as the kernel does it when memory is short: once after a tool has run, before anything of
-# it is on disk and with the leases of its nodes held; twice when an item is through but not told.
+# it is on disk and with the leases of its nodes held; else when an item is judged but not told.
 _KILLING = f"""
 
 import os
@@ -49,6 +50,8 @@ Store.save = save
 def pytest_runtest_teardown(item):
     if item.nodeid == "{TWICE}":
         die("died-twice", 2)
+    if item.nodeid == "{LATE}":
+        die("died-late", 1)
     return (yield)
 """
 
@@ -82,9 +85,19 @@ def test_the_reports_agree(run: Run) -> None:
 
 
 def test_an_item_whose_worker_died_once_is_judged_by_its_evidence(run: Run) -> None:
-    assert run.outcomes[ONCE] == "passed"
-    assert run.junit[ONCE].outcome == "passed"
-    assert run.allure[ONCE]["status"] == "passed"
+    for item in (ONCE, LATE):
+        assert run.outcomes[item] == "passed"
+        assert run.junit[item].outcome == "passed"
+        assert run.allure[item]["status"] == "passed"
+
+
+def test_what_was_judged_and_not_told_does_not_count(run: Run) -> None:
+    """``railgauge trend`` reads these lines: each stands there once, and none of an error."""
+    lines = [json.dumps(line, sort_keys=True) for line in run.measurements]
+    assert len(lines) == len(set(lines))
+    found = {line["id"] for line in run.measurements}
+    assert {ONCE, LATE, SAME_CASE} <= found
+    assert TWICE not in found
 
 
 def test_an_item_at_which_two_workers_died_is_an_error_that_says_so(run: Run) -> None:
@@ -98,8 +111,8 @@ def test_an_item_at_which_two_workers_died_is_an_error_that_says_so(run: Run) ->
 
 def test_deaths_are_told_and_written_down(run: Run) -> None:
     found = [(crash["item"], crash["again"]) for crash in crashes(run)]
-    assert sorted(found) == sorted([(ONCE, True), (TWICE, True), (TWICE, False)])
-    assert len({crash["worker"] for crash in crashes(run)}) == 3
+    assert sorted(found) == sorted([(ONCE, True), (LATE, True), (TWICE, True), (TWICE, False)])
+    assert len({crash["worker"] for crash in crashes(run)}) == 4
     for crash in crashes(run):
         assert f"worker {crash['worker']} died while it ran {crash['item']}" in run.words
     assert "crashes.jsonl" in run.manifest

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -123,11 +123,18 @@ class Store:
 
         A writer that was killed may have left half a line there: it stays a line of its own.
         """
-        line = json.dumps(self._plain(data), ensure_ascii=False, sort_keys=True) + "\n"
+        line = _line_of(self._plain(data))
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
             file.write(line.encode())
+
+    def take_out(self, name: str, is_out: Callable[[Any], bool]) -> None:
+        """Have a ``.jsonl`` file without some lines; whoever appends to it waits meanwhile."""
+        path = self.folder / name
+        with locked(self.folder / "leases" / f"{path.name}.lock"):
+            kept = [line for line in self.lines(name)[0] if not is_out(line)]
+            write_whole(path, "".join(map(_line_of, kept)))
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
         """The lines from byte ``offset`` on, and where the next ones will start.
@@ -147,6 +154,10 @@ class Store:
 def json_text(data: object) -> str:
     """JSON as every file of a run is written: the same data give the same bytes."""
     return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _line_of(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _at_line_start(file: BinaryIO) -> bool:

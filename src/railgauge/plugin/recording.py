@@ -20,6 +20,8 @@ from railgauge.question import Question
 from railgauge.record import ItemRecord, settled, with_error, worst_of
 from railgauge.store import Store
 
+JUDGEMENTS = "measurements.jsonl"
+
 
 @dataclass(slots=True)
 class Draft:
@@ -42,7 +44,7 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
     line = {**_line(item.nodeid, about, judgement), "evidence": store.evidence}
-    store.append("measurements.jsonl", line)
+    store.append(JUDGEMENTS, line)
     for name in ("measured", "limit", "basis"):
         item.user_properties.append((f"{judgement.metric}.{name}", getattr(judgement, name)))
 
