@@ -46,7 +46,7 @@ FOUND["stays"] = on("tcp01", f"cat /proc/{FOUND['background'].strip()}/comm")["o
 """
 
 LINKS = """
-server = ("iperf3 -s -1 -p 5201 >/dev/null & "
+server = ("iperf3 -s -1 -p 5201 >/dev/null 2>&1 & "
           "while ! grep -q ':1451 .* 0A' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done")
 def iperf(node, seconds=1):
     on(node, server)

@@ -58,11 +58,9 @@ def test_a_whole_cluster_is_accepted_on_real_evidence(healthy):
 
 
 def test_every_figure_is_of_a_link_of_the_declared_rate(healthy):
-    figures = {}
+    figures = {"bw_received": [], "busbw": []}
     for line in healthy.measurements:
-        for judged in line["judgements"]:
-            if judged["metric"] in ("bw_received", "busbw"):
-                figures.setdefault(judged["metric"], []).append(judged["worst"])
+        figures.get(line["metric"], []).extend(line["values"])
     assert len(figures["bw_received"]) == 3
     assert len(figures["busbw"]) == 4  # three pairs, and all nodes together
     assert all(0.17 <= rate <= 0.2 for rate in figures["bw_received"])
@@ -74,13 +72,12 @@ def test_the_slow_link_is_named(limited):
     assert limited.verdict["verdict"] == "rejected"
     (cause,) = limited.verdict["causes"]
     assert (cause["cause"], cause["where"]["node"]) == ("slow-node", "tcp02")
-    failed = [line["id"] for line in limited.measurements if line["outcome"] == "failed"]
+    failed = limited.with_outcome("failed")
     assert len(failed) == 2
     assert all("tcp02" in name and "test_tcp_bandwidth" in name for name in failed)
 
 
 def test_what_a_slow_link_blocks_is_not_passed(limited):
-    outcomes = {line["id"]: line["outcome"] for line in limited.measurements}
-    collectives = [outcome for name, outcome in outcomes.items() if "collective" in name]
+    collectives = [found for name, found in limited.outcomes.items() if "collective" in name]
     assert collectives
     assert set(collectives) == {"blocked"}
