@@ -113,6 +113,11 @@ def test_notes_tell_of_each_reboot_and_change_nothing():
     )
 
 
+def test_two_reboots_are_two_also_if_each_is_seen_by_another():
+    both = (Reboot("n1", ONE, TWO, during="new"), Reboot("n1", ONE, THREE, during="new"))
+    assert once(both) == both
+
+
 def surveyed(boot):
     return {"facts": to_json(NodeFacts("n1", boot_id=boot))}
 

@@ -53,14 +53,15 @@ def chosen(found):
 # --- what is measured again ---
 
 
-def test_a_slow_node_is_measured_with_two_good_ones_that_it_has_not_met():
+@pytest.mark.parametrize("node", names(8))
+def test_a_slow_node_is_measured_with_two_good_ones_that_it_has_not_met(node):
     pairs = list(pairs_of(names(8), 2))
-    met = {other for pair in pairs if "n3" in pair for other in pair}
-    found = found_by(paths(pairs, NICS, {"n3": 200.0}))
+    met = {other for pair in pairs if node in pair for other in pair}
+    found = found_by(paths(pairs, NICS, {node: 200.0}))
     (one, two) = confirmations(found, diagnose(found))
     for asked in (one, two):
-        assert (asked.cause, asked.node, asked.suspects) == ("slow-node", "n3", ("n3",))
-        (partner,) = set(asked.question.case.nodes) - {"n3"}
+        assert (asked.cause, asked.node, asked.suspects) == ("slow-node", node, (node,))
+        (partner,) = set(asked.question.case.nodes) - {node}
         assert partner not in met
     assert one.question.case.nodes != two.question.case.nodes
 
@@ -77,6 +78,14 @@ def test_the_place_in_the_pair_the_path_and_the_size_are_those_of_the_worst_item
         assert str(question.case.pairing) == "mlx5_1"
         assert question.case.nodes.index("n3") == worst.nodes.index("n3")
         assert (asked.node, asked.device) == ("n3", "mlx5_1")
+
+
+@pytest.mark.parametrize("worst", NICS)
+def test_of_several_slow_paths_the_slowest_is_measured(worst):
+    speeds = {("n3", nic): 150.0 if nic == worst else 300.0 for nic in NICS}
+    found = found_by(paths(list(pairs_of(names(6), 3)), NICS, speeds))
+    taken = {str(a.question.case.pairing) for a in confirmations(found, diagnose(found))}
+    assert taken == {worst}
 
 
 def test_whoever_is_suspected_is_nobodys_partner():
