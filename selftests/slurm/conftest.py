@@ -40,9 +40,9 @@ def slurm(running_slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slu
     running_slurm.wait_until_free()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def step_node(running_slurm: Slurm) -> Iterator[Node]:
-    """Node ``n01`` as a run reaches it: with an allocation of its own, shared by all tests."""
+    """Node ``n01`` as a run reaches it, with an allocation of its own."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in running_slurm.environment.items():
             patch.setenv(name, value)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from railgauge.model import Cluster, Node, SlurmSettings
 
-PROGRAMS = ("slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
+PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
 # Debian keeps daemons where only root looks.
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _UP_LIMIT_S = 60.0
@@ -179,7 +179,8 @@ def _daemon(slurm: Slurm, *argv: str) -> Iterator[None]:
     said = slurm.folder / f"{'-'.join(argv)}.out"
     with said.open("wb") as out:
         process = subprocess.Popen(
-            argv,
+            # Also if the tests are killed: nothing is left running.
+            ("setpriv", "--pdeathsig", "KILL", *argv),
             env=slurm.environment,
             stdin=subprocess.DEVNULL,
             stdout=out,

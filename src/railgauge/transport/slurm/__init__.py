@@ -24,7 +24,7 @@ from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
 
 _END_LIMIT_S = 2.0  # for srun, asked to end its step; a node that is gone never answers
-_EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code \d+\n\Z")
+_EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code (\d+)\n\Z")
 _SRUN_SAYS = b"srun: error: "
 _LINE_BYTES = 400
 REMEDY = "see: scontrol show node {node}"
@@ -94,13 +94,13 @@ class StepPipes:
         self._pipes = LocalPipes(process)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
-        """A code other than 0 may be that of ``srun``, which says nothing about the command."""
+        """The code is the command's if ``srun`` says so; any other is of ``srun`` itself."""
         tail = _Tail(stderr)
         try:
             code = self._pipes.drain(stdout, tail.take)
         finally:
-            tail.end()
-        return 0 if code == 0 else None
+            said = tail.end()
+        return 0 if code == 0 else said
 
     def close(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -119,9 +119,11 @@ class _Tail:
         self._held += chunk
         self._pass(len(self._held) - self._begun())
 
-    def end(self) -> None:
-        self._held = _EXIT_CODE.sub(b"", self._held)
-        self._pass(len(self._held))
+    def end(self) -> int | None:
+        """Pass on the rest. The exit code, ``None`` if ``srun`` said nothing of one."""
+        said = _EXIT_CODE.search(self._held)
+        self._pass(said.start() if said else len(self._held))
+        return int(said[1]) if said else None
 
     def _pass(self, count: int) -> None:
         if count:

@@ -1,8 +1,8 @@
 """One command on many nodes in one step: thousands of nodes cost one ``srun``.
 
 ``srun --label`` says before each line which task printed it, but cuts lines at 1 KiB and mixes
-them. What a node prints therefore travels as base64, whose lines are short, after one line that
-names the node; its end is the marker of ``shell`` that tells the exit code.
+them. What a node prints therefore travels as base64, whose lines are short, between a line that
+names the node and one with a dot.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import binascii
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,7 +33,9 @@ _ROUNDS = 4
 _LAUNCH_LIMIT_S = 60.0
 # Neither a limit of the site nor a node that fails may end the step on the others.
 _OPTIONS = ("--label", "--wait=0", "--kill-on-bad-exit=0", "--no-kill")
-_LIMIT_CODES = (124, 137)  # of timeout: ended by TERM, ended by KILL
+_END = b"."
+# Of a command that timeout ended by TERM; by KILL there is none.
+_LIMIT_CODES = (shell.TIMEOUT_CODE, None)
 _FAILED = re.compile(r"srun: error: (?P<what>.* on node (?P<node>[^\s:]+): .*)")
 
 
@@ -130,26 +133,28 @@ class Answers:
         return name
 
     def _add(self, name: str, text: bytes) -> Iterator[Answer]:
-        capture = self._captures[name]
-        with suppress(binascii.Error, ValueError):
-            capture.take_stdout(base64.b64decode(text.strip(), validate=True))
-        if capture.exit_code is not None:
+        capture, line = self._captures[name], text.strip()
+        if line != _END:
+            with suppress(binascii.Error, ValueError):
+                capture.take_stdout(base64.b64decode(line, validate=True))
+        elif capture.pid is not None:  # else the line was not even begun: no base64, or no timeout
             self.waiting.discard(name)
             yield name, self._transcript(name, capture)
 
     def _transcript(self, name: str, capture: Capture) -> Transcript:
-        duration_s = capture.over_at - self.start.monotonic_s
-        cut_off = capture.exit_code in _LIMIT_CODES and duration_s >= self.command.time_limit_s
+        duration_s = time.monotonic() - self.start.monotonic_s
+        code = capture.exit_code
+        is_late = code in _LIMIT_CODES and duration_s >= self.command.time_limit_s
         return Transcript(
             node=name,
             argv=self.command.argv,
-            exit_code=None if cut_off else capture.exit_code,
+            exit_code=None if is_late else code,
             stdout=capture.text()[0],
             stderr="",
             duration_s=duration_s,
             started_at=self.start.at,
             environment=self.command.environment,
-            error=CommandTimedOut.kind if cut_off else "",
+            error=CommandTimedOut.kind if is_late else ConnectionLost.kind if code is None else "",
         )
 
     def failures(self, complaints: str, *, is_late: bool) -> Iterator[Answer]:

@@ -42,6 +42,7 @@ exit "${code:-1}"
 _GATHERED = """
 printf '%s\\n' "$SLURMD_NODENAME"
 (eval "$1") 2>/dev/null </dev/null | base64
+echo .
 """
 
 
@@ -51,5 +52,5 @@ def attended(line: str) -> tuple[str, ...]:
 
 
 def gathered(line: str) -> tuple[str, ...]:
-    """The argv that runs ``line`` and prints the node's name and then the output as base64."""
+    """The argv that runs ``line`` and prints the node's name, the output as base64, and a dot."""
     return ("sh", "-c", _GATHERED, "railgauge", line)
