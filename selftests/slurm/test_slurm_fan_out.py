@@ -1,0 +1,81 @@
+"""What the nodes of one step print, taken apart by label; no Slurm is needed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+
+from railgauge.errors import ConnectionLost, NodeUnreachable, NoEvidence
+from railgauge.model import Command, Transcript
+from railgauge.transport.job import Start
+from railgauge.transport.slurm.fan_out import Answers
+
+COMMAND = Command("", ("true",), {}, 5.0)
+START = Start.now()
+PID, EXIT = (f"::railgauge {START.nonce} {word}\n" for word in ("pid 7", "exit 3"))
+
+
+def answers(*names: str, ago_s: float = 0.0) -> Answers:
+    start = Start(START.nonce, START.at, START.monotonic_s - ago_s)
+    return Answers(COMMAND, start, set(names))
+
+
+def encoded(label: int, text: str) -> list[bytes]:
+    lines = base64.encodebytes(text.encode()).splitlines()
+    return [b"%3d: %s\n" % (label, line) for line in lines]
+
+
+def taken(found: Answers, lines: Iterable[bytes]) -> dict[str, Transcript | NoEvidence]:
+    return dict(answer for line in lines for answer in found.take(line))
+
+
+def test_lines_of_nodes_are_mixed_and_told_apart() -> None:
+    found, long = answers("a", "b"), "é" * 5000
+    first, second = (encoded(0, f"{PID}{long}\n{EXIT}"), encoded(11, f"{PID}short\n{EXIT}"))
+    mixed = [line for pair in zip(first, second * 99, strict=False) for line in pair]
+    lines = [b"  0: a\n", b" 11: b\n", *second, *first, b" 11: .\n", b"  0: .\n", *mixed]
+    got = taken(found, lines)
+    assert {n: (t.stdout, t.exit_code) for n, t in got.items() if isinstance(t, Transcript)} == {
+        "a": (f"{long}\n", 3),
+        "b": ("short\n", 3),
+    }
+    assert found.waiting == set()
+
+
+def test_a_command_that_was_killed_has_no_exit_code() -> None:
+    lines = [b"0: a\n", *encoded(0, f"{PID}begun\n"), b"0: .\n"]
+    late, early = taken(answers("a", ago_s=9.0), lines)["a"], taken(answers("a"), lines)["a"]
+    assert isinstance(late, Transcript)
+    assert isinstance(early, Transcript)
+    assert (late.exit_code, late.error, late.stdout) == (None, "command-timed-out", "begun\n")
+    assert (early.exit_code, early.error) == (None, "connection-lost")
+
+
+def test_a_node_where_nothing_began_is_left_to_be_asked_by_itself() -> None:
+    found = answers("a")
+    assert taken(found, [b"0: a\n", b"0: .\n"]) == {}
+    assert dict(found.failures("", is_late=False)) == {}
+    assert found.waiting == {"a"}
+
+
+def test_no_node_speaks_for_another() -> None:
+    found, said = answers("a", "b"), f"{PID}x\n{EXIT}"
+    lines = [b"0: a\n", b"1: a\n", *encoded(1, said), b"1: .\n", *encoded(0, said), b"0: .\n"]
+    assert taken(found, [*lines, b"a: no label of srun\n", b"rubbish\n"]) == {}
+
+
+def test_srun_names_the_nodes_that_it_could_not_reach() -> None:
+    found = answers("a", "b")
+    text = "srun: error: Task launch for StepId=8.1 failed on node b: Communication failure\n"
+    (failure,) = found.failures(text * 2, is_late=False)
+    assert failure[0] == "b"
+    assert isinstance(failure[1], NodeUnreachable)
+    assert "failed on node b: Communication failure" in str(failure[1])
+    assert found.waiting == {"a"}
+
+
+def test_who_is_silent_to_the_end_is_told() -> None:
+    found = answers("a", "b")
+    taken(found, [b"0: a\n"])
+    kinds = {name: type(error) for name, error in found.failures("", is_late=True)}
+    assert kinds == {"a": ConnectionLost, "b": NodeUnreachable}
