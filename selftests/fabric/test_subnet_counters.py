@@ -116,6 +116,61 @@ def test_a_switch_that_is_not_declared_is_an_error():
         judge_scan(("ibqueryerrors", "leaf99"), FABRIC, LIMITS, scan())
 
 
+# --- links ---
+
+LINE = (
+    '0x{guid:016x} "{name:>30}" 1 {port}[  ] ==( {rate} {state})==>'
+    ' 0x1 1 1[  ] "peer" (Could be 12X )'
+)
+
+
+def links(*ends, rate="4X        53.125 Gbps", state="Active/  LinkUp"):
+    """``iblinkinfo -l`` of leaf01, spine01 and the two hosts, without ``ends`` (name, port)."""
+    ports = [(0x100000, "leaf01", 1), (0x100000, "leaf01", 2), (0x100000, "leaf01", 3)]
+    ports += [(0x200000, "spine01", 1), (0x300011, "node0001 mlx5_0", 1)]
+    ports += [(0x300021, "node0002 mlx5_0", 1)]
+    lines = [
+        LINE.format(guid=guid, name=name, port=port, rate=rate, state=state)
+        for guid, name, port in ports
+        if (name, port) not in ends
+    ]
+    return Scan("\n".join(lines), NOON)
+
+
+def linked(text):
+    return judge_scan(("iblinkinfo", "leaf01"), FABRIC, LIMITS, text)[0]
+
+
+def test_links_that_are_up_at_their_rate_pass():
+    assert [j.outcome for j in linked(links())] == [Outcome.PASSED, Outcome.PASSED]
+
+
+@pytest.mark.parametrize("end", [("leaf01", 2), ("node0002 mlx5_0", 1)])
+def test_a_port_that_is_not_listed_is_not_up(end):
+    (reason,) = failed(linked(links(end))).values()
+    assert reason.endswith("is not in the subnet")
+    assert "node0002 mlx5_0" in reason
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        ("4X        25.78125 Gbps", "4xEDR"),
+        ("1X        53.125 Gbps", "1xHDR"),
+        ("2X        53.125 Gbps", "2xHDR"),
+        ("4X        99.9 Gbps", "4x 99.9 Gb/s"),
+    ],
+)
+def test_a_link_at_another_width_or_speed_is_told(rate, said):
+    found = failed(linked(links(rate=rate)))
+    assert f"runs at {said}, declared 4xHDR" in found["link_width_and_speed"]
+
+
+@pytest.mark.parametrize("state", ["Initialize/  LinkUp", "Armed/  LinkUp", "Active/ Recovery"])
+def test_only_active_and_linkup_is_up(state):
+    assert "link_state" in failed(linked(links(state=state)))
+
+
 # --- outputs that prove nothing ---
 
 

@@ -72,10 +72,33 @@ def test_with_a_leaf_for_every_rail_nodes_that_share_their_leaves_are_a_group():
     assert groups == {"a-rail0": ("a1", "a2"), "b-rail0": ("b1", "b2")}
 
 
+def test_nodes_that_share_only_some_leaves_are_no_group():
+    def record(leaf, *hosts):
+        rows = (
+            f'[{n}]\t"H-{16 * leaf + n:016x}"[1]({n:x})\t# "{host} mlx5_{leaf}" lid 0 4xNDR'
+            for n, host in enumerate(hosts, 1)
+        )
+        head = f'Switch\t40 "S-{leaf:016x}"\t\t# "leaf{leaf}" enhanced port 0 lid 0 lmc 0'
+        return "\n".join([head, *rows, ""])
+
+    subnet = topology("\n".join([record(1, "a", "b"), record(2, "a"), record(3, "b")]))
+    assert leaf_groups(subnet, ["a", "b"]) == {"leaf1_leaf2": ("a",), "leaf1_leaf3": ("b",)}
+
+
 def test_adapters_without_a_host_s_name_are_no_hosts():
     text = NET.replace('"node0001 mlx5_0"', '"MT4129 ConnectX7   Mellanox Technologies"')
     assert "MT4129" not in topology(text).hosts()
     assert len(topology(text).hosts()) == 7
+
+
+def test_a_dump_that_lacks_a_node_s_record_is_not_whole():
+    head, _, _ = NET.rpartition("vendid=")
+    assert topology(head).problem == "1 nodes have no record of their own, first node0008 mlx5_0"
+
+
+def test_a_dump_with_a_torn_line_is_not_whole():
+    torn = NET.replace('# "spine02" lid 0 4xHDR', '# "spi', 1)
+    assert topology(torn).problem.startswith("a port that cannot be read: [6]")
 
 
 # --- in a hostfile ---
