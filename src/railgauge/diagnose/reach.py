@@ -8,6 +8,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from railgauge.diagnose.catalogue import CATALOGUE
 from railgauge.diagnose.model import Claim
+from railgauge.errors import LaunchFailed
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
@@ -18,6 +19,9 @@ def explains(claim: Claim, record: ItemRecord) -> bool:
     if record.rung not in kind.reach or not _is_there(claim, record):
         return False
     if kind.silences and record.outcome is Outcome.FAILED:
+        return False
+    # Slow parts do not keep ranks from being started.
+    if not kind.silences and record.error_kind == LaunchFailed.kind:
         return False
     lowest = min(shown.rung for shown in claim.evidence)
     return record.rung >= lowest and (

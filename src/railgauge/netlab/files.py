@@ -5,8 +5,10 @@ All of it lies in a folder that exists in the cluster's own mount namespace only
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -99,12 +101,19 @@ def _write_login(folder: Path, keys: Keys, at: Mapping[str, str]) -> None:
     (folder / "known_hosts").write_text("".join(known), encoding="utf-8")
 
 
+def mpi4py_folder() -> Path | None:
+    """Where this Python finds mpi4py; a node's login has neither its variables nor its home."""
+    found = importlib.util.find_spec("mpi4py")
+    return Path(found.origin).parents[1] if found and found.origin else None
+
+
 def _write_program(folder: Path) -> None:
     """The collective benchmark, run by the Python that runs this."""
     program = Path(__file__).parents[1] / "tools" / "mpi_bench" / "program.py"
     (folder / "bin").mkdir()
     script = folder / "bin" / "mpi-bench"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n', encoding="utf-8")
+    run = ["env", f"PYTHONPATH={mpi4py_folder() or ''}", sys.executable, str(program)]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(run)} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from railgauge.errors import BadInput
-from railgauge.netlab.files import Home
+from railgauge.netlab.files import Home, mpi4py_folder
 
 _CLONE_NEWNET = 0x40000000
 _ENTER = ("--net", "--mount", "--uts", "--ipc", "--pid")
@@ -139,4 +139,5 @@ def _child_of(pid: int) -> int:
 def kept_paths(folder: Path) -> list[Path]:
     """What programs on the nodes need to see: this project, its Python, and the login's files."""
     prefixes = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix)]
-    return [folder, Path(__file__).parents[2], *prefixes]
+    packages = mpi4py_folder()
+    return [folder, Path(__file__).parents[2], *prefixes, *([packages] if packages else ())]
