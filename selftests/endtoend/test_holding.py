@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def site(
             make_stubborn(lab.home(node), flag)
         with standing_servers(lab, folder / "servers") as servers:
             yield Site(servers, flag)
+            end_what_failed_tests_left(folder)
 
 
 def make_stubborn(home: Path, flag: Path) -> None:
@@ -73,6 +75,14 @@ def make_stubborn(home: Path, flag: Path) -> None:
     tool.rename(real)
     tool.write_text(_STUBBORN.format(flag=shlex.quote(str(flag)), real=shlex.quote(str(real))))
     tool.chmod(0o755)
+
+
+def end_what_failed_tests_left(folder: Path) -> None:
+    """Known by the PATH of the lab's nodes; what passed has left nothing."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"PATH={folder}/lab".encode() in (entry / "environ").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 @dataclass
@@ -152,7 +162,7 @@ def workers_of(running: Running) -> list[int]:
 def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path) -> None:
     before = site.state()
     site.flag.touch()
-    killed = start(site, make_project(tmp_path / "killed"))
+    killed = start(site, make_project(tmp_path / "killed"), "-n", "1")
     wait_for_its_tool(killed)
 
     refused = start(site, make_project(tmp_path / "refused")).end()
