@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -127,6 +128,17 @@ def test_a_bundle_of_the_run_gives_the_same_verdict(broken, tmp_path, capsys):
     capsys.readouterr()
     code = main(["verify", str(bundle), "--root", str(ROOT)])
     assert (code, "rejected" in capsys.readouterr().out.lower()) == (1, True)
+
+
+def test_a_redacted_bundle_names_no_host_and_gives_the_same_verdict(broken, tmp_path, capsys):
+    """Hosts of the subnet that are not under test are in its scans as well."""
+    bundle = tmp_path / "run.tar.gz"
+    options = ["--unsigned", "--redact", "hosts", "-o", str(bundle), "--root", str(ROOT)]
+    assert main(["bundle", str(broken.folder), *options]) == 0
+    assert main(["verify", str(bundle), "--root", str(ROOT)]) == 1, capsys.readouterr()
+    with tarfile.open(bundle) as archive:
+        files = [archive.extractfile(member) for member in archive if member.isfile()]
+        assert not [file for file in files if file and b"node000" in file.read()]
 
 
 def test_nothing_is_left_where_the_tools_ran(healthy):

@@ -11,6 +11,7 @@ from typing import Any
 
 from railgauge.redaction import Pseudonyms, Redactor
 from railgauge.store import json_text
+from railgauge.subnet import topology
 
 HOSTS, ADDRESSES = "hosts", "addresses"
 REQUESTS = (HOSTS, ADDRESSES)
@@ -93,6 +94,8 @@ def _of_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:
         yield from node["nic_addresses"].values()
         jump = node["ssh"]["jump"] or ""
         yield from (hop.rpartition("@")[2].partition(":")[0] for hop in jump.split(","))
+    # The subnet's hosts are named in every scan, those that are not under test too.
+    yield from sorted(topology((cluster.get("fabric") or {}).get("topology", "")).hosts())
 
 
 def _of_facts(environment: Mapping[str, Any]) -> Iterator[str]:
