@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
+from test_many_nodes import clashes
 
 ONCE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:viper-mlx5_0-8MiB]"
 TWICE = "tests/network/test_rdma.py::test_read_traffic[viper:prometheus-mlx5_0]"
@@ -122,3 +123,8 @@ def test_every_case_has_a_whole_result(run: Run) -> None:
     """Also the one that was lost: the dead worker's leases did not keep the next one waiting."""
     assert all(len(case["runs"]) == 1 and not case["error"] for case in run.transcripts.values())
     assert "host_write_bandwidth[columbia:viper-mlx5_0]" in run.transcripts
+
+
+def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:
+    """Three nodes and two workers: without leases any two pairs would meet on one."""
+    assert clashes(run) == []
