@@ -45,6 +45,8 @@ SlurmdLogFile={folder}/slurmd-%n.log
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,sched_min_interval=0
 ReturnToService=0
+WaitTime=1
+KillOnBadExit=1
 MessageTimeout=2
 {nodes}
 PartitionName=main Nodes={names} Default=YES State=UP

@@ -93,10 +93,7 @@ def test_a_killed_run_gives_its_nodes_back(slurm: Slurm, tmp_path: Path) -> None
     process.wait()
     process.stdout.close()
     slurm.wait_until_free()
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,15 +193,17 @@ def test_an_allocation_that_is_over_is_told(slurm: Slurm) -> None:
 
 
 def test_one_step_asks_all_nodes(slurm: Slurm) -> None:
-    text = "printf 'x%.0s' $(seq 9000); echo; echo æ $SLURMD_NODENAME; echo lost >&2; exit 3"
+    # The first that ends badly must not take the others with it, as a site may have it.
+    text = (
+        "printf 'x%.0s' $(seq 9000); echo; [ $SLURMD_NODENAME = n02 ] || sleep 1; "
+        "echo æ $SLURMD_NODENAME; echo lost >&2; exit 3"
+    )
     with opened(cluster(*FOUR)) as reached:
         answers = asked(reached, own_text(text))
         for node, answer in answers.items():
             assert isinstance(answer, Transcript)
             assert (answer.stdout, answer.exit_code) == (f"{'x' * 9000}\næ {node}\n", 3)
-        last_step = slurm.call("scontrol", "-o", "show", "job", reached.nodes[0].slurm.job)
         assert sorted(answers) == list(FOUR)
-        assert "JobState=RUNNING" in last_step
 
 
 def test_a_slow_node_costs_its_own_time_only(slurm: Slurm) -> None:
@@ -247,19 +246,17 @@ def test_the_survey_has_facts_and_reasons(slurm: Slurm) -> None:
 # --- what is left behind ---
 
 
-def test_a_command_whose_srun_is_killed_ends(slurm: Slurm, tmp_path: Path) -> None:
+def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
     with opened(cluster("n01")) as reached:
         session = connect("slurm", reached.nodes[0])
         running = session.start(Command("n01", ("sh", "-c", "echo $$; exec sleep 600")))
         pid = int(running.first_line(30))
         (srun,) = _children("srun")
         os.kill(srun, signal.SIGKILL)
+        # Before anybody asks: who asks would end it by another step.
+        slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
         transcript = running.wait(30)
         assert (transcript.exit_code, transcript.error) == (None, "connection-lost")
-        deadline = time.monotonic() + 30
-        while Path(f"/proc/{pid}").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
         session.close()
 
 
