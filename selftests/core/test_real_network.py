@@ -67,3 +67,9 @@ def test_ranks_are_those_that_were_asked_for(platform):
 def test_other_ranks_are_no_evidence(platform, hosts):
     with pytest.raises(ToolFailed, match=f"ran on {sum(hosts.values())} ranks"):
         refuse_other_ranks(ran(**hosts), CASE, platform.measurements["pair_all_reduce"], platform)
+
+
+def test_without_a_word_there_is_one_rank_on_each_node(platform):
+    default = SimpleNamespace(options={}, command="all_reduce")
+    with pytest.raises(ToolFailed, match="not on 2"):
+        refuse_other_ranks(ran(tcp01=2, tcp02=2), CASE, default, platform)

@@ -39,6 +39,8 @@ def go(name, mpi, limit_s=30):
 for mpi in launches:
     for name in ("works", "environment", "killed"):
         go(name, mpi, 60)
+for name in ("all_gather", "reduce_scatter", "alltoall", "broadcast", "odd"):
+    go(name, "openmpi", 60)
 on("tcp01", "cp .ssh/known_hosts kept; grep -v ^tcp02 kept >.ssh/known_hosts")
 for mpi in launches: go("host-key", mpi)
 on("tcp01", "cp kept .ssh/known_hosts")
@@ -63,7 +65,10 @@ def launches(mpi):
         ["mpi-bench", "all_reduce", "-b", "65536", "-n", "2"] if mpi == "openmpi" else ["hostname"]
     )
     show = ("sh", "-c", "echo $GREETING")
+    others = ("all_gather", "reduce_scatter", "alltoall", "broadcast") if mpi == "openmpi" else ()
     return {
+        **{name: launch(mpi, "mpi-bench", name, "-b", "65536", "-n", "2") for name in others},
+        "odd": launch(mpi, "mpi-bench", "alltoall", "-b", "20"),
         "works": launch(mpi, *works),
         "environment": launch(mpi, *show, environment={"GREETING": "a, b 'c'"}),
         "killed": launch(mpi, "sh", "-c", SUICIDE),
@@ -91,6 +96,26 @@ def test_open_mpi_runs_one_rank_on_each_node(found):
     parsed = tool("mpi-bench").parse(ran["out"])
     assert parsed.errors == ()
     assert parsed.summary["ranks"] == {"tcp01": 1, "tcp02": 1}
+
+
+@pytest.mark.parametrize(
+    ("collective", "factor"),
+    [("all_gather", 0.5), ("reduce_scatter", 0.5), ("alltoall", 0.5), ("broadcast", 1.0)],
+)
+def test_every_collective_is_right_and_counts_as_its_factor_says(found, collective, factor):
+    ran = found[f"openmpi {collective}"]
+    assert ran["code"] == 0, ran
+    parsed = tool("mpi-bench").parse(ran["out"])
+    assert parsed.errors == ()
+    values = {sample.metric: sample.value for sample in parsed.samples}
+    assert values["wrong"] == 0
+    assert values["busbw"] == pytest.approx(factor * values["algbw"], rel=1e-2)
+
+
+def test_a_size_that_ranks_cannot_share_is_refused(found):
+    ran = found["openmpi odd"]
+    assert ran["code"] == 2
+    assert "20 bytes are not a multiple of 8" in ran["err"]
 
 
 def test_mpich_runs_one_rank_on_each_node(found):

@@ -209,8 +209,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mpi4py import MPI  # noqa: PLC0415 - arguments are refused without starting MPI
 
     ranks = MPI.COMM_WORLD.Get_size()
-    unit = _ELEMENT_BYTES * (1 if SHAPES[wish.collective].sends(ranks, ranks) == ranks else ranks)
-    unit = _ELEMENT_BYTES * ranks if wish.collective in {"reduce_scatter", "alltoall"} else unit
+    parts = 1 if wish.collective in {"all_reduce", "broadcast"} else ranks
+    unit = _ELEMENT_BYTES * parts
     if odd := [size for size in wish.sizes if size % unit]:
         if MPI.COMM_WORLD.Get_rank() == 0:
             print(f"mpi-bench: {odd[0]} bytes are not a multiple of {unit}", file=sys.stderr)
