@@ -203,6 +203,16 @@ def test_small_packets_are_sent_at_once(ssh_server: SshServer) -> None:
     assert sent_at_once
 
 
+def test_an_idle_connection_rarely_wakes_and_ends_at_once(ssh_server: SshServer) -> None:
+    """1,250 of them are held for a whole run, and let go of at its end."""
+    hops = open_hops(ssh_server.node())
+    transport = hops[-1].transport
+    assert transport.sock.gettimeout() >= 2.0
+    SshLink("n01", hops).close()
+    transport.join(1.5)
+    assert not transport.is_alive()
+
+
 # --- losing it ---
 
 
