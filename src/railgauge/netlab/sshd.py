@@ -26,7 +26,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 AllowUsers root
-KexAlgorithms curve25519-sha256
+KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256
 MaxStartups 256:30:512
 MaxSessions 256
 PrintMotd no
