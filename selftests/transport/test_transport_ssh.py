@@ -23,6 +23,7 @@ from railgauge.errors import (
     RailgaugeError,
 )
 from railgauge.model import Command, Node
+from railgauge.transport import login
 from railgauge.transport.host_keys import AcceptNew
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
@@ -203,13 +204,19 @@ def test_small_packets_are_sent_at_once(ssh_server: SshServer) -> None:
     assert sent_at_once
 
 
-def test_an_idle_connection_rarely_wakes_and_ends_at_once(ssh_server: SshServer) -> None:
+def test_an_idle_connection_rarely_wakes_and_ends_at_once(
+    ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """1,250 of them are held for a whole run, and let go of at its end."""
+    assert login._LOOK_S >= 2.0
+    monkeypatch.setattr(login, "_LOOK_S", 60.0)
     hops = open_hops(ssh_server.node())
     transport = hops[-1].transport
-    assert transport.sock.gettimeout() >= 2.0
+    assert transport.sock.gettimeout() == 60.0
+    started = time.monotonic()
     SshLink("n01", hops).close()
-    transport.join(1.5)
+    transport.join(20.0)
+    assert time.monotonic() - started < 5
     assert not transport.is_alive()
 
 
