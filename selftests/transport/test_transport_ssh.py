@@ -213,6 +213,7 @@ def test_an_idle_connection_rarely_wakes_and_ends_at_once(
     hops = open_hops(ssh_server.node())
     transport = hops[-1].transport
     assert transport.sock.gettimeout() == 60.0
+    time.sleep(0.5)  # until nothing more is under way
     started = time.monotonic()
     SshLink("n01", hops).close()
     transport.join(20.0)
