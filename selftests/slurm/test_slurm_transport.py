@@ -73,27 +73,45 @@ def test_lists_of_nodes_are_read_as_slurm_writes_them(slurm: Slurm) -> None:
     assert unfolded(folded(names)) == set(names)
 
 
-def test_a_killed_run_gives_its_nodes_back(slurm: Slurm, tmp_path: Path) -> None:
-    program = (
-        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
-        "from slurm_cluster import cluster\n"
-        "from railgauge.model import Command\n"
-        "from railgauge.transport.registry import connect, opened\n"
-        "with opened(cluster('n01')) as reached:\n"
-        "    session = connect('slurm', reached.nodes[0])\n"
-        "    job = session.start(Command('n01', ('sh', '-c', 'echo $$; sleep 600')))\n"
-        "    print(job.first_line(30), flush=True); time.sleep(600)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(Path(__file__).parent)], stdout=subprocess.PIPE
-    )
-    assert process.stdout
-    pid = int(process.stdout.readline())
-    process.kill()
-    process.wait()
-    process.stdout.close()
+RUN = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from slurm_cluster import cluster
+from railgauge.model import Command
+from railgauge.transport.registry import connect, opened
+with opened(cluster("n01")) as reached:
+    session = connect("slurm", reached.nodes[0])
+    program = ("sh", "-c", "echo $$; exec sleep 600")
+    job = session.start(Command("n01", program, time_limit_s=600.0))
+    print(job.first_line(30), flush=True)
+    time.sleep(600)
+"""
+
+
+def killed_run() -> int:
+    """Kill a run outright; the process that it had on its node."""
+    command = (sys.executable, "-c", RUN, str(Path(__file__).parent))
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        pid = int(process.stdout.readline())
+        process.kill()
+    return pid
+
+
+def test_a_killed_run_gives_its_nodes_back(slurm: Slurm) -> None:
+    pid = killed_run()
     slurm.wait_until_free()
     slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_killed_run_leaves_nothing_in_the_job_that_it_was_part_of(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with slurm.job("n01") as job:
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        pid = killed_run()
+        slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
+        assert slurm.jobs() == [job]
 
 
 def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +271,6 @@ def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
         pid = int(running.first_line(30))
         (srun,) = _children("srun")
         os.kill(srun, signal.SIGKILL)
-        # Before anybody asks: who asks would end it by another step.
         slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
         transcript = running.wait(30)
         assert (transcript.exit_code, transcript.error) == (None, "connection-lost")
@@ -261,7 +278,7 @@ def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
 
 
 def _children(program: str) -> Sequence[int]:
-    """Processes of this one that run ``program``; srun has a thread-like child of its own."""
+    """Processes of this one that run ``program``; its own children aside."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
