@@ -61,10 +61,13 @@ def launch(mpi, *program, **changes):
 
 
 def launches(mpi):
+    # Hydra can die of SIGPIPE where a rank has ended before its standard input is handed on.
     works = (
-        ["mpi-bench", "all_reduce", "-b", "65536", "-n", "2"] if mpi == "openmpi" else ["hostname"]
+        ["mpi-bench", "all_reduce", "-b", "65536", "-n", "2"]
+        if mpi == "openmpi"
+        else ["sh", "-c", "hostname; sleep 1"]
     )
-    show = ("sh", "-c", "echo $GREETING")
+    show = ("sh", "-c", "echo $GREETING; sleep 1")
     others = ("all_gather", "reduce_scatter", "alltoall", "broadcast") if mpi == "openmpi" else ()
     return {
         **{name: launch(mpi, "mpi-bench", name, "-b", "65536", "-n", "2") for name in others},
