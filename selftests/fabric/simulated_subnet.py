@@ -18,15 +18,20 @@ from pathlib import Path
 PROGRAMS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "sminfo", "perfquery", "ibportstate")
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 _LIBRARY = "*/umad2sim/libumad2sim.so"
+_PROMPT = "sim> "  # printed after each command
 _READY_S = 60.0  # a guard: a thousand hosts take two seconds on an idle machine
+# A simulator that is starved answers late: what the tools wait for an answer (-t, in ms) is longer
+# than the second that they wait by themselves.
 _WRAPPER = """#!/bin/sh
 cd '{scratch}' || exit 126
-LD_PRELOAD='{library}' timeout 60 '{program}' "$@"
+LD_PRELOAD='{library}' timeout 60 '{program}' -t 5000 "$@"
 code=$?
 [ -e 'then-{name}' ] || exit $code
 mv 'then-{name}' 'done-{name}'
+taken() {{ grep -o 'sim> ' '{log}' | wc -l; }}
+wanted=$(($(taken) + $(wc -l <'done-{name}')))
 cat 'done-{name}' >'{control}'
-sleep 0.3
+for turn in $(seq 600); do [ "$(taken)" -lt "$wanted" ] || break; sleep 0.05; done
 exit $code
 """
 
@@ -113,10 +118,15 @@ class Subnet:
         return self.folder / "tools"
 
     def tell(self, command: str) -> None:
-        """A command to the simulator (Unlink, PerformanceSet, …); it needs a moment."""
+        """A command to the simulator (Unlink, PerformanceSet, …), which is carried out then."""
+        before = self.log().count(_PROMPT)
         with (self.folder / "control").open("w", encoding="utf-8") as control:
             control.write(f"{command}\n")
-        time.sleep(0.3)
+        last = time.monotonic() + _READY_S
+        while self.log().count(_PROMPT) == before:
+            if time.monotonic() > last:
+                raise RuntimeError(f"the simulator does not take {command!r}")
+            time.sleep(0.02)
 
     def tell_after(self, program: str, command: str) -> None:
         """The same, once ``program`` has been run for the first time from now on."""
@@ -200,6 +210,7 @@ def _wrap(folder: Path, socket: str) -> None:
             library=_library(),
             program=shutil.which(name, path=_PATH),
             control=folder / "control",
+            log=folder / "ibsim.log",
         )
         wrapper.write_text(text.replace("cd ", f"export IBSIM_SOCKNAME='{socket}'\ncd ", 1))
         wrapper.chmod(0o755)

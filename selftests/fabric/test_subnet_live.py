@@ -271,6 +271,7 @@ def test_a_thousand_hosts_are_scanned_and_judged(subnets, tmp_path):
         for switch in switches
         for judgement in judged(name, text, net, switch)
     ]
+    assert reasons(found) == []
     assert len(found) == 32 * 4
     assert {judgement.outcome for judgement in found} == {Outcome.PASSED}
     assert time.process_time() - started < 20
