@@ -47,7 +47,7 @@ SchedulerParameters=sched_interval=1,sched_min_interval=0
 ReturnToService=0
 WaitTime=1
 KillOnBadExit=1
-MessageTimeout=2
+MessageTimeout=4
 {nodes}
 PartitionName=main Nodes={names} Default=YES State=UP
 PartitionName=spare Nodes=n05 State=UP

@@ -33,7 +33,6 @@ def test_nodes_that_can_be_waited_for(state: str) -> None:
     [
         ("down", "Slurm has it down: lost"),
         ("down*", "Slurm has it down, not responding: lost"),
-        ("idle*", "Slurm has it idle, not responding: lost"),
         ("drained", "Slurm has it drained: lost"),
         ("inval", "Slurm has it inval: lost"),
     ],
@@ -46,6 +45,13 @@ def test_nodes_that_are_no_use(state: str, said: str, for_a_job: bool) -> None:
 def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
     node = Standing(("main*",), "draining", "")
     assert node.refusal(None, for_a_job=True) == "Slurm has it draining: no reason given"
+    assert node.refusal(None, for_a_job=False) == ""
+
+
+def test_a_node_that_missed_a_ping_gets_no_job_and_keeps_the_one_that_is_there() -> None:
+    node = Standing(("main*",), "mixed*", "")
+    said = "Slurm has it mixed, not responding: no reason given"
+    assert node.refusal(None, for_a_job=True) == said
     assert node.refusal(None, for_a_job=False) == ""
 
 

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 # Slurm reads what a step prints even when nobody wants it any more, so that a command would never
-# notice that its run is dead. What does end then is srun's input, and with it that of the step: the
-# output breaks, as over ssh, and the step is ended whole. What Slurm says of this step would bind an
-# srun of the command to its one node; the number of the job is enough for it. The exit code is that
-# of the line.
+# notice that its run is dead. What ends then is srun's input, and with it that of the step: the
+# output breaks, as over ssh, and the step is ended whole. What Slurm says of this step would bind
+# an srun of the command to its one node; the number of the job is enough for it. The exit code is
+# that of the line.
 _ATTENDED = """
 step=$SLURM_JOB_ID.$SLURM_STEP_ID
 for name in $(env | grep -o '^SLURM_[A-Z0-9_]*'); do

@@ -30,8 +30,10 @@ class Standing:
         """Why nothing can run there; empty if it can. ``for_a_job``: if a new one is to start."""
         base = self.state.rstrip(_FLAGS)
         closed = _BEYOND_USE | _CLOSING if for_a_job else _BEYOND_USE
-        if base in closed or self.state.endswith("*"):
-            silent = ", not responding" if self.state.endswith("*") else ""
+        is_silent = self.state.endswith("*")
+        # No job starts on a node that is silent; one that is there may only have missed a ping.
+        if base in closed or (for_a_job and is_silent):
+            silent = ", not responding" if is_silent else ""
             return f"Slurm has it {base}{silent}: {self.reason or 'no reason given'}"
         if for_a_job and not self._is_in(partition):
             named = partition or "the default partition"
