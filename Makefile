@@ -14,7 +14,7 @@ accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest selftests -n 2 $(ARGS)
+	$(BIN)/python -m pytest selftests -n 3 $(ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check .

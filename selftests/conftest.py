@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-# Importing it costs a run of pytest a second, and no run that a selftest starts uses hypothesis.
-os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:hypothesispytest"
+# What a selftest starts finds compiled what it imports, as it does at a user's.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.

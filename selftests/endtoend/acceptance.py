@@ -75,8 +75,12 @@ class Project:
 
 
 def environment() -> dict[str, str]:
-    """This process's, without what the outer pytest tells its own children."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    """This process's, without what the outer pytest tells its own children.
+
+    Importing hypothesis costs a run a second, and no run of the ladder uses it.
+    """
+    own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
 
 
 def make_project(folder: Path) -> Project:

@@ -100,7 +100,8 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run
 def _run(lab: StandingLab, folder: Path, name: str) -> Run:
     project: Project = make_project(folder)
     options = lab.hostfile(project, f"environment: {{BAD: {name}}}")
-    return project.run(*options, *LEVEL, *COLLECTIVES)
+    # They share the nodes, and take turns on them.
+    return project.run(*options, *LEVEL, *COLLECTIVES, "--wait", "300")
 
 
 def of_the_pair(run: Run) -> set[str]:

@@ -158,7 +158,9 @@ def test_a_lost_connection_is_opened_anew(runs: Runs) -> None:
     """A node may come back; one that does not is refused by the network, not by the suite."""
     run = runs["stops-server"]
     messages = [run.junit[i].message for i in run.with_outcome("error")]
-    assert sum("no connection to" in message for message in messages) == len(messages) - 1 > 0
+    lost = {message for message in messages if "no connection to" not in message}
+    assert len(lost) == 1  # the measurement that ran; it may have several items
+    assert len(lost) < len(set(messages))
 
 
 def test_what_a_node_gave_before_it_stopped_is_kept(runs: Runs) -> None:

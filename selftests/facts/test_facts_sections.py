@@ -90,19 +90,19 @@ def test_words_of_the_tools_in_any_order_never_crash(sections):
 @pytest.mark.parametrize(
     "text",
     [
-        "A" * 2_000_000,
-        "1 " * 1_000_000,
-        " " * 2_000_000 + "x",
-        "/" * 2_000_000,
-        "GPU0 X\n" * 200_000,
+        "A" * 500_000,
+        "1 " * 250_000,
+        " " * 500_000 + "x",
+        "/" * 500_000,
+        "GPU0 X\n" * 70_000,
     ],
 )
-def test_megabytes_are_read_in_seconds(text):
+def test_half_a_megabyte_is_read_in_seconds(text):
     started = time.perf_counter()
     for vendor in STACKS:
         for name in NAMES:
             parse_probe("n", output(**{name: text}), N, vendor)
-    assert time.perf_counter() - started < 300
+    assert time.perf_counter() - started < 75
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterable
 
 from railgauge.errors import ConnectionLost, NodeUnreachable, NoEvidence
@@ -16,7 +17,7 @@ PID, EXIT = (f"::railgauge {START.nonce} {word}\n" for word in ("pid 7", "exit 3
 
 
 def answers(*names: str, ago_s: float = 0.0) -> Answers:
-    start = Start(START.nonce, START.at, START.monotonic_s - ago_s)
+    start = Start(START.nonce, START.at, time.monotonic() - ago_s)
     return Answers(COMMAND, start, set(names))
 
 

@@ -382,10 +382,10 @@ def test_a_command_without_a_word_is_tool_failed(session: Session) -> None:
 
 
 def test_processes_carry_the_tag_and_transcripts_do_not(tagged: Session) -> None:
-    transcript = tagged.run(command("sh", "-c", "env | grep RAIL"))
+    transcript = tagged.run(command("sh", "-c", "env | grep RAILGAUGE_RUN"))
     assert transcript.stdout == "RAILGAUGE_RUN=r 1'/n01/gw0/\n"
     assert transcript.environment == {}
-    assert transcript.argv == ("sh", "-c", "env | grep RAIL")
+    assert transcript.argv == ("sh", "-c", "env | grep RAILGAUGE_RUN")
 
 
 def test_every_process_of_a_server_carries_the_tag(tagged: Session, free_port: int) -> None:

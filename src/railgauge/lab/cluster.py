@@ -26,6 +26,7 @@ from railgauge.model import Cluster, Node, SshSettings
 _START_LIMIT_S = 30.0
 _END_LIMIT_S = 10.0
 _MOST_NODES = 250
+_PATIENCE_S = 3.0  # a node of the lab that is gone does not boot again
 _BLOCKS = range(1, 255)
 
 
@@ -244,4 +245,5 @@ def _ssh(folder: Path, port: int) -> SshSettings:
         host_keys="strict",
         agent=False,
         config=None,
+        patience_s=_PATIENCE_S,
     )
