@@ -25,6 +25,9 @@ MI300X = ("--hostfile", "hostfiles/lab-mi300x.yaml")
 TCPX = ("--hostfile", "hostfiles/lab-h100-tcpx.yaml")
 H200 = ("--hostfile", "hostfiles/lab-h200.yaml")
 SMOKE = ("--level", "smoke")
+# Of a run whose reports for people nobody looks at.
+BARE = ("-p", "no:html", "-p", "no:allure_pytest")
+BARE_SMOKE = (*SMOKE, *BARE)
 # Two of the nodes, so that there is one pair: viper sends to columbia.
 ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")

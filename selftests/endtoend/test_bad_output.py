@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from acceptance import Project, Run, assert_sound, make_project
+from acceptance import BARE, Project, Run, assert_sound, make_project
 from standing_lab import StandingLab, standing_lab
 
-LEVEL = ("--level", "nightly")
+LEVEL = ("--level", "nightly", *BARE)
 COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective")
 PAIR = "[tcpx01:tcpx02"
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import SMOKE, Project, Run, assert_clean, environment, make_project
+from acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
 from standing_lab import standing_lab
 from standing_sshd import StandingServers, sshd, standing_servers
 from test_interrupt import wait_until
 
-FEW = (*SMOKE, "-k", "send_bandwidth and 8MiB")
+FEW = (*BARE_SMOKE, "-k", "send_bandwidth and 8MiB")
 START_LIMIT_S = 60.0
 # What the lease holder needs to notice, and what TERM and KILL take; a machine may be busy.
 GONE_LIMIT_S = 30.0

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from acceptance import TIME_LIMIT_S, Run, environment, make_project
+from acceptance import BARE, TIME_LIMIT_S, Run, environment, make_project
 
 SHARED = Path(__file__).parents[3] / "shared" / "corpus" / "nvidia-smi"
 # Another test may have a run on this machine at the same time: they take turns.
-OPTIONS = ("--hostfile", "hostfiles/localhost-gpu.yaml", "--level", "smoke", "--wait", "300")
+OPTIONS = ("--hostfile", "hostfiles/localhost-gpu.yaml", "--level", "smoke", "--wait", "300", *BARE)
 QUERY = {
     "index": "0", "name": "NVIDIA X1", "pci.bus_id": "00000000:8F:00.0",
     "memory.total [MiB]": "81920 MiB", "driver_version": "595.71.05",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import SMOKE, Project, Run, assert_sound, environment, make_project
+from acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
 from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
 from test_resume import log, measured_at, settled
@@ -23,7 +23,7 @@ from wires import Wire, hostfile_over, wired
 NODES = ("viper", "columbia", "prometheus")
 LOST = "columbia"
 # Rung 1 only, so that what is lost there blocks nothing.
-SOME = (*SMOKE, "-k", "bandwidth")
+SOME = (*BARE_SMOKE, "-k", "bandwidth")
 LIMIT_S = 60.0  # against a run that hangs
 SHIM = """#!/bin/sh
 echo x >>{home}/calls

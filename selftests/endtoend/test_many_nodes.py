@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
+from acceptance import BARE_SMOKE, HOMELAB, Project, Run, Runs, Scenario, assert_sound
 
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
 FEW = 12
 # Not each other's partners: with two rounds two slow nodes of one pair cannot be told from others.
 SLOW = ("node05", "node09")
 FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
-MANY = (*HOMELAB, *SMOKE, "--lab-nodes", str(NODES), "-n", "4" if NODES <= FEW else "8")
+MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "-n", "4" if NODES <= FEW else "8")
 SCENARIOS = {"two slow": Scenario((*MANY, *FAULTS))}
 
 

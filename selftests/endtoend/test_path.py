@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from acceptance import METAX, MI300X, SMOKE, TCPX, Run, Runs, Scenario, assert_sound
+from acceptance import BARE_SMOKE, METAX, MI300X, TCPX, Run, Runs, Scenario, assert_sound
 
 BETWEEN = ("tests/preflight/test_host.py", "tests/network", "tests/gpudirect", "tests/collective")
 TCP = ("tests/preflight/test_host.py", "tests/network", "tests/collective")
@@ -11,7 +11,7 @@ PAIRS = "tests/collective/test_pairs.py::"
 
 
 def fault(lab: tuple[str, ...], name: str, *places: str) -> Scenario:
-    options = (*lab, *SMOKE, "--lab-nodes", "2", "--no-gates", "--lab-fault", name, *places)
+    options = (*lab, *BARE_SMOKE, "--lab-nodes", "2", "--no-gates", "--lab-fault", name, *places)
     return Scenario(options)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import MI300X, SMOKE, Project, Run, assert_clean, assert_sound, environment
+from acceptance import BARE_SMOKE, MI300X, Project, Run, assert_clean, assert_sound, environment
 from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
 
@@ -56,7 +56,7 @@ def journal(run_folder: Path) -> list[dict[str, Any]]:
 
 def test_a_preparation_is_told_used_and_undone(project: Project) -> None:
     fault = ("--lab-fault", "numa-balancing@mi02")
-    run = project.run(*MI300X, *SMOKE, *fault, "--prepare", "-k", "numa_balancing")
+    run = project.run(*MI300X, *BARE_SMOKE, *fault, "--prepare", "-k", "numa_balancing")
     assert_sound(run)
     assert run.code == 0, run.output
     assert run.with_outcome("passed") == {NUMA_ITEM.format("mi01"), NUMA_ITEM.format("mi02")}
@@ -73,7 +73,7 @@ def test_the_node_is_as_it_was(
     lab: StandingLab, project: Project, options: tuple[str, ...]
 ) -> None:
     before = lab.files()
-    run = project.run(*lab.hostfile(project), *SMOKE, "--prepare", *FEW, *options)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW, *options)
     assert run.code == 0, run.output
     assert "mi02: numa_balancing: 1 -> 0" in run.words
     assert [change["undone"] for change in journal(run.latest)] == [True]
@@ -83,7 +83,7 @@ def test_the_node_is_as_it_was(
 
 def test_a_node_that_is_right_is_left_alone(lab: StandingLab, project: Project) -> None:
     lab.file("mi02", BALANCING).write_text("0\n")
-    run = project.run(*lab.hostfile(project), *SMOKE, "--prepare", *FEW)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW)
     assert run.code == 0, run.output
     assert "prepare: 0 settings changed" in run.words
     assert balancing(lab) == PREPARED
@@ -92,7 +92,7 @@ def test_a_node_that_is_right_is_left_alone(lab: StandingLab, project: Project) 
 def test_without_being_asked_nothing_is_written(lab: StandingLab, project: Project) -> None:
     before = lab.files()
     places = ("tests/preflight/test_host.py", "tests/network", "tests/collective")
-    run = project.run(*lab.hostfile(project), *SMOKE, "--no-gates", *places)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--no-gates", *places)
     assert run.code == 1, run.output
     failed = run.with_outcome("failed")
     assert NUMA_ITEM.format("mi02") in failed
@@ -105,7 +105,7 @@ def test_without_being_asked_nothing_is_written(lab: StandingLab, project: Proje
 
 
 def test_collecting_prepares_nothing(lab: StandingLab, project: Project) -> None:
-    run = project.run(*lab.hostfile(project), *SMOKE, "--prepare", "--collect-only", "-q")
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", "--collect-only", "-q")
     assert run.code == 0
     assert balancing(lab) == AS_IT_WAS
 
@@ -119,7 +119,7 @@ class Prepared:
     def __init__(self, lab: StandingLab, project: Project, *options: str) -> None:
         self.project = project
         self.output = project.folder / "output.txt"
-        command = project.command(*lab.hostfile(project), *SMOKE, "--prepare", *MANY, *options)
+        command = project.command(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *MANY, *options)
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 command,
@@ -225,7 +225,7 @@ def test_a_preparation_that_fails_stops_the_run_and_is_undone(
     lab.file("mi01", BALANCING).write_text("1\n")
     spoil, says = SPOILT[name]
     spoil(lab, project)
-    run = project.run(*lab.hostfile(project), *SMOKE, "--prepare", *FEW)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW)
     assert_refused(run, says)
     assert balancing(lab) == {"mi01": "1", "mi02": "1"}
     assert "NOT UNDONE" not in run.output
@@ -246,7 +246,7 @@ def test_a_setting_that_may_only_be_read(lab: StandingLab, project: Project) -> 
     path = lab.file("mi02", BALANCING)
     path.unlink()
     path.symlink_to("/proc/sys/kernel/ostype")  # readable, and nobody's to write but a namespace's
-    run = project.run(*lab.hostfile(project), *SMOKE, "--prepare", *FEW)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW)
     assert_refused(run, "mi02")
     assert "NOT UNDONE" not in run.output
     assert str(path.readlink()) == "/proc/sys/kernel/ostype"
