@@ -24,6 +24,7 @@ from railgauge.plugin import (
     recording,
     resuming,
     session,
+    signals,
     workers,
 )
 from railgauge.plugin.context import CONTEXT, Context, build
@@ -57,10 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     holding.register(context)
     if context.is_worker:
-        session.leave_sigterm_to_the_controller()
+        signals.leave_sigterm_to_the_controller()
+        signals.hear_interrupts()
         config.pluginmanager.register(workers.Hand(context), "railgauge-hand")
     else:
-        session.end_on_sigterm()
+        signals.end_on_sigterm()
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")
         config.pluginmanager.register(workers.Foreman(context), "railgauge-foreman")
         if config.pluginmanager.hasplugin("html"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import signal
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,20 +54,6 @@ def _unless_named(option: Any, name: str, path: Path) -> bool:
         return False
     setattr(option, name, str(path))
     return True
-
-
-def end_on_sigterm() -> None:
-    """Let a scheduler's abort (SIGTERM) end the run as Ctrl-C does, verdict and clean nodes."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt("SIGTERM")
-
-    signal.signal(signal.SIGTERM, interrupt)
-
-
-def leave_sigterm_to_the_controller() -> None:
-    """A scheduler ends the whole tree of processes; a worker must live to clean up its nodes."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def quieten(config: pytest.Config) -> None:
