@@ -20,6 +20,8 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 _LIBRARY = "*/umad2sim/libumad2sim.so"
 _PROMPT = "sim> "  # printed after each command
 _READY_S = 60.0  # a guard: a thousand hosts take two seconds on an idle machine
+_TRIES = 5
+_CRASHED = (139, -11)  # by SIGSEGV: as a shell and as Python say it
 # A simulator that is starved answers late: what the tools wait for an answer (-t, in ms) is longer
 # than the second that they wait by themselves.
 _WRAPPER = """#!/bin/sh
@@ -133,7 +135,15 @@ class Subnet:
         (self.folder / "scratch" / f"then-{program}").write_text(f"{command}\n", encoding="utf-8")
 
     def ask(self, program: str, *arguments: str) -> str:
-        done = subprocess.run(
+        """What a tool says; the simulator's library in it can crash it on a busy machine."""
+        for _ in range(_TRIES):
+            done = self._asked(program, *arguments)
+            if done.returncode not in _CRASHED:
+                break
+        return f"{done.stdout}\n{done.stderr}"
+
+    def _asked(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [self.tools / program, *arguments],
             capture_output=True,
             text=True,
@@ -141,7 +151,6 @@ class Subnet:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        return f"{done.stdout}\n{done.stderr}"
 
     def log(self) -> str:
         return (self.folder / "ibsim.log").read_text(encoding="utf-8", errors="replace")
