@@ -16,9 +16,10 @@ LAYERS = (
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
-    {"runner", "confirmation", "record", "forecast", "ranks", "expectation"},
-    {"diagnose", "assess"},
-    {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
+    {"runner", "confirmation", "record", "forecast", "ranks", "expectation", "ladder"},
+    {"diagnose", "assess", "demand"},
+    {"site_tests", "unanswered"},
+    {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive", "soundness"},
     {"decision", "confirm"},
     {"bundle", "resume"},
     {"report"},
@@ -34,7 +35,8 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit",
+    "derive", "demand", "ladder", "soundness", "unanswered", "forecast", "handout", "tag", "holder",
+    "linkcheck", "slotlimit",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -6,16 +6,20 @@ and limits give the same ``verdict.json``, to the byte.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from railgauge import plan
+from railgauge.demand import Scope, demands
 from railgauge.diagnose import Findings, diagnose, notes
 from railgauge.plan import Level
+from railgauge.record import ItemRecord
 from railgauge.thresholds import Platform
-from railgauge.verdict import Verdict, count, coverage, verdict_of
+from railgauge.unanswered import unanswered
+from railgauge.verdict import Verdict, count, coverage, scope_of, verdict_of
 
 FILE = "run.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Where payload moves between nodes, so that the NICs' counters have something to say.
 _BETWEEN_NODES = (1, 2, 4)
@@ -24,6 +28,8 @@ _BETWEEN_NODES = (1, 2, 4)
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run set out to do: ``run.json``. ``planned`` are the ids of its items, in order.
+
+    At its end they are joined by what the level demands and no item asked for.
 
     ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run.
     """
@@ -34,16 +40,19 @@ class RunPlan:
     level: str
     rounds: int | None
     planned: tuple[str, ...]
-    deselected: int
     software: str
 
 
 def decide(run: RunPlan, findings: Findings) -> Verdict:
-    """The verdict. The order in which items ended does not matter, only that of the plan."""
-    records, cluster, platform = findings.records, findings.cluster, findings.platform
-    ordered = {item: records[item] for item in run.planned if item in records}
+    """The verdict. The order in which items ended does not matter, only that of the plan.
+
+    What the level demands and nothing answers counts as not run, whatever was planned.
+    """
+    cluster, platform = findings.cluster, findings.platform
+    ordered = _ordered(run, findings.records)
     findings = replace(findings, records=ordered)
-    counts = count(run.planned, ordered)
+    absent = {item.id: item for item in not_run(run, findings)}
+    counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
     return Verdict(
         run_id=run.run_id,
         cluster=cluster.name,
@@ -56,10 +65,22 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
         not_applicable=not_applicable(
             platform, plan.level(platform, cluster, run.level, run.rounds)
         ),
-        deselected=run.deselected,
+        scope=scope_of(cluster, platform),
         causes=diagnose(findings),
         notes=notes(findings),
     )
+
+
+def not_run(run: RunPlan, findings: Findings) -> list[ItemRecord]:
+    """What the level demands of the cluster and no record answers or accounts for."""
+    platform, cluster = findings.platform, findings.cluster
+    wanted = plan.level(platform, cluster, run.level, run.rounds)
+    records = _ordered(run, findings.records)
+    return list(unanswered(demands(Scope(platform, cluster, wanted)), records))
+
+
+def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+    return {item: records[item] for item in run.planned if item in records}
 
 
 # Subjects of the tests of the subnet, which only a hostfile can declare.

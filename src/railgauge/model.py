@@ -330,6 +330,7 @@ class Outcome(str, Enum):
     MARGINAL = "marginal"
     RECORD_ONLY = "record_only"
     FLAKY = "flaky"
+    NOT_RUN = "not_run"
     BLOCKED = "blocked"
     ERROR = "error"
     FAILED = "failed"

@@ -13,7 +13,7 @@ from railgauge.question import Question
 
 # One line an item, written as it ends; ``SCHEMA_VERSION`` stands in each.
 FILE = "records.jsonl"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _ORDER = list(Outcome)
 
@@ -26,7 +26,8 @@ class ItemRecord:
     below the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part
     of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
     ``error_where`` names node and tool of an error. ``questions`` are what the item asked, in
-    order; ``by_evidence`` says that its outcome follows from them and the evidence alone.
+    order; ``by_evidence`` says that its outcome follows from them and the evidence alone. ``ways``
+    are those in which it would ask for its subject, known before it does.
     """
 
     id: str
@@ -47,6 +48,7 @@ class ItemRecord:
     duration_s: float = 0.0
     questions: tuple[Question, ...] = ()
     by_evidence: bool = False
+    ways: tuple[str, ...] = ()
 
     @property
     def asserted(self) -> bool:
@@ -124,7 +126,7 @@ def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:
 
     A retry that passes is flaky; one that could not tell does not undo a failure.
     """
-    if earlier is None:
+    if earlier is None or earlier.outcome is Outcome.NOT_RUN:
         return later
     good = (Outcome.PASSED, Outcome.MARGINAL)
     if later.outcome in good and earlier.outcome not in good:

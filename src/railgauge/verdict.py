@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,14 +15,14 @@ from railgauge.record import ItemRecord
 from railgauge.thresholds.model import LEVELS, Platform
 from railgauge.units import format_size, format_value
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ACCEPTED, REJECTED, INCOMPLETE = "accepted", "rejected", "incomplete"
 EXIT_CODES = {ACCEPTED: 0, REJECTED: 1, INCOMPLETE: 10}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many items ended how. Every planned item is in exactly one of the last seven."""
+    """How many items ended how. Every planned item is in exactly one of the last eight."""
 
     planned: int
     asserted: int
@@ -32,11 +33,19 @@ class Counts:
     blocked: int
     flaky: int
     record_only: int
+    not_run: int
+
+    @property
+    def ran(self) -> int:
+        return self.planned - self.not_run
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run says, as it stands in ``verdict.json``."""
+    """What a run says, as it stands in ``verdict.json``.
+
+    ``scope`` says what a whole cluster has and this one lacks: one node, no pair, no GPU.
+    """
 
     run_id: str
     cluster: str
@@ -47,7 +56,7 @@ class Verdict:
     counts: Counts
     coverage: Mapping[str, Mapping[str, int]]
     not_applicable: Mapping[str, str]
-    deselected: int
+    scope: str = ""
     causes: Sequence[Cause] = ()
     notes: tuple[str, ...] = ()
 
@@ -61,12 +70,19 @@ class Verdict:
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
-    """Counts over what was planned: an item without a record ended without a result, an error."""
+    """Counts over what was planned: an item without a record did not run."""
     ids = list(planned)
-    outcomes = [records[i].outcome if i in records else Outcome.ERROR for i in ids]
+    outcomes = [records[i].outcome if i in records else Outcome.NOT_RUN for i in ids]
     tally = {str(outcome): outcomes.count(outcome) for outcome in Outcome}
     asserted = sum(records[i].asserted for i in ids if i in records)
     return Counts(planned=len(ids), asserted=asserted, **tally)
+
+
+def scope_of(cluster: Cluster, platform: Platform) -> str:
+    """What is less than a cluster here; empty if nothing is."""
+    one = len(cluster.nodes) == 1
+    lacks = {"one node": one, "no pair": one, "no GPU": platform.gpus is None}
+    return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
 def verdict_of(counts: Counts) -> str:
@@ -177,6 +193,12 @@ class Trouble:
         """The first item, and how many more say the same."""
         first = self.items[0].rsplit("::", 1)[-1]
         return first if len(self.items) == 1 else f"{first} and {len(self.items) - 1} more"
+
+
+def left_out(records: Iterable[ItemRecord]) -> list[tuple[str, int]]:
+    """What did not run, by subject and reason, with the number of items; most first."""
+    absent = (item for item in records if item.outcome is Outcome.NOT_RUN)
+    return Counter(f"{item.subject}: {item.reason}" for item in absent).most_common()
 
 
 def troubles(records: Iterable[ItemRecord]) -> list[Trouble]:

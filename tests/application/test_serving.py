@@ -19,4 +19,4 @@ def test_serving_on_two_nodes(pair, measure, check):
 def test_second_node_scales(pair, measure, check_ratio):
     """Two nodes serve as much as one at least: the fault of document 000 cost nine tenths."""
     one = measure(pair.source, of="node_serving")
-    check_ratio(measure(pair), one, "output_throughput")
+    check_ratio(measure(pair), one)

@@ -6,70 +6,70 @@ import pytest
 @pytest.mark.expects("gpu_count")
 def test_gpu_count(node, expect):
     """Every declared GPU is there, and no other."""
-    expect(node, "gpus.#", declared="gpus.count")
+    expect(node)
 
 
 @pytest.mark.expects("gpu_model")
 def test_gpu_model(node, gpu, expect):
     """Every GPU is of the declared model."""
-    expect(node, f"gpus.{gpu}.model", declared="gpus.model")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_memory")
 def test_gpu_memory(node, gpu, expect):
     """Every GPU has all of its memory."""
-    expect(node, f"gpus.{gpu}.memory_mib", declared="gpus.memory_mib")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_bus_id")
 def test_gpu_bus_id(node, gpu, expect):
     """Every GPU sits in its slot."""
-    expect(node, f"gpus.{gpu}.bus_id", declared=f"gpus.bus_ids.{gpu}")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_persistence_mode")
 def test_gpu_persistence_mode(node, gpu, expect):
     """The driver keeps the GPU initialised between jobs."""
-    expect(node, f"gpus.{gpu}.persistence_mode")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_ecc_errors")
 def test_gpu_ecc_errors(node, gpu, expect):
     """No uncorrected memory error since the driver was loaded."""
-    expect(node, f"gpus.{gpu}.ecc_uncorrected")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_row_remap")
 def test_gpu_row_remap(node, gpu, expect):
     """No memory row waits to be replaced."""
-    expect(node, f"gpus.{gpu}.remap_pending")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_pcie_width")
 def test_gpu_pcie_width(node, gpu, expect):
     """The GPU's slot runs at its full width, in lanes."""
-    expect(node, f"gpus.{gpu}.pcie_width", same_as=f"gpus.{gpu}.pcie_max_width")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_links")
 def test_gpu_links(node, gpu, expect):
     """Every link of the GPU to the others is up."""
-    expect(node, f"gpus.{gpu}.links_up", same_as=f"gpus.{gpu}.links_total")
+    expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_processes")
 def test_no_foreign_gpu_process(node, expect):
     """Nobody else uses the GPUs while they are measured."""
-    expect(node, "gpu_processes")
+    expect(node)
 
 
 @pytest.mark.expects("peer_memory")
 def test_peer_memory(node, expect):
     """The GPU driver has registered with the RDMA stack, so that NICs reach GPU memory."""
-    expect(node, "peer_memory")
+    expect(node)
 
 
 @pytest.mark.expects("gpu_nic_link")
 def test_gpu_nic_link(node, gpu, nic, expect):
     """Every GPU is connected to every NIC the way the platform declares."""
-    expect(node, f"topology.gpu{gpu}.{nic}", declared=f"affinity.{gpu}.{nic}")
+    expect(node, gpu=gpu, nic=nic)

@@ -4,31 +4,30 @@ import pytest
 
 
 @pytest.mark.expects("netdev_present")
-def test_netdev_present(node, nic, expect, platform):
+def test_netdev_present(node, nic, expect):
     """Every declared network device of the fabric is there, in its slot."""
-    sign = "pci_address" if platform.nic(nic).pci_address else "name"
-    expect(node, f"netdevs.{nic}.{sign}", declared=f"nics.{nic}.{sign}", absent="absent")
+    expect(node, nic=nic)
 
 
 @pytest.mark.expects("netdev")
 def test_netdev(node, nic, expect):
     """The fabric's network device is up."""
-    expect(node, f"netdevs.{nic}.state")
+    expect(node, nic=nic)
 
 
 @pytest.mark.expects("netdev_rate")
 def test_netdev_rate(node, nic, expect):
     """The fabric's network device runs at its full rate, in Gb/s."""
-    expect(node, f"netdevs.{nic}.rate_gbps", declared=f"nics.{nic}.rate_gbps")
+    expect(node, nic=nic)
 
 
 @pytest.mark.expects("netdev_mtu")
 def test_netdev_mtu(node, nic, expect):
     """Packets are as large as the payload for GPU memory needs, in bytes."""
-    expect(node, f"netdevs.{nic}.mtu_bytes")
+    expect(node, nic=nic)
 
 
 @pytest.mark.expects("netdev_numa")
 def test_netdev_numa(node, nic, expect):
     """The fabric's network device hangs on the declared NUMA node."""
-    expect(node, f"netdevs.{nic}.numa_node", declared=f"nics.{nic}.numa_node")
+    expect(node, nic=nic)

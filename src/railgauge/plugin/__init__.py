@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -128,12 +128,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, about in describe(context, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
-
-
-def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Only workers see what ``-k`` leaves out when there are any; the controller must tell."""
-    if items and hasattr(items[0].config, "workeroutput"):
-        session.report_deselected(items[0].config, len(items))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

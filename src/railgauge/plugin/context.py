@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import hostfile, plan, thresholds, traffic
+from railgauge import hostfile, plan, site_tests, soundness, thresholds, traffic
 from railgauge.decision import not_applicable
 from railgauge.errors import BadInput, Uncovered
 from railgauge.gates import Gates
@@ -171,7 +171,8 @@ def build(config: pytest.Config) -> Context:
 def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier | None) -> Context:
     cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
     platform = _platform(config, cluster, replayed)
-    if lines := list(thresholds.uncovered(platform)):
+    asked = site_tests.asks(config.rootpath / "tests")
+    if lines := [*thresholds.uncovered(platform), *soundness.unasked(platform, asked)]:
         raise Uncovered(
             "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
             where=platform.path,

@@ -8,6 +8,7 @@ import pytest
 
 from railgauge import assess, plan
 from railgauge.assess import Assessor, Findings, Measured
+from railgauge.demand import fact_question
 from railgauge.errors import DataCorrupted, LimitMissed, NoEvidence
 from railgauge.judge import judge_corruption
 from railgauge.model import Outcome, Pairing
@@ -17,13 +18,11 @@ from railgauge.plugin.items import ABOUT
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.question import (
     FABRIC,
-    FACT,
     LIMITS,
     RATIO,
     READ,
     TRAFFIC,
     TRANSPORT,
-    FactAt,
     Question,
 )
 from railgauge.record import record_only
@@ -47,19 +46,17 @@ def platform(context: Context) -> Platform:
 
 @pytest.fixture
 def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
-    """``expect(node, path)``: the fact at ``path`` must be what the platform file expects.
+    """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
-    Several paths make a list. ``declared=`` is the path of what it should be in the hardware
-    section, ``same_as=`` that of another fact of the node; ``absent=`` stands for the value where
-    the node lacks the device. An unreachable node, or a fact that was not read, is an error here.
+    Which fact that is stands in ``railgauge.ladder``, or with the expectation in the platform file.
+    ``nic=`` and ``fact=`` name the other parts. An unreachable node, or a fact that was not read,
+    is an error here.
     """
     item = request.node
 
-    def expect(
-        node: str, *paths: str, declared: str = "", same_as: str = "", absent: str = ""
-    ) -> None:
-        at = FactAt(node, paths, declared, same_as, absent)
-        question = Question(FACT, fact=at, metric=item.stash[ABOUT].subject.name)
+    def expect(node: str, **part: object) -> None:
+        name = item.stash[ABOUT].subject.name
+        question = fact_question(context.platform, name, node, part)
         _conclude(item, context, question, Assessor(context.platform, context).answer(question))
 
     return expect
@@ -164,14 +161,15 @@ def check_fabric(request: pytest.FixtureRequest, context: Context) -> Callable[.
 
 @pytest.fixture
 def check_ratio(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
-    """``check_ratio(one, other, metric)``: the metric of ``one`` over that of ``other``.
+    """``check_ratio(one, other)``: a metric of ``one`` over that of ``other``.
 
-    The limit is the one of the metric ``scaling`` in the measurement of ``one``.
+    The platform file says which metric (``of``), under the limit of ``scaling``.
     """
 
-    def check_ratio(one: Measured, other: Measured, metric: str) -> None:
-        question = Question(RATIO, one.case, other=other.case, metric=metric)
-        _conclude(request.node, context, question, assess.ratio(one, other, metric))
+    def check_ratio(one: Measured, other: Measured) -> None:
+        for metric in one.measurement.ratios:
+            question = Question(RATIO, one.case, other=other.case, metric=metric)
+            _conclude(request.node, context, question, assess.ratio(one, other, metric))
 
     return check_ratio
 

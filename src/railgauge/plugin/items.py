@@ -8,6 +8,7 @@ All of it is declared hardware.
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from railgauge import plan
+from railgauge import demand, ladder, plan
 from railgauge.plugin.context import Context
+from railgauge.site_tests import ways_of
 from railgauge.subnet.declared import declared_switches
 from railgauge.units import format_size
 
@@ -61,25 +63,10 @@ def applies(
             f"{name}: {subject.name!r} is neither under '{section}' nor under 'not_applicable'"
         )
         return False
-    return subject.kind != "measures" or _has_all(context, subject.name, arguments)
-
-
-def _has_all(context: Context, name: str, arguments: Sequence[str]) -> bool:
-    """Whether the platform asks for what these arguments stand for (``unasked`` names the rest)."""
-    measurement = context.platform.measurements[name]
-    asked = {
-        "check_traffic": measurement.traffic is not None,
-        "check_transport": measurement.transport is not None,
-        "check_ratio": bool(measurement.asserted("ratio")),
-    }
-    return all(asked.get(argument, True) for argument in arguments) and (
-        "check" not in arguments or bool(measurement.asserted(per(arguments)))
-    )
-
-
-def per(arguments: Sequence[str]) -> str:
-    """What a test with these arguments asserts its metrics for."""
-    return next((name for name in ("size", "link", "gpu") if name in arguments), "run")
+    if subject.kind == "expects":
+        return True
+    wanted = demand.ways(platform.measurements[subject.name])
+    return all(way in wanted for way in ways_of(arguments))
 
 
 def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
@@ -105,20 +92,16 @@ _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
 def _choices(context: Context, subject: Subject, argument: str) -> Sequence[object]:
-    platform, gpus = context.platform, context.platform.gpus
+    platform = context.platform
     if subject.kind == "measures" and argument in _MEASURED:
         return _measured_choices(context, subject.name, argument)
     if argument == "node":
-        return [node.name for node in context.declared.nodes]
-    if argument == "gpu":
-        return list(range(gpus.count if gpus else 0))
+        return context.level.nodes
     if argument == "link":
-        return _links(gpus.count if gpus else 0)
-    if argument == "nic":
-        return [nic.name for nic in platform.fabric_nics]
-    value = platform.expected[subject.name].value
-    assert isinstance(value, list)
-    return value
+        return demand.links(platform)
+    if subject.kind == "measures":
+        return list(range(platform.gpus.count if platform.gpus else 0))
+    return ladder.choices_of(platform, platform.expected[subject.name], argument)
 
 
 def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:
@@ -133,13 +116,9 @@ def _measured_choices(context: Context, name: str, argument: str) -> Sequence[ob
     return plan.places(measurement, context.level)
 
 
-def _links(count: int) -> list[str]:
-    return [f"gpu{a}>gpu{b}" for a in range(count) for b in range(count) if a != b]
-
-
 def _shown(name: str, value: object) -> str:
     if name == "gpu":
-        return f"gpu{value}"
+        return demand.gpu_label(value)
     return format_size(value) if name == "size" and isinstance(value, int) else str(value)
 
 
@@ -160,9 +139,10 @@ def all_to_stay() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What one item is about, read from its parameters."""
+    """What one item is about, read from its parameters, and in which ways it asks for that."""
 
     subject: Subject
+    ways: tuple[str, ...]
     rung: int
     title: str
     nodes: tuple[str, ...]
@@ -184,6 +164,7 @@ class _Test:
     """What all items of one test function have in common."""
 
     subject: Subject
+    ways: tuple[str, ...]
     rung: int
     title: str
     is_of_subnet: bool
@@ -212,6 +193,7 @@ def _test(context: Context, item: pytest.Function) -> _Test | None:
     measured = context.platform.measurements.get(subject.name)
     return _Test(
         subject,
+        ways=ways_of(list(inspect.signature(item.function).parameters)),
         rung=measured.rung if measured and subject.kind == "measures" else 0,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
         is_of_subnet=bool(measured and measured.scope == "fabric"),
@@ -221,10 +203,11 @@ def _test(context: Context, item: pytest.Function) -> _Test | None:
 def _about(test: _Test, values: Mapping[str, Any]) -> About:
     return About(
         subject=test.subject,
+        ways=test.ways,
         rung=test.rung,
         title=test.title,
         nodes=_nodes(values),
-        pairing=_path(values),
+        pairing=demand.part_label(values),
         size_bytes=values.get("size"),
         is_of_subnet=test.is_of_subnet,
     )
@@ -233,11 +216,3 @@ def _about(test: _Test, values: Mapping[str, Any]) -> About:
 def _nodes(values: Mapping[str, Any]) -> tuple[str, ...]:
     place = values.get("pair") or values.get("group") or values.get("node")
     return plan.nodes_of(place) if place else ()
-
-
-def _path(values: Mapping[str, Any]) -> str:
-    if values.get("pairing") is not None:
-        return str(values["pairing"])
-    gpu = None if values.get("gpu") is None else f"gpu{values['gpu']}"
-    parts = (gpu, *(values.get(name) for name in ("nic", "link", "fact", "switch")))
-    return "-".join(part for part in parts if part)

@@ -119,6 +119,7 @@ def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
         transcript=draft.transcript,
         duration_s=draft.duration_s,
         questions=tuple(draft.questions),
+        ways=about.ways,
     )
 
 

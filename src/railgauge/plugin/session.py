@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,16 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import confirming, holding, opening, options, reboots, replay, resuming
+from railgauge.plugin import (
+    confirming,
+    demanded,
+    holding,
+    opening,
+    options,
+    reboots,
+    replay,
+    resuming,
+)
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -32,7 +41,6 @@ from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
 _COMPLAINTS = "complaints.json"
-_DESELECTED = "railgauge_deselected"
 
 
 def direct_reports(context: Context) -> None:
@@ -97,18 +105,12 @@ def _complaint_text(context: Context, complaints: Sequence[str]) -> str:
     return "\n  ".join([head, *complaints])
 
 
-def report_deselected(config: Any, count: int) -> None:
-    """Have a worker send the controller the number of items that it left out."""
-    config.workeroutput[_DESELECTED] = config.workeroutput.get(_DESELECTED, 0) + count
-
-
 class Controller:
     """Plugin of the process that the user started: the only one that reports."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.planned: list[str] = []
-        self.deselected = 0
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: Verdict | None = None
         self.plots: list[Plot] = []
@@ -125,15 +127,6 @@ class Controller:
         resuming.tell_worker(self.context, node.workerinput)
         if self.context.recording:
             node.workerinput[replay.WORKER_INPUT] = str(self.context.recording.folder)
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        self.deselected += len(items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Every worker has left out the same items; one that died has not said how many."""
-        said = getattr(node, "workeroutput", {}).get(_DESELECTED, 0)
-        self.deselected = max(self.deselected, said)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if self.context.folder is not None and session.items:
@@ -158,6 +151,7 @@ class Controller:
         except RailgaugeError as error:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
         self._run_plan()
+        demanded.warn(context, len(ids))
         context.store.write_json("cluster.json", _without_secrets(cluster))
         self._keep_hostfile()
         limits = Path(context.platform.path).read_bytes().decode()  # to the byte
@@ -287,6 +281,7 @@ class Controller:
         if not begun:
             return
         self.context.hurry()
+        self._tell_absent(session)
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
         self._draw()
@@ -321,8 +316,24 @@ class Controller:
         known = (context.platform, context.declared, reboots.noticed(context))
         return Findings(self.records, found, *known, confirming.results(context))
 
+    def _tell_absent(self, session: pytest.Session) -> None:
+        """What did not run becomes a record like any other."""
+        context = self.context
+        absent = demanded.never_came(context, session, self.planned, self.records)
+        self._keep(absent)
+        unasked = decision.not_run(self._run_plan(), self._findings())
+        self._keep(unasked)
+        self.planned += [item.id for item in unasked]
+        demanded.tell(context, [*absent, *unasked])
+
+    def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
+        for item in absent:
+            self.records[item.id] = item
+            line = {"schema_version": record.SCHEMA_VERSION, **item.to_json()}
+            self.context.store.append(record.FILE, line)
+
     def _run_plan(self) -> RunPlan:
-        """What this run set out to do; how much was left out is known for certain at its end."""
+        """What this run set out to do; what it left out joins it at its end."""
         context = self.context
         run = RunPlan(
             schema_version=decision.SCHEMA_VERSION,
@@ -331,7 +342,6 @@ class Controller:
             level=context.level.name,
             rounds=context.rounds,
             planned=tuple(self.planned),
-            deselected=self.deselected,
             software=__version__,
         )
         context.store.write_json(decision.FILE, to_plain(run))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ _FILE = "leases/worksheet.json"
 
 @dataclass(frozen=True, slots=True)
 class Worksheet:
-    """The units of a run, and for each item its subject, title, path and size."""
+    """The units of a run, and for each item its subject, title, path, size and ways."""
 
     units: tuple[Unit, ...]
     items: Sequence[Sequence[Any]]
@@ -30,7 +30,16 @@ class Worksheet:
     def record(self, item: int, item_id: str) -> ItemRecord:
         """The record of an item of which nothing is known but what it is about."""
         unit = next(unit for unit in self.units if item in unit.items)
-        subject, title, pairing, size = self.items[item]
+        return self._record(unit, item, item_id)
+
+    def records(self, ids: Sequence[str]) -> Iterator[ItemRecord]:
+        """The records of all items, as long as nothing is known of them."""
+        unit_of = {item: unit for unit in self.units for item in unit.items}
+        for item, item_id in enumerate(ids):
+            yield self._record(unit_of[item], item, item_id)
+
+    def _record(self, unit: Unit, item: int, item_id: str) -> ItemRecord:
+        subject, title, pairing, size, ways = self.items[item]
         return ItemRecord(
             id=item_id,
             rung=unit.rung,
@@ -40,6 +49,7 @@ class Worksheet:
             nodes=unit.nodes,
             pairing=pairing,
             size_bytes=size,
+            ways=tuple(ways),
         )
 
 
@@ -47,9 +57,13 @@ def write(context: Context, items: Sequence[pytest.Item]) -> None:
     """The same whichever worker writes it; there before the controller hears of the items."""
     path = context.store.folder / _FILE
     if not path.exists():
-        units = [[u.items, u.rung, u.nodes, u.case] for u in units_of(items)]
-        rows = [_row(item) for item in items]
-        write_whole(path, json.dumps({"units": units, "items": rows}))
+        sheet = of(items)
+        units = [[u.items, u.rung, u.nodes, u.case] for u in sheet.units]
+        write_whole(path, json.dumps({"units": units, "items": sheet.items}))
+
+
+def of(items: Sequence[pytest.Item]) -> Worksheet:
+    return Worksheet(tuple(units_of(items)), [_row(item) for item in items])
 
 
 def read(context: Context) -> Worksheet:
@@ -91,5 +105,5 @@ def _unit(first: pytest.Item, places: tuple[int, ...]) -> Unit:
 def _row(item: pytest.Item) -> list[Any]:
     about = item.stash.get(ABOUT, None)
     if about is None:
-        return ["", item.name, "", None]
-    return [about.subject.name, about.title, about.pairing, about.size_bytes]
+        return ["", item.name, "", None, ()]
+    return [about.subject.name, about.title, about.pairing, about.size_bytes, about.ways]

@@ -172,6 +172,11 @@ _CATEGORIES = [
         "messageRegex": ".*blocked by.*",
     },
     {
+        "name": "Not run: the level demands it",
+        "matchedStatuses": ["skipped"],
+        "messageRegex": "not run.*",
+    },
+    {
         "name": "Record only: the limit is being calibrated",
         "matchedStatuses": ["skipped"],
         "messageRegex": ".*record only.*",

@@ -1,4 +1,4 @@
-"""Allure's result of an item whose workers died: nobody was left to write it."""
+"""Allure's result of an item that did not write its own: its workers died, or it did not run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 from railgauge.report.allure import RUNGS
 
@@ -35,11 +36,17 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
         "fullName": full,
         "testCaseId": _digest(full),
         "historyId": _digest(record.id),
-        "status": "broken",
-        "statusDetails": {"message": f"{record.error_kind}: {record.reason}"},
+        "status": "broken" if record.outcome is Outcome.ERROR else "skipped",
+        "statusDetails": {"message": _message(record)},
         "description": f"{record.title}\n\nEvidence: {evidence}.",
         "labels": [{"name": label, "value": value} for label, value in labels.items()],
     }
+
+
+def _message(record: ItemRecord) -> str:
+    if record.outcome is Outcome.NOT_RUN:
+        return f"not run: {record.reason}"
+    return f"{record.error_kind}: {record.reason}"
 
 
 def _digest(text: str) -> str:

@@ -12,7 +12,7 @@ from railgauge.prepare import JOURNAL, from_journal
 from railgauge.record import ItemRecord
 from railgauge.report.allure import RUNGS
 from railgauge.report.causes import about, unexplained
-from railgauge.verdict import Verdict, troubles, worst_measurements
+from railgauge.verdict import Verdict, left_out, troubles, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
@@ -28,6 +28,7 @@ def first_screen(
         _banner(verdict),
         _causes(verdict.causes),
         _troubles(unexplained(verdict, records)),
+        _not_run(verdict, records),
         _identity(verdict, context),
         _ways(drawn),
         _changes(context),
@@ -51,6 +52,8 @@ def _banner(verdict: Verdict) -> str:
     text = (
         f"{_SYMBOLS[verdict.verdict]} {verdict.verdict.upper()}: "
         f"asserted {counts.asserted} of {counts.planned}"
+        f"{f', {counts.not_run} not run' if counts.not_run else ''}"
+        f"{f' ({escape(verdict.scope)})' if verdict.scope else ''}"
     )
     banner = f'<div class="verdict {verdict.verdict}">{text}</div>'
     if verdict.evidence == "hardware":
@@ -77,8 +80,6 @@ def _identity(verdict: Verdict, context: Any) -> str:
     }
     if verdict.notes:
         rows["Noted"] = "; ".join(verdict.notes)
-    if verdict.deselected:
-        rows["Deselected"] = f"{verdict.deselected} items of this level, which say nothing"
     said = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
     return f"<h2>What was accepted</h2><dl>{said}</dl>"
 
@@ -127,6 +128,19 @@ def _troubles(records: Sequence[ItemRecord]) -> str:
 
 
 _MOST = 20
+
+
+def _not_run(verdict: Verdict, records: Mapping[str, ItemRecord]) -> str:
+    """What the level demands and did not run."""
+    counts = verdict.counts
+    if not counts.not_run:
+        return ""
+    rows = [[escape(what), f"{number}"] for what, number in left_out(records.values())]
+    said = (
+        f"Level {escape(verdict.level)} demands {counts.planned} items; {counts.ran} of them ran. "
+        "Nothing is known of the others."
+    )
+    return f"<h2>Not run</h2><p>{said}</p>{_table(('What', 'Items'), rows)}"
 
 
 def _changes(context: Any) -> str:

@@ -16,12 +16,20 @@ from railgauge.prepare import Change
 from railgauge.record import ItemRecord
 from railgauge.report.causes import about, printable, unexplained
 from railgauge.survey import Found
-from railgauge.verdict import ACCEPTED, REJECTED, Verdict, troubles, worst_measurements
+from railgauge.verdict import (
+    ACCEPTED,
+    REJECTED,
+    Verdict,
+    left_out,
+    troubles,
+    worst_measurements,
+)
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
     Outcome.RECORD_ONLY: ("record only", "r", ("RECORD ONLY", {"yellow": True})),
     Outcome.BLOCKED: ("blocked", "b", ("BLOCKED", {"yellow": True})),
+    Outcome.NOT_RUN: ("not run", "n", ("NOT RUN", {"yellow": True})),
     Outcome.ERROR: ("error", "E", ("ERROR", {"red": True})),
 }
 _MOST_LINES = 10
@@ -99,6 +107,7 @@ def summary(
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
     _troubles(out, unexplained(verdict, records))
+    _not_run(out, verdict, records)
     _worst(out, records)
     for note in verdict.notes:
         _paragraph(out, "note", [note])
@@ -106,8 +115,9 @@ def summary(
     colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
     simulated = "" if verdict.evidence == "hardware" else f" ({verdict.evidence.upper()} evidence)"
     out.write_line("")
+    scope = f" ({verdict.scope})" if verdict.scope else ""
     out.write_line(
-        f"{verdict.cluster}: {verdict.verdict.upper()}{simulated}, "
+        f"{verdict.cluster}{scope}: {verdict.verdict.upper()}{simulated}, "
         f"asserted {verdict.counts.asserted} of {verdict.counts.planned}",
         **{colour: True, "bold": True},
     )
@@ -145,6 +155,23 @@ def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> No
         out.write_line(f"{len(found) - _MOST_LINES} more of these, see the report", red=True)
 
 
+def _not_run(
+    out: pytest.TerminalReporter, verdict: Verdict, records: Mapping[str, ItemRecord]
+) -> None:
+    """What the level demands and did not run: as bad as an error, for nothing is known of it."""
+    counts = verdict.counts
+    if not counts.not_run:
+        return
+    out.write_line(
+        f"not run: {counts.not_run} of {counts.planned} items that level {verdict.level} demands;"
+        f" {counts.ran} ran",
+        yellow=True,
+        bold=True,
+    )
+    for what, number in left_out(records.values())[:_MOST_LINES]:
+        out.write_line(f"    {number:>7} {what}", yellow=True)
+
+
 def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:
     lines = worst_measurements(records.values())
     if not lines:
@@ -167,6 +194,7 @@ def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
         ("blocked", counts.blocked),
         ("flaky", counts.flaky),
         ("record only", counts.record_only),
+        ("not run", counts.not_run),
     )
     shown = ", ".join(f"{number} {word}" for word, number in words if number)
     out.write_line(f"items: {counts.planned} planned: {shown}")
@@ -175,10 +203,6 @@ def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
         for name, part in verdict.coverage.items()
     )
     out.write_line(f"asserted on: {covered}")
-    if verdict.deselected:
-        out.write_line(
-            f"{verdict.deselected} items of this level were deselected and say nothing", yellow=True
-        )
     if verdict.not_applicable:
         absent = sorted(verdict.not_applicable)
         some = f"{', '.join(absent[:_MOST_ABSENT])} and {len(absent) - _MOST_ABSENT} more"

@@ -178,8 +178,9 @@ class _Reader:
         return {int(gpu): links for gpu, links in declared.items()}
 
     def _expectation(self, name: str, entry: Mapping[str, Any]) -> Expectation:
-        rule = next(key for key in entry if key != "basis")
-        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), f"/expected/{name}")
+        rule = next(key for key in entry if key not in ("basis", "fact", "per"))
+        pointer, own = f"/expected/{name}", (entry.get("fact", ""), entry.get("per", ""))
+        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), pointer, *own)
 
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
@@ -209,7 +210,11 @@ class _Reader:
         if isinstance(entry, str):
             return Assertion(entry)
         return Assertion(
-            entry["metric"], entry.get("per", "size"), self._span(pointer, entry.get("sizes"))
+            metric=entry["metric"],
+            per=entry.get("per", "size"),
+            sizes=self._span(pointer, entry.get("sizes")),
+            of=entry.get("of", ""),
+            over=entry.get("over", ""),
         )
 
     def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
@@ -287,7 +292,13 @@ def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
     if entry is None:
         return None
     most = {name: float(value) for name, value in entry.get("most", {}).items()}
-    return FabricLimits(_basis(entry["basis"]), most, entry.get("bit_error_rate"))
+    return FabricLimits(
+        basis=_basis(entry["basis"]),
+        most=most,
+        bit_error_rate=entry.get("bit_error_rate"),
+        since=entry.get("since", ""),
+        per_switch=entry.get("per", "switch") == "switch",
+    )
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:

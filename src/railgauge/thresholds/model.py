@@ -58,13 +58,18 @@ class Gpus:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a fact of a node must be. ``rule`` is one of ``judge.RULES``."""
+    """What a fact of a node must be. ``rule`` is one of ``judge.RULES``.
+
+    ``fact`` is the path of a fact that the ladder does not know, ``per`` the part that has it.
+    """
 
     name: str
     rule: str
     value: object
     basis: Basis
     pointer: str
+    fact: str = ""
+    per: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +113,15 @@ class Extent:
 class Assertion:
     """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
 
-    ``per`` ``ratio`` is one of two runs, this measurement's over another's.
+    ``per`` ``ratio`` is the metric ``of`` of this measurement over that of ``over``, another one.
     ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to) narrows it.
     """
 
     metric: str
     per: str = "size"
     sizes: tuple[int, int] | None = None
+    of: str = ""
+    over: str = ""
 
     def at(self, size_bytes: int | None) -> bool:
         """Whether the metric is asserted at this message size."""
@@ -153,6 +160,11 @@ class Measurement:
         """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size)."""
         return tuple(a.metric for a in self.asserts if a.per == per and a.at(size_bytes))
 
+    @property
+    def ratios(self) -> tuple[str, ...]:
+        """The metrics that are compared with those of another measurement."""
+        return tuple(a.of for a in self.asserts if a.of)
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -181,12 +193,16 @@ class FabricLimits:
     """What a scan of the subnet must say.
 
     ``most`` are error counters of a port and how high they may stand, or how far they may grow;
-    ``bit_error_rate`` is how many of the bits that a link carries may be wrong.
+    ``bit_error_rate`` is how many of the bits that a link carries may be wrong. ``since`` names the
+    measurement whose earlier scan it is compared with; ``per_switch`` says that each switch answers
+    for its own cables.
     """
 
     basis: Basis
     most: Mapping[str, float] = field(default_factory=dict)
     bit_error_rate: float | None = None
+    since: str = ""
+    per_switch: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+"""What a run did not come to: told to the record and to every reporter before the verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from railgauge.demand import Scope, count
+from railgauge.model import Outcome
+from railgauge.plugin import worksheet
+from railgauge.plugin.context import Context
+from railgauge.record import ItemRecord
+from railgauge.report import allure_lost
+from railgauge.unanswered import never_ran
+
+
+def warn(context: Context, collected: int) -> None:
+    """Say at once, not only at the end, that a run cannot be accepted."""
+    wanted = count(Scope(context.platform, context.declared, context.level))
+    out = context.config.pluginmanager.getplugin("terminalreporter")
+    if out is not None and collected < wanted:
+        out.ensure_newline()
+        line = f"level {context.level.name} demands {wanted:,} items, {collected:,} were collected"
+        out.write_line(f"{line}: the rest will not run, and the run is incomplete", yellow=True)
+
+
+def never_came(
+    context: Context,
+    session: pytest.Session,
+    planned: Sequence[str],
+    records: Mapping[str, ItemRecord],
+) -> list[ItemRecord]:
+    """The items that were collected and did not run: after ``-x``, an interrupt, a stop."""
+    if all(item in records for item in planned):
+        return []
+    sheet = worksheet.of(session.items) if session.items else worksheet.read(context)
+    return [never_ran(item) for item in sheet.records(planned) if item.id not in records]
+
+
+def tell(context: Context, absent: Sequence[ItemRecord]) -> None:
+    """Have every reporter but the progress line hear of them, as of items that ended."""
+    manager = context.config.pluginmanager
+    if absent and (out := manager.getplugin("terminalreporter")):
+        out.stats.setdefault("not run", []).extend(_report(item, context) for item in absent)
+    for plugin in _readers(manager):
+        for item in absent:
+            plugin.pytest_runtest_logreport(report=_report(item, context))
+    if manager.hasplugin("allure_pytest"):
+        folder, now = Path(context.config.option.allure_report_dir), int(1000 * time.time())
+        for item in absent:
+            allure_lost.write(folder, item, context.evidence, now)
+
+
+def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
+    """pytest-html's report, which writes what it heard of when the session ends."""
+    for plugin in manager.get_plugins():
+        if type(plugin).__module__.startswith("pytest_html.") and hasattr(
+            plugin, "pytest_runtest_logreport"
+        ):
+            yield plugin
+
+
+def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
+    path = item.id.partition("::")[0]
+    report = pytest.TestReport(
+        nodeid=item.id,
+        location=(path, None, item.id),
+        keywords={},
+        outcome="skipped",
+        longrepr=(path, 0, f"not run: {item.reason}"),
+        when="setup",
+        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", context.evidence)],
+    )
+    report.railgauge = item.to_json()  # type: ignore[attr-defined]
+    return report

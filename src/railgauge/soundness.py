@@ -1,0 +1,41 @@
+"""Limits, expectations and measurements of a platform file that nothing asks for. Pure.
+
+A limit that no test asks for reads like a promise and is none: it is as wrong as a test without a
+limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from railgauge.demand import ways
+from railgauge.ladder import asked
+from railgauge.question import FACT
+from railgauge.site_tests import Asks
+from railgauge.thresholds import Platform
+
+
+def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
+    """What of a platform file no test asks for, a line each."""
+    for name, measurement in platform.measurements.items():
+        absent = [way for way in ways(measurement) if way not in asks.get(name, ())]
+        if absent:
+            how = f"per {', '.join(absent)}" if name in asks else ""
+            yield _line("measurements", name, f"{how} " if how else "")
+    for name, expectation in platform.expected.items():
+        if FACT not in asks.get(name, ()):
+            yield _line("expected", name, "")
+        elif asked(expectation) is None:
+            yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
+    for name in platform.not_applicable:
+        if name not in asks:
+            yield f"/not_applicable/{name}: no test under tests/ has this subject; take it out"
+        elif name in platform.measurements or name in platform.expected:
+            yield f"/not_applicable/{name}: is also measured or expected; take one of both out"
+
+
+def _line(section: str, name: str, how: str) -> str:
+    return (
+        f"/{section}/{name}: no test under tests/ asks for it {how}"
+        f"(a mark that names {name!r}); write one, or take it out"
+    )
