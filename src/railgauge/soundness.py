@@ -9,10 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from railgauge.demand import ways
-from railgauge.ladder import asked
+from railgauge.ladder import asked, parts
 from railgauge.question import FACT
 from railgauge.site_tests import Asks
-from railgauge.thresholds import Platform
+from railgauge.thresholds import Platform, limits_in_use
+
+
+def complaints(platform: Platform, asks: Asks) -> Iterator[str]:
+    """Everything of a platform file that nothing would ever compare with anything, a line each."""
+    yield from dangling(platform)
+    yield from idle_limits(platform)
+    yield from unasked(platform, asks)
+
+
+def dangling(platform: Platform) -> Iterator[str]:
+    """Measurements that another one is compared with, and that are not there."""
+    for name, measurement in platform.measurements.items():
+        named = {assertion.over for assertion in measurement.asserts}
+        named.add(measurement.fabric.since if measurement.fabric else "")
+        for other in sorted(named - {""} - set(platform.measurements)):
+            yield f"/measurements/{name}: is compared with {other}, which is no measurement here"
+
+
+def idle_limits(platform: Platform) -> Iterator[str]:
+    """Limits that no level comes to: of a metric, sizes or pairings that nothing asserts."""
+    for measurement in platform.measurements.values():
+        used = {limit.pointer for limit in limits_in_use(platform, measurement)}
+        for limit in measurement.limits:
+            if limit.pointer not in used:
+                yield f"{limit.pointer}: no level asserts what this limit of {limit.metric} is for"
 
 
 def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
@@ -27,6 +52,8 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
             yield _line("expected", name, "")
         elif asked(expectation) is None:
             yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
+        elif not any(True for _ in parts(platform, expectation)):
+            yield f"/expected/{name}: the platform declares nothing that it could be asked of"
     for name in platform.not_applicable:
         if name not in asks:
             yield f"/not_applicable/{name}: no test under tests/ has this subject; take it out"

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge import forecast, hostfile, plan, thresholds
+from railgauge import demand, forecast, hostfile, plan, thresholds
 from railgauge.cli import text
 from railgauge.decision import not_applicable
+from railgauge.demand import Scope
 from railgauge.errors import BadInput, Uncovered
 from railgauge.forecast import Work
 from railgauge.model import Case, Cluster, Pair
@@ -95,6 +96,7 @@ def _json(
         "steps": [
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
+        "items": demand.count(Scope(platform, cluster, level)),
         "estimate_s": forecast.takes_s(works),
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}
@@ -145,6 +147,7 @@ def _text(
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
+    yield f"judges {demand.count(Scope(platform, cluster, level)):,} items"
     yield _estimate(works, workers)
 
 

@@ -1,6 +1,11 @@
 """Platform files: what is measured, and the limit of every number."""
 
-from railgauge.thresholds.limits import limit_for, physical_ceiling, uncovered
+from railgauge.thresholds.limits import (
+    limit_for,
+    limits_in_use,
+    physical_ceiling,
+    uncovered,
+)
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
 
@@ -12,6 +17,7 @@ __all__ = [
     "Platform",
     "available",
     "limit_for",
+    "limits_in_use",
     "load",
     "load_file",
     "physical_ceiling",

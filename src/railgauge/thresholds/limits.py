@@ -188,6 +188,12 @@ def _never_asserted(measurement: Measurement) -> Iterator[str]:
             yield f"{measurement.name}: {assertion.metric} is asserted at no size of any level"
 
 
+def limits_in_use(platform: Platform, measurement: Measurement) -> Iterator[Limit]:
+    """The limits that some level compares something with, each as often as it does."""
+    for metric, pairing, size_bytes in _asserted(platform, measurement, LEVELS):
+        yield from matching(measurement, metric, pairing, size_bytes)
+
+
 def _asserted(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[tuple[str, Pairing | None, int | None]]:
