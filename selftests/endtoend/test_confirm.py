@@ -74,7 +74,7 @@ def test_it_is_told_everywhere(runs: Runs) -> None:
 def test_where_nothing_is_wrong_nothing_more_is_measured(runs: Runs) -> None:
     run = runs["healthy"]
     assert_sound(run)
-    assert run.code == 0, run.output
+    assert run.is_good, run.output
     assert not (run.latest / FILE).exists()
     assert not (run.latest / FOLDER).exists()
     assert "confirm: nothing is suspected" in run.output

@@ -184,7 +184,7 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
     killed.process.kill()
     assert wait_until(lambda: not killed.processes(), GONE_LIMIT_S), killed.processes()
     run = waiting.end()
-    assert run.code == 0, run.output
+    assert run.is_good, run.output
     assert_clean(run)
     assert waiting.processes() == {}
     assert site.state() == before

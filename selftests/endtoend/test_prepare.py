@@ -58,7 +58,7 @@ def test_a_preparation_is_told_used_and_undone(project: Project) -> None:
     fault = ("--lab-fault", "numa-balancing@mi02")
     run = project.run(*MI300X, *BARE_SMOKE, *fault, "--prepare", "-k", "numa_balancing")
     assert_sound(run)
-    assert run.code == 0, run.output
+    assert run.is_good, run.output
     assert run.with_outcome("passed") == {NUMA_ITEM.format("mi01"), NUMA_ITEM.format("mi02")}
     assert "prepare: 1 settings changed" in run.words
     assert "mi02: numa_balancing: 1 -> 0" in run.words
@@ -74,7 +74,7 @@ def test_the_node_is_as_it_was(
 ) -> None:
     before = lab.files()
     run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW, *options)
-    assert run.code == 0, run.output
+    assert run.is_good, run.output
     assert "mi02: numa_balancing: 1 -> 0" in run.words
     assert [change["undone"] for change in journal(run.latest)] == [True]
     assert lab.files() == before
@@ -84,7 +84,7 @@ def test_the_node_is_as_it_was(
 def test_a_node_that_is_right_is_left_alone(lab: StandingLab, project: Project) -> None:
     lab.file("mi02", BALANCING).write_text("0\n")
     run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW)
-    assert run.code == 0, run.output
+    assert run.is_good, run.output
     assert "prepare: 0 settings changed" in run.words
     assert balancing(lab) == PREPARED
 

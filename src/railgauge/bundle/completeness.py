@@ -16,7 +16,9 @@ from railgauge.record import ItemRecord
 from railgauge.store import case_file
 from railgauge.thresholds import Platform
 
-_WITHOUT_EVIDENCE = frozenset({Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY})
+_WITHOUT_EVIDENCE = frozenset(
+    {Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY, Outcome.NOT_RUN}
+)
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 
 
