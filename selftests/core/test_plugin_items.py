@@ -68,13 +68,21 @@ def test_transport(pair, measure, check_transport):
 
 @pytest.mark.measures("pair")
 def test_ratio(pair, measure, check_ratio):
-    check_ratio(measure(pair), measure(pair), "busbw")
+    check_ratio(measure(pair), measure(pair))
 
 
 @pytest.mark.measures("paths")
 def test_path(pair, pairing, size, measure, check):
     check(measure(pair, pairing), size)
+
+
+@pytest.mark.expects("memlock")
+def test_memlock(node, expect):
+    expect(node)
 """
+
+
+RATIO = {"metric": "scaling", "per": "ratio", "of": "busbw", "over": "group"}
 
 
 def platform():
@@ -225,7 +233,7 @@ def test_what_the_platform_does_not_ask_makes_no_item(ids):
 
 
 def test_what_the_platform_asks_makes_items(ids):
-    doc = asserting(platform(), "pair", "busbw", {"metric": "scaling", "per": "ratio"})
+    doc = asserting(platform(), "pair", "busbw", RATIO)
     basis = doc["measurements"]["pair"]["limits"][0]["basis"]
     doc["measurements"]["pair"].update(
         traffic={"share": [0.9, 1.3], "basis": basis},

@@ -63,7 +63,7 @@ def test_metrics_are_asserted_per_size_link_gpu_or_run(tmp_path):
         {"metric": "link_bw", "per": "link"},
         {"metric": "gpu_actual", "per": "gpu"},
         {"metric": "avg_busbw", "per": "run"},
-        {"metric": "scaling", "per": "ratio"},
+        {"metric": "scaling", "per": "ratio", "of": "busbw", "over": "another"},
     ]
     found = measurement(tmp_path, collective(asserts, [bus()]))
     assert found.asserted("size", MIB) == ("busbw", "time_us")
@@ -78,6 +78,7 @@ def test_metrics_are_asserted_per_size_link_gpu_or_run(tmp_path):
     "broken",
     [
         {"metric": "busbw", "per": "rack"},
+        {"metric": "scaling", "per": "ratio"},
         {"per": "run"},
         {"metric": "busbw", "sizes": ["1MiB"]},
         {"metric": "Bus Bandwidth"},
@@ -157,7 +158,8 @@ def test_a_curve_says_nothing_about_what_has_no_size(tmp_path):
     ],
 )
 def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(tmp_path, metric, unit, per):
-    asserts = [{"metric": metric, "per": per}]
+    of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
+    asserts = [{"metric": metric, "per": per, **of}]
     one = {"metric": metric, "unit": unit, "floor": 1}
     assert complaints(tmp_path, collective(asserts, [one])) == []
     assert complaints(tmp_path, collective(asserts, [])) == [

@@ -208,16 +208,16 @@ def test_the_worst_measurements_come_first():
 def test_verdict_json_has_what_the_contract_says():
     counts = count(["a"], {"a": item("a")})
     full = verdict.Verdict(
-        "run-1", "prod", "bench", "hardware", "smoke", verdict_of(counts), counts, {}, {}, 0
+        "run-1", "prod", "bench", "hardware", "smoke", verdict_of(counts), counts, {}, {}
     )
     data = json.loads(json.dumps(full.to_json()))
     assert {
         "schema_version", "run_id", "cluster", "platform", "evidence", "verdict", "counts",
-        "coverage", "causes",
+        "coverage", "causes", "scope",
     } <= set(data)  # fmt: skip
     assert set(data["counts"]) == {
         "planned", "asserted", "passed", "marginal", "failed", "error", "blocked", "flaky",
-        "record_only",
+        "record_only", "not_run",
     }  # fmt: skip
     assert full.exit_code == 0
     assert replace(full, verdict=REJECTED).exit_code == 1

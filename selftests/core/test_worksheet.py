@@ -19,11 +19,12 @@ def item(name, about=None, **params):
 
 
 def measured(rung, name, nodes, pairing="", size=None):
-    return About(Subject("measures", name), rung, f"Title of {name}.", tuple(nodes), pairing, size)
+    subject = Subject("measures", name)
+    return About(subject, ("size",), rung, f"Title of {name}.", tuple(nodes), pairing, size)
 
 
 def expected(name, *nodes):
-    return About(Subject("expects", name), 0, f"Title of {name}.", nodes, "", None)
+    return About(Subject("expects", name), ("fact",), 0, f"Title of {name}.", nodes, "", None)
 
 
 ITEMS = [
