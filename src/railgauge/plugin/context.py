@@ -171,7 +171,7 @@ def build(config: pytest.Config) -> Context:
 def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier | None) -> Context:
     cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
     platform = _platform(config, cluster, replayed)
-    if lines := list(thresholds.uncovered(platform)):
+    if lines := list(plan.complaints(platform)):
         raise Uncovered(
             "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
             where=platform.path,

@@ -67,13 +67,14 @@ def applies(
 def _has_all(context: Context, name: str, arguments: Sequence[str]) -> bool:
     """Whether the platform asks for what these arguments stand for (``unasked`` names the rest)."""
     measurement = context.platform.measurements[name]
+    swept = measurement.extents[context.level.name].sizes
     asked = {
         "check_traffic": measurement.traffic is not None,
         "check_transport": measurement.transport is not None,
         "check_ratio": bool(measurement.asserted("ratio")),
     }
     return all(asked.get(argument, True) for argument in arguments) and (
-        "check" not in arguments or bool(measurement.asserted(per(arguments)))
+        "check" not in arguments or bool(measurement.asserted(per(arguments), swept=swept))
     )
 
 
