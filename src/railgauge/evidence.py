@@ -191,15 +191,16 @@ def refuse_other_sizes(runs: Sequence[Parsed], limit: Limit) -> None:
         printed = {sample.size_bytes for sample in run.samples if sample.size_bytes is not None}
         if printed != set(limit.over.sizes):
             raise MetricMissing(
-                f"{limit.metric} is printed over {len(printed)} sizes{_span(printed)}, its limit "
-                f"holds for {len(limit.over.sizes)}: {format_sweep(limit.over)}",
+                f"{limit.metric} is printed over {_words(printed)}, its limit holds for "
+                f"{len(limit.over.sizes)}: {format_sweep(limit.over)}",
                 remedy="measure exactly these sizes",
             )
 
 
-def _span(printed: set[int]) -> str:
+def _words(printed: set[int]) -> str:
+    count = f"{len(printed)} size{'' if len(printed) == 1 else 's'}"
     ends = dict.fromkeys(map(format_size, (min(printed), max(printed)))) if printed else ()
-    return f" ({' to '.join(ends)})" if ends else ""
+    return f"{count} ({' to '.join(ends)})" if ends else count
 
 
 def _rows(run: Parsed, metric: str, size_bytes: int | None, placement: str | None) -> list[Sample]:

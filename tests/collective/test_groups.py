@@ -10,6 +10,12 @@ def test_all_reduce(group, size, measure, check):
 
 
 @pytest.mark.measures("group_all_reduce")
+def test_all_reduce_average(group, measure, check):
+    """The average bus bandwidth over the whole sweep, as the tool prints it."""
+    check(measure(group))
+
+
+@pytest.mark.measures("group_all_reduce")
 def test_all_reduce_transport(group, measure, check_transport):
     """The collective's own log says that it took the fast path."""
     check_transport(measure(group))

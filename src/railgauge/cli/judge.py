@@ -69,8 +69,9 @@ def run(options: argparse.Namespace) -> int:
     platform = thresholds.load(options.platform, options.root / "thresholds")
     if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=platform.path)
+    tool = tools.tool(options.tool)
     printed = text.read(options.file)
-    parsed = tools.tool(options.tool).parse(printed)
+    parsed = tool.parse(printed)
     try:
         measurement = chosen(platform, options.tool, options.measurement, parsed)
         evidence = recorded(platform, measurement, options.level, parsed, printed)

@@ -92,18 +92,17 @@ def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _S
 
 
 def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
-    summary, options = parsed.summary, measurement.options
-    yield "command", summary.get("command"), measurement.command
-    yield "payload in", _memory(summary), f"{measurement.memory} memory"
-    yield "queue pairs", summary.get("qps"), options.get("qps", 1)
-    yield "both ways", summary.get("bidirectional"), bool(options.get("bidirectional"))
+    said, options = {**_untold(parsed.summary), **parsed.summary}, measurement.options
+    memory = said.get("memory")
+    yield "command", said.get("command"), measurement.command
+    yield "payload in", memory and ("host" if memory == "host" else "gpu"), measurement.memory
+    yield "queue pairs", said.get("qps"), options.get("qps", 1)
+    yield "both ways", said.get("bidirectional"), bool(options.get("bidirectional"))
 
 
-def _memory(summary: Mapping[str, object]) -> str | None:
-    """A title without a word about a GPU is one of host memory; rows alone say nothing."""
-    if "memory" not in summary and "command" not in summary:
-        return None
-    return "host memory" if summary.get("memory", "host") == "host" else "gpu memory"
+def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
+    """What a heading means by saying nothing of it; rows alone mean nothing."""
+    return {"memory": "host", "qps": 1, "bidirectional": False} if "command" in summary else {}
 
 
 def _collectives(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
