@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from railgauge.errors import Implausible, MetricMissing, NoEvidence, UnitUnknown
 from railgauge.judge import judge
 from railgauge.model import Curve, Outcome, Sample
+from railgauge.tools import metric
 from railgauge.units import convert, dimension
 
 SIZE = 8388608
@@ -19,7 +20,8 @@ BANDWIDTHS = ["MB/s", "GB/s", "MiB/s", "GiB/s", "Gb/s", "Mb/s", "KB/s", "B/s"]
 
 
 def judged(found, against=None, physical=None, size=SIZE):
-    return judge(found, against or limit(), size, physical)
+    against = against or limit()
+    return judge(found, against, metric("perftest", against.metric), size, physical)
 
 
 # --- rule 1: positive evidence only ---

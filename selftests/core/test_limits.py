@@ -8,7 +8,7 @@ from core_values import PLATFORMS, ROOT, document, limit, limit_of, measurement_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge import thresholds
+from railgauge import plan, thresholds
 from railgauge.errors import Uncovered
 from railgauge.model import Curve, Pairing
 from railgauge.thresholds import limit_for, physical_ceiling, uncovered
@@ -23,7 +23,7 @@ def load(tmp_path, doc):
 
 
 def complaints(tmp_path, doc):
-    return list(uncovered(load(tmp_path, doc)))
+    return list(plan.complaints(load(tmp_path, doc)))
 
 
 # --- curves ---
@@ -173,13 +173,20 @@ def test_asking_for_the_limit_of_a_number_that_has_none_or_several(tmp_path, cou
 
 def test_only_the_bound_that_decides_is_a_limit(tmp_path):
     """A ceiling alone does not limit a bandwidth, nor a floor alone a latency."""
+    where = "/measurements/host_write_bandwidth/limits/0"
     doc = document()
     limit_of(doc)["ceiling"] = limit_of(doc).pop("floor")
-    assert "has no limit" in complaints(tmp_path, doc)[0]
+    assert complaints(tmp_path, doc) == [
+        f"{where}: bw_average has only a ceiling, which no bad value misses; "
+        "higher is better: give it a floor"
+    ]
     doc = document()
     limit_of(doc).update(metric="lat_avg", unit="us", floor=0.5)
     measurement_of(doc)["asserts"] = ["lat_avg"]
-    assert "has no limit" in complaints(tmp_path, doc)[0]
+    assert complaints(tmp_path, doc) == [
+        f"{where}: lat_avg has only a floor, which no bad value misses; "
+        "lower is better: give it a ceiling"
+    ]
 
 
 def test_a_curve_that_ends_too_early(tmp_path):

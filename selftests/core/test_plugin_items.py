@@ -254,3 +254,21 @@ def test_sizes_at_which_nothing_is_asserted_make_no_item(ids):
 
 def test_a_pair_level_of_more_rounds_makes_more_items(ids):
     assert len(ids(platform(), "--rounds", "3")["test_pair"]) == 6
+
+
+def test_an_average_over_other_sizes_than_the_level_measures_makes_no_item(ids):
+    """smoke measures 8 MiB alone; the floor was made for two sizes."""
+    doc = asserting(platform(), "pair", "busbw", {"metric": "avg_busbw", "per": "run"})
+    doc["measurements"]["pair"]["limits"][1]["over"] = {
+        "from": "64KiB", "to": "8MiB", "factor": 128,
+    }  # fmt: skip
+    assert "test_pair_run" not in ids(doc)
+
+
+def test_an_average_over_the_sizes_of_the_level_makes_items(ids):
+    doc = asserting(platform(), "pair", "busbw", {"metric": "avg_busbw", "per": "run"})
+    doc["measurements"]["pair"]["limits"][1]["over"] = {
+        "from": "64KiB", "to": "8MiB", "factor": 128,
+    }  # fmt: skip
+    found = ids(doc, "--level", "nightly")["test_pair_run"]
+    assert len(found) == 4

@@ -12,6 +12,7 @@ from railgauge.judge import judge
 from railgauge.model import Case, Outcome, Parsed, Sample
 from railgauge.ranks import refuse_other_ranks
 from railgauge.thresholds.limits import nic_ceiling_gbps
+from railgauge.tools import metric
 
 
 @pytest.fixture(scope="module")
@@ -19,25 +20,23 @@ def platform():
     return thresholds.load("tcp-lab", ROOT / "thresholds")
 
 
-def limit(platform, metric):
-    return thresholds.limit_for(platform.measurements["host_tcp_bandwidth"], metric, None, None)
+def judged(platform, name, unit, value):
+    limit = thresholds.limit_for(platform.measurements["host_tcp_bandwidth"], name, None, None)
+    return judge([Sample(name, unit, value)], limit, metric("iperf3", name), None, None)
 
 
 @pytest.mark.parametrize(
     ("count", "outcome"), [(0, Outcome.PASSED), (100, Outcome.PASSED), (101, Outcome.FAILED)]
 )
 def test_no_trouble_is_the_best_count_of_it(platform, count, outcome):
-    found = judge(
-        [Sample("retransmits", "count", count)], limit(platform, "retransmits"), None, None
-    )
-    assert found.outcome is outcome
+    assert judged(platform, "retransmits", "count", count).outcome is outcome
 
 
 @pytest.mark.parametrize(("metric", "unit", "value"), [("retransmits", "count", -1.0),
                                                        ("bw_received", "Gb/s", 0.0)])  # fmt: skip
 def test_a_negative_count_and_a_bandwidth_of_nothing_are_no_values(platform, metric, unit, value):
     with pytest.raises(Implausible):
-        judge([Sample(metric, unit, value)], limit(platform, metric), None, None)
+        judged(platform, metric, unit, value)
 
 
 def test_a_nic_without_a_slot_is_as_fast_as_its_link(platform):

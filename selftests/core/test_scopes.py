@@ -3,12 +3,13 @@
 import pytest
 from core_values import document, limit, limit_of, measurement_of, put, with_gpus
 
-from railgauge import thresholds
+from railgauge import plan, thresholds
 from railgauge.errors import ThresholdError, Uncovered
 from railgauge.model import Pairing
 from railgauge.thresholds import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.limits import lower_is_better, matching
+from railgauge.thresholds.limits import matching
 from railgauge.thresholds.model import Assertion
+from railgauge.tools import metric as declared
 
 MIB = 2**20
 PATH = Pairing("mlx5_0")
@@ -25,11 +26,21 @@ def collective(asserts, limits, scope="node", **changes):
     found = measurement_of(doc)
     del found["memory"]
     basis = limit_of(doc)["basis"]
-    found.update(
-        tool="ccl-tests", command="all_reduce_perf", scope=scope, asserts=asserts,
-        limits=[{"basis": basis, **one} for one in limits], **changes,
-    )  # fmt: skip
+    made = {
+        "tool": "ccl-tests", "command": "all_reduce_perf", "scope": scope, "asserts": asserts,
+        "limits": [{"basis": basis, **one} for one in limits],
+    }  # fmt: skip
+    found.update({**made, **changes})
     return doc
+
+
+AVERAGE = {"metric": "avg_busbw", "per": "run"}
+NIGHTLY = {"from": "64KiB", "to": "8MiB", "factor": 128}
+
+
+def average(**changes):
+    """A limit of the average over the two sizes that the level nightly measures."""
+    return {"metric": "avg_busbw", "unit": "GB/s", "floor": 1, "over": NIGHTLY, **changes}
 
 
 def bus(**changes):
@@ -41,7 +52,7 @@ def measurement(tmp_path, doc):
 
 
 def complaints(tmp_path, doc):
-    return list(uncovered(load(tmp_path, doc)))
+    return list(plan.complaints(load(tmp_path, doc)))
 
 
 # --- what is asserted where ---
@@ -124,10 +135,14 @@ def test_a_placement_has_limits_of_its_own(tmp_path):
         limit_for(found, "busbw", None, MIB)
 
 
-@pytest.mark.parametrize("metric", ["time_us/in_place", "time_us", "ttft_p99", "failed"])
-def test_a_placement_does_not_change_which_way_is_better(metric):
-    assert lower_is_better(metric)
-    assert not lower_is_better("busbw/in_place")
+@pytest.mark.parametrize(
+    ("tool", "metric"),
+    [("ccl-tests", "time_us/in_place"), ("ccl-tests", "time_us"), ("vllm-bench", "ttft_p99"),
+     ("vllm-bench", "failed"), ("iperf3", "retransmits")],
+)  # fmt: skip
+def test_a_placement_does_not_change_which_way_is_better(tool, metric):
+    assert declared(tool, metric).lower_is_better
+    assert not declared("ccl-tests", "busbw/in_place").lower_is_better
 
 
 @pytest.mark.parametrize(("spanned", "size", "found"), [
@@ -149,34 +164,125 @@ def test_a_curve_says_nothing_about_what_has_no_size(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("metric", "unit", "per"),
+    ("tool", "metric", "unit", "per"),
     [
-        ("link_bw", "GB/s", "link"),
-        ("gpu_actual", "GB/s", "gpu"),
-        ("avg_busbw", "GB/s", "run"),
-        ("scaling", "1", "ratio"),
+        ("transferbench", "link_bw", "GB/s", "link"),
+        ("transferbench", "gpu_actual", "GB/s", "gpu"),
+        ("iperf3", "bw_received", "Gb/s", "run"),
+        ("vllm-bench", "scaling", "1", "ratio"),
     ],
 )
-def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(tmp_path, metric, unit, per):
+def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(
+    tmp_path, tool, metric, unit, per
+):
     of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
     asserts = [{"metric": metric, "per": per, **of}]
     one = {"metric": metric, "unit": unit, "floor": 1}
-    assert complaints(tmp_path, collective(asserts, [one])) == []
-    assert complaints(tmp_path, collective(asserts, [])) == [
+    assert complaints(tmp_path, collective(asserts, [one], tool=tool)) == []
+    assert complaints(tmp_path, collective(asserts, [], tool=tool)) == [
         f"host_write_bandwidth: {metric} has no limit"
     ]
-    twice = complaints(tmp_path, collective(asserts, [one, one]))
+    twice = complaints(tmp_path, collective(asserts, [one, one], tool=tool))
     assert len(twice) == 1
     assert "has 2 limits" in twice[0]
 
 
 def test_a_measurement_without_sizes_is_covered_by_its_run(tmp_path):
     levels = {"smoke": {}, "nightly": {}, "signoff": {}}
-    whole = {"metric": "avg_busbw", "per": "run"}
-    limits = [{"metric": "avg_busbw", "unit": "GB/s", "floor": 1}]
-    assert complaints(tmp_path, collective([whole], limits, levels=levels)) == []
-    bare = complaints(tmp_path, collective(["avg_busbw"], limits, levels=levels))
-    assert bare == ["host_write_bandwidth: avg_busbw is asserted at no size of any level"]
+    whole = {"metric": "bw_received", "per": "run"}
+    limits = [{"metric": "bw_received", "unit": "Gb/s", "floor": 1}]
+    run = {"levels": levels, "tool": "iperf3"}
+    assert complaints(tmp_path, collective([whole], limits, **run)) == []
+    bare = complaints(tmp_path, collective(["bw_received"], limits, **run))
+    assert bare == ["host_write_bandwidth: bw_received is asserted at no size of any level"]
+
+
+# --- an average is one of certain sizes ---
+
+
+def test_an_average_is_asked_for_where_a_level_measures_its_sizes_and_nowhere_else(tmp_path):
+    """Of fewer, larger sizes it is higher, and would pass whatever the hardware does."""
+    doc = collective(["busbw", AVERAGE], [bus(), average()])
+    assert complaints(tmp_path, doc) == []
+    found = measurement(tmp_path, doc)
+    asked = {level: found.asserted("run", swept=e.sizes) for level, e in found.extents.items()}
+    assert asked == {"smoke": (), "nightly": ("avg_busbw",), "signoff": ()}
+
+
+@pytest.mark.parametrize(
+    ("limit_has", "says"),
+    [
+        ({"over": {**NIGHTLY, "from": "1MiB", "factor": 8}}, "no level of host_write_bandwidth"),
+        ({"over": None}, 'say over which the limit was made: "over"'),
+        ({"metric": "busbw"}, "is no average over sizes"),
+    ],
+)
+def test_an_average_without_sizes_that_some_level_measures_is_refused(tmp_path, limit_has, says):
+    one = {name: value for name, value in average(**limit_has).items() if value is not None}
+    asserts = ["busbw"] if one["metric"] == "busbw" else [AVERAGE]
+    (line,) = complaints(tmp_path, collective(asserts, [one]))
+    assert line.startswith("/measurements/host_write_bandwidth/limits/0: ")
+    assert says in line
+
+
+def test_an_average_is_not_asserted_for_each_size(tmp_path):
+    lines = complaints(tmp_path, collective(["avg_busbw"], [average()]))
+    assert "avg_busbw is printed once for all sizes; assert it per run, not per size" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"from": "64KiB", "to": "8MiB"}, {**NIGHTLY, "factor": 1}, {**NIGHTLY, "factor": 3},
+     {**NIGHTLY, "from": "16MiB"}, {**NIGHTLY, "step": 2}, "64KiB"],
+)  # fmt: skip
+def test_sizes_of_an_average_that_nobody_understands_are_refused(tmp_path, broken):
+    with pytest.raises(ThresholdError, match="over"):
+        load(tmp_path, collective([AVERAGE], [average(over=broken)]))
+
+
+# --- what a tool declares ---
+
+
+def test_a_latency_with_a_floor_alone_would_pass_whatever_the_hardware_does(tmp_path):
+    """An invented metric whose floor of 5 us passed 1000 us: its name was taken for a rate."""
+    invented = {"metric": "latency_us", "unit": "us", "floor": 5}
+    lines = complaints(tmp_path, collective(["latency_us"], [invented]))
+    assert lines == [
+        "/measurements/host_write_bandwidth/limits/0: ccl-tests prints no latency_us; its metrics: "
+        "time_us, cputime_us, algbw, busbw, wrong, avg_busbw, scaling"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "says"),
+    [
+        ({"metric": "time_us", "unit": "us", "floor": 5}, "time_us has only a floor"),
+        ({"metric": "busbw", "unit": "GB/s", "ceiling": 5}, "busbw has only a ceiling"),
+        ({"metric": "wrong", "unit": "count", "floor": 1}, "wrong has only a floor"),
+        ({"metric": "busbw", "unit": "us", "floor": 5}, "busbw cannot be measured in us"),
+        ({"metric": "busbw", "unit": "count", "floor": 5}, "busbw cannot be measured in count"),
+        ({"metric": "wrong", "unit": "GB/s", "ceiling": 5}, "wrong cannot be measured in GB/s"),
+        ({"metric": "busbw", "unit": "Gbps", "floor": 5}, "unknown unit 'Gbps'"),
+        ({"metric": "gemm_tflops", "unit": "1", "floor": 5}, "ccl-tests prints no gemm_tflops"),
+    ],
+)
+def test_a_limit_that_the_tool_s_own_declaration_contradicts(tmp_path, one, says):
+    (line,) = complaints(tmp_path, collective([one["metric"]], [one]))
+    assert says in line
+    assert line.startswith("/measurements/host_write_bandwidth/limits/0: ")
+
+
+def test_a_metric_under_calibration_needs_no_side_and_must_still_be_declared(tmp_path):
+    one = {"metric": "busbw", "unit": "GB/s", "record_only": True}
+    assert complaints(tmp_path, collective(["busbw"], [one])) == []
+    assert complaints(tmp_path, collective(["busy"], [{**one, "metric": "busy"}]))
+
+
+@pytest.mark.parametrize(("metric", "per"), [("scaling", "run"), ("busbw", "ratio")])
+def test_only_a_ratio_of_two_runs_is_one(tmp_path, metric, per):
+    one = {"metric": metric, "unit": declared("ccl-tests", metric).units[0], "floor": 1}
+    lines = complaints(tmp_path, collective([{"metric": metric, "per": per}], [one]))
+    assert any("a ratio of two runs is scaling" in line for line in lines)
 
 
 def test_an_assertion_that_no_level_reaches_would_assert_nothing(tmp_path):
@@ -287,7 +393,8 @@ def test_what_is_no_bandwidth_has_no_ceiling_anywhere(tmp_path, scope, unit):
 @pytest.mark.parametrize(("floor", "sound"), [(64, True), (65, False)])
 def test_a_floor_that_no_link_can_carry(tmp_path, floor, sound):
     one = {"metric": "link_bw", "unit": "GB/s", "floor": floor}
-    lines = complaints(tmp_path, collective([{"metric": "link_bw", "per": "link"}], [one]))
+    asserts = [{"metric": "link_bw", "per": "link"}]
+    lines = complaints(tmp_path, collective(asserts, [one], tool="transferbench"))
     assert (lines == []) is sound
     if not sound:
         assert "floor 65 GB/s is above what the hardware can carry (64.00 GB/s)" in lines[0]

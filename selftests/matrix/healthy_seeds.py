@@ -32,6 +32,8 @@ from railgauge.judge import judge
 from railgauge.model import Case, Judgement, Limit, Outcome
 from railgauge.record import ItemRecord, blank, settled
 from railgauge.thresholds import limit_for, physical_ceiling
+from railgauge.tools import metrics
+from railgauge.tools.metric import Metric
 from railgauge.units import format_size
 
 LEVELS = ("smoke", "signoff")
@@ -48,11 +50,14 @@ class Ask:
 
     key: Key
     limit: Limit
+    declared: Metric
     physical: float | None
 
     def judge(self, source: Source) -> Judgement:
         """Raises ``NoEvidence``."""
-        return judge(source.samples(self.key), self.limit, self.key[1], self.physical)
+        return judge(
+            source.samples(self.key), self.limit, self.declared, self.key[1], self.physical
+        )
 
     def __str__(self) -> str:
         metric, size, placement = self.key
@@ -111,10 +116,10 @@ def asks(stage: Stage, case: Case) -> Iterator[Ask]:
     platform = stage.platform
     measurement = platform.measurements[case.measurement]
     for per, size, placement in _places(stage, case):
-        for metric in measurement.asserted(per, size):
-            limit = limit_for(measurement, metric, case.pairing, size)
+        for name in measurement.asserted(per, size, case.sizes):
+            limit = limit_for(measurement, name, case.pairing, size)
             physical = physical_ceiling(platform, measurement, case.pairing, limit)
-            yield Ask((metric, size, placement), limit, physical)
+            yield Ask((name, size, placement), limit, metrics(measurement.tool)[name], physical)
 
 
 def _places(stage: Stage, case: Case) -> Iterator[tuple[str, int | None, str | None]]:
@@ -188,7 +193,7 @@ def _judged(stage: Stage, measured: assess.Measured) -> Iterator[ItemRecord]:
     """An item for each size, link and GPU, and for the run."""
     case, measurement = measured.case, measured.measurement
     for per, size, placement in _places(stage, case):
-        if not measurement.asserted(per, size):
+        if not measurement.asserted(per, size, case.sizes):
             continue
         found = assess.limits(stage.platform, measured, size, placement)
         path = str(case.pairing) if case.pairing else placement or ""

@@ -60,7 +60,7 @@ def series(nodes: Sequence[str] = NODES, nics: int = 2) -> list[Key]:
     gpus = [
         Key("gpu_copy", "copy_bw", "GB/s", (node,), f"gpu{i}") for node in nodes for i in (0, 1)
     ]
-    late = [Key("send_latency", "lat_avg", "us", pair, "mlx5_0", 2) for pair in pairs]
+    late = [Key("send_latency", "lat_avg", "us", pair, "mlx5_0", 2, "lower") for pair in pairs]
     return [*paths, *gpus, *late]
 
 
@@ -91,7 +91,7 @@ def history(
 
 
 def _value(rng: random.Random, key: Key, factor: float, noise: float, law: Noise) -> float:
-    worse = -1 if key.metric.startswith("lat") else 1
+    worse = -1 if key.lower_is_better else 1
     level = _LEVELS[key.subject] * factor**worse
     return max(round(level * (1 + noise * law(rng)), 2), 0.01)
 
@@ -152,7 +152,7 @@ def _again(line: dict[str, Any], rng: random.Random, night: int, change: Change)
 
 
 def key_of(line: dict[str, Any]) -> Key:
-    names = ("subject", "metric", "unit", "pairing", "size_bytes")
+    names = ("subject", "metric", "unit", "pairing", "size_bytes", "better")
     return Key(**{name: line[name] for name in names}, nodes=tuple(line["nodes"]))
 
 

@@ -16,6 +16,7 @@ LINE = {
     "subject": "host_write_bandwidth", "metric": "bw_average", "unit": "Gb/s",
     "nodes": ["n01", "n02"], "pairing": "mlx5_0", "size_bytes": 8388608,
     "values": [390.0, 392.0, 391.5], "evidence": "hardware", "id": "x",
+    "better": "higher",
 }  # fmt: skip
 FACT = {**LINE, "subject": "memlock", "metric": "memlock", "unit": "", "values": [], "pairing": ""}
 

@@ -134,7 +134,7 @@ def test_five_nights_are_enough_for_a_quiet_node_and_four_never():
 
 def test_rounding_is_no_step():
     """A latency on the edge between two printed digits, of which one is 3 %."""
-    key = Key("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2)
+    key = Key("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2, "lower")
     values = [0.33] * 10 + [0.34] * 10
     nights = [Night(f"202601{i:02}-020000", FLEET, "", {key: v}) for i, v in enumerate(values, 1)]
     assert found(nights) == []

@@ -13,7 +13,13 @@ from types import MappingProxyType
 from typing import Protocol
 
 from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
-from railgauge.evidence import SERVICE, refuse_failure, samples_of, stability_doubt
+from railgauge.evidence import (
+    SERVICE,
+    refuse_failure,
+    refuse_other_sizes,
+    samples_of,
+    stability_doubt,
+)
 from railgauge.expectation import judge_at
 from railgauge.facts import NodeFacts
 from railgauge.judge import judge, judge_corruption, judge_stability, judge_transport
@@ -42,18 +48,24 @@ from railgauge.question import (
 from railgauge.ranks import refuse_other_ranks
 from railgauge.slotlimit import Found, in_its_slot
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
+from railgauge.tools import metric as declared_metric
 from railgauge.tools import tool
+from railgauge.tools.metric import SCALING, Metric
 from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run."""
+    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run.
+
+    ``is_planned``: the suite itself chose how it was measured; see ``CaseResult``.
+    """
 
     case: Case
     measurement: Measurement
     runs: tuple[Parsed, ...]
     transcripts: tuple[tuple[Transcript, ...], ...]
+    is_planned: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +108,18 @@ def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
     if len(runs) != case.repeats:
         raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
     for parsed in runs:
-        refuse_other_ranks(parsed, case, measurement, platform)
-    return Measured(case, measurement, runs, result.runs)
+        _refuse_unasked(parsed, case, measurement, platform)
+    return Measured(case, measurement, runs, result.runs, result.is_planned)
+
+
+def _refuse_unasked(
+    parsed: Parsed, case: Case, measurement: Measurement, platform: Platform
+) -> None:
+    """Raise if a run says that it did something else than it was asked to.
+
+    Every check of what a tool said against its case stands here: every way to a verdict passes it.
+    """
+    refuse_other_ranks(parsed, case, measurement, platform)
 
 
 def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Parsed:
@@ -108,12 +130,18 @@ def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Pa
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
     # A service was stopped by us; only if it is all there is did it end by itself, too early.
     said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
-    outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
+    outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
         refuse_failure(said[:1], outputs[:1], case.nodes)
     refuse_failure(said, outputs, case.nodes)
     return outputs[0]
+
+
+def _printed(transcript: Transcript) -> str:
+    """All that a command printed. A last line without an end stays one: it may be torn."""
+    errors = f"\n{transcript.stderr}" if transcript.stderr else ""
+    return f"{transcript.stdout}{errors}"
 
 
 def limits(
@@ -129,12 +157,13 @@ def limits(
     """
     judgements: list[Judgement] = []
     errors: list[NoEvidence] = []
-    pairing = measured.case.pairing
-    for metric in measured.measurement.asserted(_per(size_bytes, placement), size_bytes):
+    case, measurement = measured.case, measured.measurement
+    asserted = measurement.asserted(_per(size_bytes, placement), size_bytes, case.sizes)
+    for metric in asserted:
         try:
-            limit = limit_for(measured.measurement, metric, pairing, size_bytes)
-            limit, slot = in_its_slot(limit, measured.case.nodes[0], placement, found)
-            physical = slot or physical_ceiling(platform, measured.measurement, pairing, limit)
+            limit = limit_for(measurement, metric, case.pairing, size_bytes)
+            limit, slot = in_its_slot(limit, case.nodes[0], placement, found)
+            physical = slot or physical_ceiling(platform, measurement, case.pairing, limit)
             judgements.append(_judged(measured, limit, size_bytes, placement, physical))
         except NoEvidence as error:
             errors.append(error)
@@ -156,10 +185,26 @@ def _judged(
     placement: str | None,
     physical: float | None,
 ) -> Judgement:
+    refuse_other_sizes(measured.runs, limit)
     samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
-    judgement = judge(samples, limit, size_bytes, physical)
-    doubt = stability_doubt(measured.runs, limit, size_bytes, measured.measurement.options)
+    judgement = judge(samples, limit, _declared(measured, limit), size_bytes, physical)
+    doubt = stability_doubt(
+        measured.runs,
+        limit,
+        size_bytes,
+        measured.measurement.options,
+        is_planned=measured.is_planned,
+    )
     return judge_stability(judgement, doubt)
+
+
+def _declared(measured: Measured, limit: Limit) -> Metric:
+    """What the tool says of a metric. Raises ``Uncovered``: without it no side is the good one."""
+    tool_name = measured.measurement.tool
+    found = declared_metric(tool_name, limit.metric)
+    if found is None:
+        raise Uncovered(f"{tool_name} declares no {limit.metric}", where=limit.pointer)
+    return found
 
 
 def traffic(platform: Platform, measured: Measured) -> Findings:
@@ -189,9 +234,9 @@ def ratio(one: Measured, other: Measured, metric: str) -> Findings:
     """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
 
     def judged() -> Iterable[Judgement]:
-        limit = limit_for(one.measurement, "scaling", None, None)
+        limit = limit_for(one.measurement, SCALING.name, None, None)
         value = _worst(one, metric, min) / _worst(other, metric, max)
-        yield judge([Sample("scaling", "1", value)], limit, None, None)
+        yield judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
 
     return _collected(judged())
 
@@ -221,7 +266,7 @@ def fabric(
 
 def _scan(measured: Measured) -> Scan:
     first = measured.transcripts[0][0]
-    return Scan(f"{first.stdout}\n{first.stderr}", first.started_at)
+    return Scan(_printed(first), first.started_at)
 
 
 def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:

@@ -52,9 +52,11 @@ class Scope:
     level: Level
 
 
-def ways(measurement: Measurement) -> tuple[str, ...]:
-    """In which ways the platform file asks for a measurement."""
-    per = dict.fromkeys(assertion.per for assertion in measurement.asserts)
+def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
+    """In which ways the platform file asks for a measurement; at one level, or at any."""
+    swept = measurement.extents[level].sizes if level else None
+    every = dict.fromkeys(assertion.per for assertion in measurement.asserts)
+    per = [name for name in every if measurement.asserted(name, swept=swept)]
     specs = {
         TRAFFIC: measurement.traffic,
         TRANSPORT: measurement.transport,
@@ -149,11 +151,11 @@ def _limits(
         if measurement.asserted(SIZE, size):
             yield SIZE, Question(LIMITS, case, size)
     gpus = range(platform.gpus.count if platform.gpus else 0)
-    if measurement.asserted(LINK):
+    if measurement.asserted(LINK, swept=case.sizes):
         yield from ((LINK, Question(LIMITS, case, None, link)) for link in links(platform))
-    if measurement.asserted(GPU):
+    if measurement.asserted(GPU, swept=case.sizes):
         yield from ((GPU, Question(LIMITS, case, None, gpu_label(gpu))) for gpu in gpus)
-    if measurement.asserted(RUN):
+    if measurement.asserted(RUN, swept=case.sizes):
         yield RUN, Question(LIMITS, case)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from railgauge.dispersion import two_groups
 from railgauge.model import Limit
-from railgauge.thresholds.limits import bound_at, lower_is_better
+from railgauge.thresholds.limits import says_something
 from railgauge.thresholds.model import Measurement, Platform
+from railgauge.tools import metric
 from railgauge.units import format_size, format_value
 
 # docs/floors.md: the least that any derived floor asks of a physical ceiling.
@@ -74,6 +75,19 @@ class Level:
     bound: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The limit that is to be found, how strict, and whether a ceiling limits it."""
+
+    limit: Limit
+    lower: bool
+    wish: Wish
+
+    @property
+    def side(self) -> str:
+        return "ceiling" if self.lower else "floor"
+
+
 class _Stays(Exception):
     """Why a limit cannot be derived."""
 
@@ -109,21 +123,24 @@ def _derive(
 ) -> Outcome:
     """Change one limit of the document, or say why not."""
     values, evidence, wish = given
-    was = _in_words(limit)
+    declared = metric(measurement.tool, limit.metric)
+    if declared is None:
+        reason = f"is no metric of {measurement.tool}"
+        return Outcome(limit.pointer, limit.metric, "unknown", stays=reason)
+    sought = _Sought(limit, declared.lower_is_better, wish)
+    was = _in_words(sought)
     try:
-        levels = _levels(measurement, limit, values, wish)
+        levels = _levels(measurement, sought, values)
     except _Stays as reason:
         return Outcome(limit.pointer, limit.metric, was, stays=str(reason))
-    side = "ceiling" if lower_is_better(limit.metric) else "floor"
     entry.pop("record_only", None)
-    entry[side] = _bound(levels)
-    entry["basis"] = {"source": "calibration", "says": _says(limit, levels, values, evidence, wish)}
+    entry[sought.side] = _bound(levels)
+    entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
     return Outcome(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
 
 
-def _levels(
-    measurement: Measurement, limit: Limit, values: Sequence[Value], wish: Wish
-) -> list[Level]:
+def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) -> list[Level]:
+    limit = sought.limit
     if limit.unit == "count":
         raise _Stays("is a count that must be met, not a level that was measured")
     if not values:
@@ -139,7 +156,7 @@ def _levels(
         by_size.setdefault(value.size_bytes, []).append(value)
     _require_ends(measurement, limit, by_size)
     ordered = sorted(by_size, key=lambda size: size or 0)
-    return [_level(limit, size, by_size[size], wish) for size in ordered]
+    return [_level(sought, size, by_size[size]) for size in ordered]
 
 
 def _require_ends(measurement: Measurement, limit: Limit, measured: Iterable[int | None]) -> None:
@@ -161,27 +178,22 @@ def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
     for extent in measurement.extents.values():
         for size in extent.sizes:
             asserted = limit.metric in measurement.asserted("size", size)
-            if asserted and low <= size <= high and _speaks(limit, size):
+            if asserted and low <= size <= high and says_something(limit, size):
                 yield size
 
 
-def _speaks(limit: Limit, size_bytes: int) -> bool:
-    required = limit.ceiling if lower_is_better(limit.metric) else limit.floor
-    return limit.record_only or bound_at(required, size_bytes) is not None
-
-
-def _level(limit: Limit, size_bytes: int | None, found: Sequence[Value], wish: Wish) -> Level:
+def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> Level:
     """The bound that the samples at one size carry. Raises ``_Stays`` with the reason."""
     values = [one.value for one in found]
     at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
     if len(values) < SAMPLES_MIN:
         raise _Stays(f"has {len(values)} samples{at}, needs {SAMPLES_MIN}")
-    _refuse_groups(found, limit.unit, at)
+    _refuse_groups(found, sought.limit.unit, at)
     median = statistics.median(values)
     sigma = _SIGMA_OVER_MAD * statistics.median(abs(value - median) for value in values)
-    bound = _asked(limit, median, sigma, wish)
-    _refuse_strays(limit, found, bound, at)
-    _refuse_beneath(limit, found, bound, (size_bytes, wish.ceiling_share))
+    bound = _asked(sought, median, sigma)
+    _refuse_strays(sought, found, bound, at)
+    _refuse_beneath(sought, found, bound, size_bytes)
     return Level(size_bytes, len(values), median, sigma, bound)
 
 
@@ -198,17 +210,18 @@ def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
     )
 
 
-def _asked(limit: Limit, median: float, sigma: float, wish: Wish) -> float:
+def _asked(sought: _Sought, median: float, sigma: float) -> float:
     """A share of what all but one of a thousand healthy samples reach; rounded to the laxer side.
 
     Raises ``_Stays`` where noise leaves nothing to ask for.
     """
-    if lower_is_better(limit.metric):
-        ceiling = _rounded((median + _SIGMAS * sigma) / wish.fraction, math.ceil)
+    limit, fraction = sought.limit, sought.wish.fraction
+    if sought.lower:
+        ceiling = _rounded((median + _SIGMAS * sigma) / fraction, math.ceil)
         if isinstance(limit.floor, float) and limit.floor > ceiling:
             raise _Stays("has a floor above what was measured")
         return ceiling
-    floor = wish.fraction * (median - _SIGMAS * sigma)
+    floor = fraction * (median - _SIGMAS * sigma)
     if floor <= 0:
         raise _Stays(f"varies too much: median {median:g}, spread {sigma:g} {limit.unit}")
     return _rounded(floor, math.floor)
@@ -219,32 +232,33 @@ def _rounded(value: float, towards: Any) -> float:
     return float(f"{towards(value * scale) / scale:.10g}")
 
 
-def _refuse_strays(limit: Limit, found: Sequence[Value], bound: float, at: str) -> None:
-    lower = lower_is_better(limit.metric)
+def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: str) -> None:
+    lower, unit = sought.lower, sought.limit.unit
     strays = [one for one in found if (one.value > bound if lower else one.value < bound)]
     if strays:
         where = sorted({":".join(one.nodes) for one in strays})
         worst = (max if lower else min)(one.value for one in strays)
         raise _Stays(
             f"would be missed by {len(strays)} of its own {len(found)} samples{at}, down to "
-            f"{format_value(worst, limit.unit)} ({_few(where)}): find out why first"
+            f"{format_value(worst, unit)} ({_few(where)}): find out why first"
         )
 
 
 def _refuse_beneath(
-    limit: Limit, found: Sequence[Value], floor: float, asked: tuple[int | None, float]
+    sought: _Sought, found: Sequence[Value], floor: float, size_bytes: int | None
 ) -> None:
     """A slow cluster must not become its own measure: a floor keeps a share of the ceiling."""
-    size_bytes, least = asked
+    least = sought.wish.ceiling_share
+    unit = sought.limit.unit
     ceilings = [one.physical for one in found if one.physical is not None]
     small = size_bytes is not None and size_bytes < _LINK_DECIDES_BYTES
-    if lower_is_better(limit.metric) or not ceilings or small:
+    if sought.lower or not ceilings or small:
         return
     share = floor / max(ceilings)
     if share < least:
         raise _Stays(
             f"would be {share:.1%} of the physical ceiling of "
-            f"{format_value(max(ceilings), limit.unit)}, less than {least:.0%}: if that is right "
+            f"{format_value(max(ceilings), unit)}, less than {least:.0%}: if that is right "
             f"here, say so with --accept-below {math.floor(share * 100) / 100:g}"
         )
 
@@ -255,17 +269,15 @@ def _bound(levels: Sequence[Level]) -> Any:
     return {"curve": {format_size(one.size_bytes or 0): one.bound for one in levels}}
 
 
-def _says(
-    limit: Limit, levels: Sequence[Level], values: Sequence[Value], evidence: str, wish: Wish
-) -> str:
+def _says(sought: _Sought, levels: Sequence[Level], values: Sequence[Value], evidence: str) -> str:
     runs = sorted({one.run for one in values})
     nodes = {node for one in values for node in one.nodes}
-    lower = lower_is_better(limit.metric)
-    rule = f"(median {'+' if lower else '-'} {_SIGMAS} spreads) {'/' if lower else 'x'}"
-    each = "; ".join(_one_level(one, limit.unit) for one in levels)
+    how, over = ("+", "/") if sought.lower else ("-", "x")
+    rule = f"(median {how} {_SIGMAS} spreads) {over}"
+    each = "; ".join(_one_level(one, sought.limit.unit) for one in levels)
     return (
         f"calibration run{'s' if len(runs) > 1 else ''} {', '.join(runs)} ({evidence} evidence), "
-        f"{len(nodes)} nodes, {rule} {wish.fraction:g}, spread = 1.4826 MAD: {each}."
+        f"{len(nodes)} nodes, {rule} {sought.wish.fraction:g}, spread = 1.4826 MAD: {each}."
     )
 
 
@@ -281,8 +293,9 @@ def _told(levels: Sequence[Level], unit: str) -> str:
     return f"{format_value(min(bounds), unit)} to {format_value(max(bounds), unit)}"
 
 
-def _in_words(limit: Limit) -> str:
-    bound = limit.ceiling if lower_is_better(limit.metric) else limit.floor
+def _in_words(sought: _Sought) -> str:
+    limit = sought.limit
+    bound = limit.ceiling if sought.lower else limit.floor
     if bound is None or limit.record_only:
         return "record only"
     if isinstance(bound, float):

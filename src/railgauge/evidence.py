@@ -22,7 +22,9 @@ from railgauge.errors import (
 )
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
 from railgauge.model import Dispersion, Limit, Parsed, Problem, Sample, Transcript
-from railgauge.units import format_size
+from railgauge.tools import metric as declared_metric
+from railgauge.tools.metric import SWEEP
+from railgauge.units import format_size, format_sweep
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
     "tool-missing": ToolMissing,
@@ -154,20 +156,51 @@ def samples_of(
     """
     found: list[Sample] = []
     for number, run in enumerate(runs, 1):
-        rows = _of_summary(run, metric) or _rows(run, metric, size_bytes, placement)
+        rows = (
+            _of_summary(run, metric)
+            if _is_average(run, metric)
+            else _rows(run, metric, size_bytes, placement)
+        )
         if not rows:
             raise MetricMissing(_missing(run, metric, size_bytes, placement, (number, len(runs))))
         found.extend(rows)
     return tuple(replace(sample, iteration=index) for index, sample in enumerate(found))
 
 
-# What a tool prints once for a run, beneath its table, and the unit it prints it in.
-_FOOTERS = {"avg_busbw": "GB/s"}
+def _is_average(run: Parsed, metric: str) -> bool:
+    declared = declared_metric(run.tool, metric)
+    return declared is not None and declared.per == SWEEP
 
 
 def _of_summary(run: Parsed, metric: str) -> list[Sample]:
-    value = run.summary.get(metric) if metric in _FOOTERS else None
-    return [Sample(metric, _FOOTERS[metric], value)] if isinstance(value, float) else []
+    """What a tool prints once for all sizes, beneath its table."""
+    value, declared = run.summary.get(metric), declared_metric(run.tool, metric)
+    if declared is None or not isinstance(value, float):
+        return []
+    return [Sample(metric, declared.units[0], value)]
+
+
+def refuse_other_sizes(runs: Sequence[Parsed], limit: Limit) -> None:
+    """Raise ``MetricMissing`` if an average is one of other sizes than its limit was made for.
+
+    Of fewer, larger sizes it is higher, and would pass whatever the hardware does.
+    """
+    if limit.over is None:
+        return
+    for run in runs:
+        printed = {sample.size_bytes for sample in run.samples if sample.size_bytes is not None}
+        if printed != set(limit.over.sizes):
+            raise MetricMissing(
+                f"{limit.metric} is printed over {_words(printed)}, its limit holds for "
+                f"{len(limit.over.sizes)}: {format_sweep(limit.over)}",
+                remedy="measure exactly these sizes",
+            )
+
+
+def _words(printed: set[int]) -> str:
+    count = f"{len(printed)} size{'' if len(printed) == 1 else 's'}"
+    ends = dict.fromkeys(map(format_size, (min(printed), max(printed)))) if printed else ()
+    return f"{count} ({' to '.join(ends)})" if ends else count
 
 
 def _rows(run: Parsed, metric: str, size_bytes: int | None, placement: str | None) -> list[Sample]:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from railgauge.dispersion import spread, two_groups
 from railgauge.errors import DataCorrupted, Implausible, MetricMissing, StabilityUnproven
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
-from railgauge.thresholds.limits import bound_at, lower_is_better, may_be_zero
+from railgauge.thresholds.limits import bound_at
 from railgauge.thresholds.model import Expectation, Transport
+from railgauge.tools.metric import LOWER, Metric
 from railgauge.units import convert, format_size, format_value
 
 # Clocks and counters of NICs are good to 100 ppm; five times that is no longer rounding.
@@ -26,16 +27,21 @@ CORRUPTION = "wrong"
 
 
 def judge(
-    samples: Sequence[Sample], limit: Limit, size_bytes: int | None, physical: float | None
+    samples: Sequence[Sample],
+    limit: Limit,
+    metric: Metric,
+    size_bytes: int | None,
+    physical: float | None,
 ) -> Judgement:
     """All samples of one metric at one size against its limit; the worst sample decides.
 
-    ``physical`` is the physical ceiling in the limit's unit. Raises ``NoEvidence``.
+    ``metric`` is what the tool declares of it, and so which sample is the worst. ``physical`` is
+    the physical ceiling in the limit's unit. Raises ``NoEvidence``.
     """
-    values = tuple(_in_unit(sample, limit.unit) for sample in samples)
+    values = tuple(_in_unit(sample, limit.unit, metric) for sample in samples)
     if not values:
         raise MetricMissing(f"{limit.metric} has no sample")
-    lower = lower_is_better(limit.metric)
+    lower = metric.lower_is_better
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
     _refuse_implausible(
         limit, values, floor if lower else None, None if lower else ceiling, physical
@@ -57,15 +63,16 @@ def judge(
         margin=_margin(worst, required, lower),
         size_bytes=size_bytes,
         pointer=limit.pointer,
+        better=metric.better,
     )
     return _with_outcome(judgement, limit)
 
 
-def _in_unit(sample: Sample, unit: str) -> float:
+def _in_unit(sample: Sample, unit: str, metric: Metric) -> float:
     if not math.isfinite(sample.value):
         raise Implausible(f"{sample.metric} is {sample.value}, not a number that can be judged")
     value = convert(sample.value, sample.unit_means or sample.unit, unit)
-    if value < 0 or (value == 0 and not may_be_zero(sample.metric)):
+    if value < 0 or (value == 0 and not metric.may_be_zero):
         raise Implausible(
             f"{sample.metric} is {format_value(value, unit)}: nothing was moved, or the tool errs"
         )
@@ -119,7 +126,7 @@ def _with_outcome(judgement: Judgement, limit: Limit) -> Judgement:
     margin = judgement.margin
     if margin is None:
         raise MetricMissing(f"{limit.metric} has no limit at {judgement.size_bytes} B")
-    dispersed = _dispersed(judgement.values, limit)
+    dispersed = _dispersed(judgement.values, limit, judgement.better == LOWER)
     if margin < 0:
         reason = f"{limit.metric} {judgement.measured}{_at(judgement)}, limit {judgement.limit}"
         reason += f"; it {dispersed}" if dispersed else ""
@@ -138,7 +145,7 @@ def _at(judgement: Judgement) -> str:
     return "" if judgement.size_bytes is None else f" at {format_size(judgement.size_bytes)}"
 
 
-def _dispersed(values: Sequence[float], limit: Limit) -> str:
+def _dispersed(values: Sequence[float], limit: Limit, lower: bool) -> str:
     """How the samples lie too far apart, or an empty string. One sample cannot be dispersed.
 
     Two groups come first: they say more about the cause than how far the samples vary.
@@ -148,7 +155,7 @@ def _dispersed(values: Sequence[float], limit: Limit) -> str:
         return ""
     if groups := _two_groups(values, limit):
         return groups
-    found = spread(values, lower_is_better(limit.metric))
+    found = spread(values, lower)
     if allowed.cv_max is not None and found.cv > allowed.cv_max:
         return (
             f"varies by {found.cv:.2%} (standard deviation over mean), limit {allowed.cv_max:.2%}"

@@ -303,10 +303,27 @@ class Dispersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """Message sizes in bytes, each ``factor`` times the one before, both ends included."""
+
+    first: int
+    last: int
+    factor: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        found = [self.first]
+        while found[-1] * self.factor <= self.last:
+            found.append(found[-1] * self.factor)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file.
 
     ``of`` says what a floor is a share of (``gpu_slot``); empty where it is a value in ``unit``.
+    ``over`` are the sizes whose average is limited: of other sizes it says nothing.
     """
 
     metric: str
@@ -321,6 +338,7 @@ class Limit:
     sizes: tuple[int, int] | None = None
     pointer: str = ""
     of: str = ""
+    over: Sweep | None = None
 
 
 class Outcome(str, Enum):
@@ -345,7 +363,8 @@ class Judgement:
 
     ``values`` are all samples, ``worst`` the one that decides, both in ``unit``.
     ``margin`` is how far ``worst`` lies on the good side of the limit, as a fraction of the limit;
-    negative when missed, ``None`` for facts. ``points_at`` are the parts (node, device) that the
+    negative when missed, ``None`` for facts. ``better`` is which way is good (``higher`` or
+    ``lower``), empty for facts. ``points_at`` are the parts (node, device) that the
     values themselves single out, such as the one NIC of eight that carried nothing.
     ``carried`` is (node, NIC, bytes) where the NICs' counters are judged.
     """
@@ -365,5 +384,6 @@ class Judgement:
     margin: float | None = None
     size_bytes: int | None = None
     pointer: str = ""
+    better: str = ""
     points_at: tuple[tuple[str, str], ...] = ()
     carried: tuple[tuple[str, str, int], ...] = ()

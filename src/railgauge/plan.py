@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from railgauge.model import Case, Cluster, Command, Pair, Pairing
 from railgauge.pairing import Leaves, Rounds, choose, leaves, rounds
 from railgauge.stacks import Stack, stack
+from railgauge.thresholds import uncovered
 from railgauge.thresholds.model import Measurement, Platform
 from railgauge.tools import Setting, check_plannable, tool
+from railgauge.tools.declared import misdeclared
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,12 @@ class Group:
 Place = Pair | Group | str
 
 ALL = "all"
+
+
+def complaints(platform: Platform) -> Iterator[str]:
+    """Why limits of a platform file could not be judged, or would say nothing; a line each."""
+    yield from misdeclared(platform)
+    yield from uncovered(platform)
 
 
 def level(platform: Platform, cluster: Cluster, name: str, count: int | None = None) -> Level:

@@ -59,7 +59,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case: the transcripts of each repeat, or the error that left none."""
+    """What came of a case: the transcripts of each repeat, or the error that left none.
+
+    An output that is not ``is_planned`` was made by somebody else, who may have chosen another
+    number of rows and iterations than the platform file.
+    """
 
     runs: tuple[tuple[Transcript, ...], ...]
     error: RailgaugeError | None = None
+    is_planned: bool = True

@@ -19,7 +19,7 @@ def refuse_other_ranks(
     """
     found = parsed.summary.get("nranks")
     by_host = parsed.summary.get("gpus", parsed.summary.get("ranks"))
-    each = _planned(measurement, platform)
+    each = planned_each(measurement, platform)
     if not isinstance(found, int) or not isinstance(each, int):
         return
     wanted = [each] * len(case.nodes)
@@ -34,7 +34,7 @@ def refuse_other_ranks(
     )
 
 
-def _planned(measurement: Measurement, platform: Platform) -> object:
+def planned_each(measurement: Measurement, platform: Platform) -> object:
     """Ranks on each node: one for each GPU, or as the measurement says."""
     if platform.gpus is None:
         return measurement.options.get("ranks_per_node", 1)

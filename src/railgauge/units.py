@@ -10,6 +10,7 @@ import math
 import re
 
 from railgauge.errors import BadInput, UnitUnknown
+from railgauge.model import Sweep
 
 _BITS_PER_BYTE = 8
 
@@ -86,6 +87,11 @@ def format_size(size_bytes: int) -> str:
         if size_bytes >= _SIZE_FACTORS[unit] and size_bytes % _SIZE_FACTORS[unit] == 0:
             return f"{size_bytes // _SIZE_FACTORS[unit]}{unit}"
     return f"{size_bytes}B"
+
+
+def format_sweep(sweep: Sweep) -> str:
+    """A sweep for people: ``1KiB to 1GiB, each x2``."""
+    return f"{format_size(sweep.first)} to {format_size(sweep.last)}, each x{sweep.factor}"
 
 
 def format_value(value: float, unit: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge import confirmation, decision, record, thresholds
+from railgauge import confirmation, decision, plan, record, thresholds
 from railgauge.assess import Assessor
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
@@ -244,7 +244,7 @@ def platform_in(data: bytes, path: Path) -> Platform:
     """A platform file with sound limits. Raises ``BadBundle``."""
     try:
         platform = thresholds.load_file(path, data.decode("utf-8"))
-        if lines := list(thresholds.uncovered(platform)):
+        if lines := list(plan.complaints(platform)):
             raise BadBundle(lines[0], where=str(path))
     except UnicodeDecodeError:
         raise BadBundle("is not text in UTF-8", where=str(path)) from None

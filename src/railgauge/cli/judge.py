@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from railgauge import thresholds, tools
+from railgauge import plan, thresholds, tools
+from railgauge.assess import Assessor
 from railgauge.cli import text
-from railgauge.cli.match import fits
-from railgauge.errors import BadInput, NoEvidence, Uncovered
-from railgauge.evidence import samples_of, stability_doubt
-from railgauge.judge import judge, judge_stability
+from railgauge.cli.match import chosen
+from railgauge.cli.recorded import Recorded, questions, recorded, unanswered
+from railgauge.errors import BadInput, Uncovered
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
-from railgauge.slotlimit import in_its_slot
+from railgauge.question import READ
 from railgauge.thresholds import LEVELS, Measurement, Platform
-from railgauge.thresholds.model import NEAR_LINKS
 from railgauge.units import format_size
 from railgauge.verdict import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
 
@@ -46,12 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What came of judging one output. ``errors`` are the reasons why something is not judged."""
+    """What came of judging one output.
+
+    ``errors`` are the reasons why something is not judged that should be; ``unanswered`` is what a
+    run asks beyond that and an output alone cannot say.
+    """
 
     measurement: str
     pairing: Pairing | None
     judgements: tuple[Judgement, ...]
     errors: tuple[str, ...]
+    unanswered: tuple[str, ...]
 
     @property
     def verdict(self) -> str:
@@ -64,97 +67,45 @@ class Findings:
 
 def run(options: argparse.Namespace) -> int:
     platform = thresholds.load(options.platform, options.root / "thresholds")
-    if complaints := list(thresholds.uncovered(platform)):
+    if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=platform.path)
-    parsed = tools.tool(options.tool).parse(text.read(options.file))
-    measurement = _measurement(platform, options, parsed)
-    findings = _find(platform, measurement, parsed, options.level)
+    tool = tools.tool(options.tool)
+    printed = text.read(options.file)
+    parsed = tool.parse(printed)
+    try:
+        measurement = chosen(platform, options.tool, options.measurement, parsed)
+        evidence = recorded(platform, measurement, options.level, parsed, printed)
+    except BadInput as error:
+        raise BadInput(error.what, where=options.file, remedy=error.remedy) from None
+    findings = _find(platform, measurement, parsed, evidence)
     (_print_json if options.json else _print_text)(findings)
     return EXIT_CODES[findings.verdict]
 
 
-def _measurement(platform: Platform, options: argparse.Namespace, parsed: Parsed) -> Measurement:
-    """The platform's measurement that the output is one of."""
-    of_tool = [m for m in platform.measurements.values() if m.tool == options.tool]
-    if options.measurement:
-        found = [m for m in of_tool if m.name == options.measurement]
-    else:
-        found = [m for m in of_tool if fits(platform, m, parsed)]
-    if len(found) != 1:
-        said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
-        remedy = f"name one with --measurement: {', '.join(m.name for m in of_tool) or 'none'}"
-        what = f"the output ({said}) fits {len(found)} measurements of {platform.name}"
-        raise BadInput(what, where=options.file, remedy=remedy)
-    return found[0]
-
-
-def _find(platform: Platform, measurement: Measurement, parsed: Parsed, level: str) -> Findings:
-    pairing = (
-        _pairing(platform, measurement, parsed.summary) if measurement.scope == "path" else None
-    )
+def _find(
+    platform: Platform, measurement: Measurement, parsed: Parsed, evidence: Recorded
+) -> Findings:
+    """What the suite itself makes of this evidence: every question that it would ask."""
+    assessor = Assessor(platform, evidence)
     judgements: list[Judgement] = []
-    errors = [f"{problem.message} ({problem.kind})" for problem in parsed.errors]
-    for metric, size, placement in _wanted(platform, measurement, parsed, level):
-        try:
-            limit = thresholds.limit_for(measurement, metric, pairing, size)
-            limit, _ = in_its_slot(limit, "the output", placement, {})
-            physical = thresholds.physical_ceiling(platform, measurement, pairing, limit)
-            samples = samples_of([parsed], metric, size, placement)
-            judged = judge(samples, limit, size, physical)
-            doubt = stability_doubt([parsed], limit, size, measurement.options, is_planned=False)
-            judged = judge_stability(judged, doubt)
-            judgements.append(replace(judged, metric=_named(metric, placement)))
-            # A limit is missed, and yet the rows prove less than they should.
-            errors += [str(doubt)] if doubt else []
-        except (NoEvidence, Uncovered) as error:
-            errors.append(str(error))
-    return Findings(measurement.name, pairing, tuple(judgements), tuple(errors))
+    errors: list[str] = []
+    for question in questions(platform, measurement, evidence.case, parsed):
+        found = assessor.answer(question)
+        judgements += [_named(judged, question.placement) for judged in found.judgements]
+        errors += map(str, found.errors)
+        if question.kind == READ and found.final:
+            break  # whatever is asked next would meet the same
+    return Findings(
+        measurement.name,
+        evidence.case.pairing,
+        tuple(judgements),
+        tuple(errors),
+        tuple(unanswered(measurement, parsed)),
+    )
 
 
-def _named(metric: str, placement: str | None) -> str:
-    return f"{metric} {placement}" if placement else metric
-
-
-def _wanted(
-    platform: Platform, measurement: Measurement, parsed: Parsed, level: str
-) -> Iterator[tuple[str, int | None, str | None]]:
-    """Metric, size and placement of all that must be there or is there, as far as it is asserted.
-
-    A size that was printed, is asserted and has no limit is an error: it is not passed over.
-    """
-    required = set(measurement.extents[level].sizes)
-    printed = {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
-    for size in sorted(required | printed):
-        for metric in measurement.asserted("size", size):
-            yield metric, size, None
-    for per, placements in (("link", _links(platform)), ("gpu", _gpus(platform)), ("run", [None])):
-        for metric in measurement.asserted(per):
-            yield from ((metric, None, placement) for placement in placements)
-
-
-def _gpus(platform: Platform) -> list[str | None]:
-    return [f"gpu{index}" for index in range(platform.gpus.count if platform.gpus else 0)]
-
-
-def _links(platform: Platform) -> list[str | None]:
-    return [f"{a}>{b}" for a in _gpus(platform) for b in _gpus(platform) if a != b]
-
-
-def _pairing(
-    platform: Platform, measurement: Measurement, summary: Mapping[str, object]
-) -> Pairing:
-    """The path that the output names; what it does not name is taken as the platform's first."""
-    declared = [nic.name for nic in platform.fabric_nics]
-    nic = str(summary.get("device"))
-    if nic not in declared:
-        nic = declared[0]
-    gpu = summary.get("gpu")
-    if measurement.memory == "host":
-        return Pairing(nic)
-    if not isinstance(gpu, int) or gpu not in platform.affinity:
-        return Pairing(nic, 0, "near")
-    near = platform.affinity[gpu][nic] in NEAR_LINKS
-    return Pairing(nic, gpu, "near" if near else "far")
+def _named(judged: Judgement, placement: str | None) -> Judgement:
+    return replace(judged, metric=f"{judged.metric} {placement}") if placement else judged
 
 
 def _print_json(findings: Findings) -> None:
@@ -164,6 +115,7 @@ def _print_json(findings: Findings) -> None:
         "pairing": str(findings.pairing) if findings.pairing else None,
         "judgements": [{**asdict(j), "outcome": str(j.outcome)} for j in findings.judgements],
         "errors": list(findings.errors),
+        "not_judged": list(findings.unanswered),
     }
     text.print_json(data)
 
@@ -184,5 +136,7 @@ def _print_text(findings: Findings) -> None:
         print(f"  basis {basis}")
     for error in findings.errors:
         print(f"  error: {error}")
+    for what in findings.unanswered:
+        print(f"  not judged: {what}")
     asserted, errors = len(findings.judgements), len(findings.errors)
     print(f"{findings.verdict}: asserted {asserted} values, {errors} errors")

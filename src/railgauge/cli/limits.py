@@ -12,7 +12,7 @@ from railgauge.model import Bound, Curve, Limit
 from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
 from railgauge.thresholds.limits import nic_ceiling_gbps
 from railgauge.thresholds.model import FabricLimits
-from railgauge.units import format_size
+from railgauge.units import format_size, format_sweep
 
 NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"
@@ -92,7 +92,8 @@ def _extent(measurement: Measurement, level: str) -> str:
 
 def _where(limit: Limit) -> str:
     span = f"{format_size(limit.sizes[0])} to {format_size(limit.sizes[1])}" if limit.sizes else ""
-    return " ".join(part for part in (", ".join(limit.pairings), span) if part) or "everywhere"
+    over = f"over {format_sweep(limit.over)}" if limit.over else ""
+    return " ".join(filter(None, (", ".join(limit.pairings), span, over))) or "everywhere"
 
 
 def _bounds(limit: Limit) -> str:

@@ -2,44 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from railgauge.errors import BadInput
 from railgauge.model import Parsed
+from railgauge.ranks import planned_each
 from railgauge.thresholds import Measurement, Platform
 
 # all_reduce alone moves more than its message: bus over algorithm bandwidth is 2(n-1)/n.
 _ALL_REDUCE = "all_reduce"
+_NODES = {"path": 2, "pair": 2, "node": 1}
+_SMALLEST_GROUP = 3
+
+
+def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> Measurement:
+    """The platform's measurement that ``parsed`` is output of: the ``named`` one, or the only fit.
+
+    Raises ``BadInput`` for an output that fits none or several, or says that it is not of the named
+    one: a name chooses between what the output leaves open, and overrules nothing.
+    """
+    of_tool = [m for m in platform.measurements.values() if m.tool == tool]
+    known = f"measurements of {tool}: {', '.join(m.name for m in of_tool) or 'none'}"
+    found = [m for m in of_tool if (m.name == named if named else fits(platform, m, parsed))]
+    if len(found) != 1:
+        said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
+        what = (
+            f"{platform.name} has no measurement {named} of {tool}"
+            if named
+            else f"the output ({said}) fits {len(found)} measurements of {platform.name}"
+        )
+        raise BadInput(what, remedy=f"name one with --measurement; {known}")
+    if against := "; ".join(_contradictions(platform, found[0], parsed)):
+        raise BadInput(
+            f"the output is not of {found[0].name}: it says {against}",
+            remedy=f"name what was measured; {known}",
+        )
+    return found[0]
+
+
+def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
+    """The nodes that the output is of, as it calls them; made-up names where it names none."""
+    each = planned_each(measurement, platform)
+    count = _NODES.get(measurement.scope) or max(_nodes(parsed, each) or 0, _SMALLEST_GROUP)
+    hosts = parsed.summary.get("hosts")
+    if isinstance(hosts, tuple) and len(hosts) == count:
+        return tuple(map(str, hosts))
+    return tuple(f"node{number}" for number in range(1, count + 1))
 
 
 def fits(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:
-    """Whether ``parsed`` may be output of ``measurement``; what it does not say speaks for it."""
-    return _FITS.get(measurement.tool, _always)(platform, measurement, parsed)
+    """Whether ``parsed`` may be output of ``measurement``, and names what it measured."""
+    is_named = _IS_NAMED.get(measurement.tool, _always)
+    return is_named(measurement, parsed) and not any(_contradictions(platform, measurement, parsed))
 
 
-def _always(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:  # noqa: ARG001
+def _always(measurement: Measurement, parsed: Parsed) -> bool:  # noqa: ARG001
     return True
 
 
-def _fits_perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:  # noqa: ARG001
-    summary = parsed.summary
-    memory = "host" if summary.get("memory", "host") == "host" else "gpu"
-    return (
-        measurement.command == summary.get("command")
-        and measurement.memory == memory
-        and measurement.options.get("qps", 1) == summary.get("qps", 1)
-        and bool(measurement.options.get("bidirectional")) == bool(summary.get("bidirectional"))
-    )
+def _names_perftest(measurement: Measurement, parsed: Parsed) -> bool:
+    return parsed.summary.get("command") == measurement.command
 
 
-def _fits_collective(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:
-    gpus = platform.gpus.count if platform.gpus else 1
-    each = measurement.options.get("gpus_per_node", gpus)
-    return (
-        measurement.command.removesuffix("_perf") == _collective(parsed)
-        and bool(measurement.options.get("graph")) == bool(parsed.summary.get("graph"))
-        and _gpus_per_node(parsed, gpus) == each
-        and _scope(parsed, gpus) in (None, measurement.scope)
-    )
+def _names_collective(measurement: Measurement, parsed: Parsed) -> bool:
+    """Headings say 'graph: 0' of a graph too: it is one only by name."""
+    graph = bool(measurement.options.get("graph")) == bool(parsed.summary.get("graph"))
+    return graph and bool(_collective(parsed))
+
+
+_IS_NAMED: Mapping[str, Callable[[Measurement, Parsed], bool]] = {
+    "perftest": _names_perftest,
+    "ccl-tests": _names_collective,
+}
+
+
+def _contradictions(platform: Platform, measurement: Measurement, parsed: Parsed) -> Iterator[str]:
+    """What the output says that output of this measurement would not, in words."""
+    for what, said, wanted in _AGREE.get(measurement.tool, _nothing)(platform, measurement, parsed):
+        if said is not None and said != wanted:
+            yield f"{what} {said}, not {wanted}"
+
+
+_Sides = Iterator[tuple[str, object, object]]
+"""What must agree, what the output says of it (``None``: nothing), and what it should."""
+
+
+def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+    return iter(())
+
+
+def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+    said, options = {**_untold(parsed.summary), **parsed.summary}, measurement.options
+    memory = said.get("memory")
+    yield "command", said.get("command"), measurement.command
+    yield "payload in", memory and ("host" if memory == "host" else "gpu"), measurement.memory
+    yield "queue pairs", said.get("qps"), options.get("qps", 1)
+    yield "both ways", said.get("bidirectional"), bool(options.get("bidirectional"))
+
+
+def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
+    """What a heading means by saying nothing of it; rows alone mean nothing."""
+    return {"memory": "host", "qps": 1, "bidirectional": False} if "command" in summary else {}
+
+
+def _collectives(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
+    each = planned_each(measurement, platform)
+    nodes, ranks = _nodes(parsed, each), _ranks(parsed)
+    yield "collective", _collective(parsed) or None, measurement.command.removesuffix("_perf")
+    yield "ranks on a node", _each(parsed), each
+    if nodes is not None:
+        yield "ran on a", _scope(nodes), measurement.scope
+    elif ranks is not None:
+        yield "ranks", ranks, f"as many as whole nodes of {each} have"
 
 
 def _collective(parsed: Parsed) -> str:
@@ -69,23 +143,30 @@ def _ranks(parsed: Parsed) -> int | None:
     return round(2 / (2 - ratio)) if 1 < ratio < 2 else None  # noqa: PLR2004
 
 
-def _gpus_per_node(parsed: Parsed, gpus: int) -> int:
+def _each(parsed: Parsed) -> int | None:
     by_host = parsed.summary.get("gpus")
-    return max(by_host.values()) if isinstance(by_host, Mapping) and by_host else gpus
+    return max(by_host.values()) if isinstance(by_host, Mapping) and by_host else None
 
 
-def _scope(parsed: Parsed, gpus: int) -> str | None:
-    """``None`` if nothing says how many nodes took part; empty for less than a whole node."""
-    nodes = parsed.summary.get("nnodes")
-    if not isinstance(nodes, int):
-        ranks = _ranks(parsed)
-        if ranks is None:
-            return None
-        nodes = ranks // _gpus_per_node(parsed, gpus)
-    return {0: "", 1: "node", 2: "pair"}.get(nodes, "group")
+def _nodes(parsed: Parsed, each: object) -> int | None:
+    """How many nodes took part; ``None`` if nothing says so, or they were no whole ones.
+
+    Of many ranks the ratio gives but a rough number: from three nodes on it need not come out.
+    """
+    nodes, ranks = parsed.summary.get("nnodes"), _ranks(parsed)
+    if isinstance(nodes, int):
+        return nodes
+    if ranks is None or not isinstance(each, int):
+        return None
+    whole, rest = divmod(ranks, each)
+    return None if rest and whole < _SMALLEST_GROUP else whole or None
 
 
-_FITS: Mapping[str, Callable[[Platform, Measurement, Parsed], bool]] = {
-    "perftest": _fits_perftest,
-    "ccl-tests": _fits_collective,
+def _scope(nodes: int) -> str:
+    return {1: "node", 2: "pair"}.get(nodes, "group")
+
+
+_AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
+    "perftest": _perftest,
+    "ccl-tests": _collectives,
 }

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         platform=options.platform,
     )
     platform = thresholds.load(cluster.platform, options.root / "thresholds")
-    if complaints := list(thresholds.uncovered(platform)):
+    if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=platform.path)
     level = plan.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)

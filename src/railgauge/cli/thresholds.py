@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from railgauge import thresholds
+from railgauge import plan, thresholds
 from railgauge.cli import text
 from railgauge.derive import CEILING_SHARE_MIN, FRACTION, Outcome, Value, Wish, derive
 from railgauge.errors import BadInput, ThresholdError, Uncovered
@@ -120,7 +120,7 @@ def _checked(document: Mapping[str, Any], name: str, schema: Path, where: str) -
         except ThresholdError as error:
             what = str(error).replace(str(path), where)
             raise BadInput(what) from None
-    if complaints := list(thresholds.uncovered(platform)):
+    if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=where)
     return platform
 

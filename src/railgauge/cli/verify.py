@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from railgauge import thresholds
+from railgauge import plan, thresholds
 from railgauge.cli import text
 from railgauge.errors import Uncovered
 from railgauge.thresholds import Platform
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _limits(path: Path) -> Platform:
     platform = thresholds.load_file(path, text.read(str(path)))
-    if complaints := list(thresholds.uncovered(platform)):
+    if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=str(path))
     return platform
 

@@ -172,7 +172,7 @@ def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier |
     cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
     platform = _platform(config, cluster, replayed)
     asked = site_tests.asks(config.rootpath / "tests")
-    if lines := [*thresholds.uncovered(platform), *soundness.complaints(platform, asked)]:
+    if lines := [*plan.complaints(platform), *soundness.complaints(platform, asked)]:
         raise Uncovered(
             "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
             where=platform.path,

@@ -65,7 +65,7 @@ def applies(
         return False
     if subject.kind == "expects":
         return True
-    wanted = demand.ways(platform.measurements[subject.name])
+    wanted = demand.ways(platform.measurements[subject.name], context.level.name)
     return all(way in wanted for way in ways_of(arguments))
 
 

@@ -58,6 +58,7 @@ def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, obje
         "size_bytes": about.size_bytes,
         "metric": judgement.metric,
         "unit": judgement.unit,
+        "better": judgement.better,
         "values": judgement.values,
         "measured": judgement.measured,
         "limit": judgement.limit,

@@ -8,36 +8,14 @@ from collections.abc import Iterator
 from railgauge.errors import Uncovered
 from railgauge.model import Bound, Curve, Limit, Pairing
 from railgauge.thresholds.model import LEVELS, PCIE_GTS, Measurement, Nic, Platform
-from railgauge.units import KNOWN_UNITS, convert, dimension, format_size
+from railgauge.units import KNOWN_UNITS, convert, dimension, format_size, format_sweep
 
 # PCI Express Base Specification: the share of payload bits that the line encoding leaves (8b/10b
 # up to generation 2, 128b/130b after; FLIT mode in 6).
 _PCIE_ENCODING = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
 
-# What the first part of a metric's name says about its values.
-_DIMENSIONS = {
-    **dict.fromkeys(("bw", "algbw", "busbw", "avg", "link", "gpu", "slowest"), "bandwidth"),
-    **dict.fromkeys(("derived", "average", "aggregate", "device", "host", "all"), "bandwidth"),
-    **dict.fromkeys(("lat", "time", "ttft", "tpot", "itl", "e2el"), "time"),
-    **dict.fromkeys(("msg", "tps", "request", "output", "total"), "rate"),
-    **dict.fromkeys(("retransmits", "failed", "completed", "scaling"), "number"),
-}
-_SMALLER_NUMBERS = frozenset({"retransmits", "failed"})
-
-
-def lower_is_better(metric: str) -> bool:
-    """Whether a limit of ``metric`` is a ceiling: times are, bandwidths are not."""
-    kind = _kind(metric)
-    return _DIMENSIONS.get(kind) == "time" or kind in _SMALLER_NUMBERS
-
-
-def may_be_zero(metric: str) -> bool:
-    """Whether 0 is a value: of what counts trouble it is the best one."""
-    return _kind(metric) in _SMALLER_NUMBERS
-
-
-def _kind(metric: str) -> str:
-    return metric.partition("/")[0].partition("_")[0]
+# Metrics of collectives, which may count a byte twice that crosses the network once.
+_COLLECTIVE = frozenset({"algbw", "busbw", "avg_busbw"})
 
 
 def pcie_gbps(generation: int, width: int) -> float:
@@ -85,7 +63,7 @@ def _counted(metric: str) -> int:
     A tree over two nodes, or a reduction in the switches, sends half of what the bus bandwidth of
     an all_reduce (2(n-1)/n of the message over the time) takes for granted.
     """
-    return 2 if _kind(metric) in ("algbw", "busbw") or metric in ("avg_busbw", "avg_algbw") else 1
+    return 2 if metric.partition("/")[0] in _COLLECTIVE else 1
 
 
 def _link_ceiling(platform: Platform, limit: Limit) -> float | None:
@@ -126,7 +104,7 @@ def matching(
         if limit.metric == metric
         and (not limit.pairings or (pairing is not None and pairing.distance in limit.pairings))
         and _in_span(limit, size_bytes)
-        and _says_something(limit, size_bytes)
+        and says_something(limit, size_bytes)
     ]
 
 
@@ -136,9 +114,10 @@ def _in_span(limit: Limit, size_bytes: int | None) -> bool:
     return limit.sizes[0] <= size_bytes <= limit.sizes[1]
 
 
-def _says_something(limit: Limit, size_bytes: int | None) -> bool:
-    required = limit.ceiling if lower_is_better(limit.metric) else limit.floor
-    return limit.record_only or bound_at(required, size_bytes) is not None
+def says_something(limit: Limit, size_bytes: int | None) -> bool:
+    """Whether the limit holds at a message size: every bound that it has says something there."""
+    bounds = [bound for bound in (limit.floor, limit.ceiling) if bound is not None]
+    return limit.record_only or all(bound_at(bound, size_bytes) is not None for bound in bounds)
 
 
 def limit_for(
@@ -168,7 +147,6 @@ def _complaint(
 def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[str]:
     """Every metric that ``levels`` would measure without exactly one sound limit, as a line."""
     for measurement in platform.measurements.values():
-        yield from _unknown_units(measurement)
         yield from _without_path(platform, measurement, levels)
         yield from _never_asserted(measurement)
         for metric, pairing, size_bytes in _asserted(platform, measurement, levels):
@@ -186,6 +164,13 @@ def _never_asserted(measurement: Measurement) -> Iterator[str]:
     for assertion in measurement.asserts:
         if assertion.per == "size" and not any(map(assertion.at, sizes)):
             yield f"{measurement.name}: {assertion.metric} is asserted at no size of any level"
+    sweeps = {extent.sizes for extent in measurement.extents.values()}
+    for limit in measurement.limits:
+        if limit.over is not None and limit.over.sizes not in sweeps:
+            yield (
+                f"{limit.pointer}: {limit.metric} is judged over {format_sweep(limit.over)}, "
+                f"and no level of {measurement.name} measures exactly these sizes"
+            )
 
 
 def limits_in_use(platform: Platform, measurement: Measurement) -> Iterator[Limit]:
@@ -231,14 +216,6 @@ def _without_path(
             yield f"{measurement.name}: level {level} has no path to measure ({choice})"
 
 
-def _unknown_units(measurement: Measurement) -> Iterator[str]:
-    for limit in measurement.limits:
-        if limit.unit not in KNOWN_UNITS:
-            yield f"{limit.pointer}: unknown unit {limit.unit!r}"
-        elif dimension(limit.unit) != _DIMENSIONS.get(_kind(limit.metric), dimension(limit.unit)):
-            yield f"{limit.pointer}: {limit.metric} cannot be measured in {limit.unit}"
-
-
 def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
     """No value can lie above the one and below the other."""
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
@@ -254,7 +231,7 @@ def _beyond_physics(
 ) -> Iterator[str]:
     """A floor that no hardware can reach would fail every cluster for ever."""
     floor = bound_at(limit.floor, size_bytes)
-    if floor is None or limit.unit not in KNOWN_UNITS or lower_is_better(limit.metric):
+    if floor is None or limit.unit not in KNOWN_UNITS:
         return
     paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
     for pairing in paths:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from railgauge.errors import BadInput, ThresholdError
-from railgauge.model import Basis, Bound, Curve, Dispersion, Limit
+from railgauge.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.schema import complaints
 from railgauge.thresholds.model import (
     LEVELS,
@@ -240,7 +240,18 @@ class _Reader:
             sizes=self._span(pointer, entry.get("sizes")),
             pointer=pointer,
             of=entry.get("of", ""),
+            over=self._sweep(pointer, entry.get("over")),
         )
+
+    def _sweep(self, pointer: str, entry: Mapping[str, Any] | None) -> Sweep | None:
+        if entry is None:
+            return None
+        first, last = self._size(pointer, entry["from"]), self._size(pointer, entry["to"])
+        found = Sweep(first, last, entry["factor"])
+        if first > last or found.sizes[-1] != last:
+            what = f"over: {entry['to']} is no step of x{entry['factor']} from {entry['from']}"
+            _refuse(self.path, f"${pointer}/over", what)
+        return found
 
     def _bound(self, pointer: str, entry: Any) -> Bound | None:
         if entry is None:

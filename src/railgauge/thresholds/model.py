@@ -156,9 +156,23 @@ class Measurement:
     transport: Transport | None = None
     fabric: FabricLimits | None = None
 
-    def asserted(self, per: str, size_bytes: int | None = None) -> tuple[str, ...]:
-        """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size)."""
-        return tuple(a.metric for a in self.asserts if a.per == per and a.at(size_bytes))
+    def asserted(
+        self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
+    ) -> tuple[str, ...]:
+        """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size).
+
+        ``swept`` are the sizes of a run: an average is asserted only where they are those that its
+        limit was made for. Without them it is what any run may be asked.
+        """
+        return tuple(
+            a.metric
+            for a in self.asserts
+            if a.per == per and a.at(size_bytes) and (swept is None or self._is_over(a, swept))
+        )
+
+    def _is_over(self, assertion: Assertion, swept: tuple[int, ...]) -> bool:
+        spans = [limit.over for limit in self.limits if limit.metric == assertion.metric]
+        return all(span is None or span.sizes == swept for span in spans)
 
     @property
     def ratios(self) -> tuple[str, ...]:

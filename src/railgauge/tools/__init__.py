@@ -1,14 +1,15 @@
 """Measuring tools: one module each, found by name.
 
-A tool turns a setting into commands and output into samples. A new tool is a new module here with
-those two functions, and a line in ``_MODULES``. What other people run and only its output is read
-is a line in ``_PARSE_ONLY``: no platform file can plan it.
+A tool turns a setting into commands and output into samples, and declares its metrics. A new tool
+is a new module here with those, and a line in ``_MODULES``. What other people run and only its
+output is read is a line in ``_PARSE_ONLY``: no platform file can plan it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
@@ -16,6 +17,8 @@ from railgauge.errors import BadInput
 from railgauge.model import Case, Cluster, Command, Parsed
 from railgauge.stacks import Stack
 from railgauge.thresholds.model import Measurement, Platform
+from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
+from railgauge.units import KNOWN_UNITS
 
 _MODULES = {
     "perftest": "railgauge.tools.perftest",
@@ -61,7 +64,12 @@ class Setting:
 
 
 class Tool(Protocol):
-    """The contract of a tool module."""
+    """The contract of a tool module.
+
+    ``METRICS`` are the numbers that a platform file may limit; none where output is only read.
+    """
+
+    METRICS: tuple[Metric, ...]
 
     def commands(self, setting: Setting, port: int) -> tuple[Command, ...]:
         """The commands of one run: servers first, then the one that reports.
@@ -84,6 +92,28 @@ def tool(name: str) -> Tool:
     return cast(Tool, import_module({**_MODULES, **_PARSE_ONLY}[name]))
 
 
+def metric(name: str, called: str) -> Metric | None:
+    """What the tool ``name`` declares of the metric ``called`` so.
+
+    With or without its placement (``busbw/in_place``). ``None`` if the tool declares no such
+    metric, or there is no such tool.
+    """
+    return metrics(name).get(called.partition("/")[0]) if name in NAMES else None
+
+
+@cache
+def metrics(name: str) -> Mapping[str, Metric]:
+    """All metrics of a tool by name. Raises ``TypeError`` for a module that declares nonsense."""
+    found = (*tool(name).METRICS, SCALING)
+    by_name = {one.name: one for one in found}
+    if len(by_name) < len(found):
+        raise TypeError(f"tool {name} declares a metric twice")
+    for one in found:
+        if not one.units or not KNOWN_UNITS.issuperset(one.units) or one.per not in (ROW, SWEEP):
+            raise TypeError(f"tool {name}: {one.name} is declared with {one.units}, per {one.per}")
+    return by_name
+
+
 def check_plannable(platform: Platform) -> None:
     """Raises ``BadInput`` if a measurement of the platform file names a tool that cannot be run."""
     for name, measurement in platform.measurements.items():
@@ -103,6 +133,10 @@ def is_not_run(setting: Setting, port: int) -> NoReturn:  # noqa: ARG001 - the c
         f"tool {setting.measurement.tool!r} can only be read, not run",
         remedy=f"tools that run: {', '.join(PLANNABLE)}",
     )
+
+
+# ``METRICS`` of a tool whose output is only read.
+NOT_LIMITED: tuple[Metric, ...] = ()
 
 
 def sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of payload_bytes

@@ -6,11 +6,12 @@ from dataclasses import asdict
 
 from railgauge.facts.diagnostics import NhcResult, parse_nhc
 from railgauge.model import Parsed
+from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, plain
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
 
 
 def parse(text: str) -> Parsed:

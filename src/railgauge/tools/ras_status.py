@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from railgauge.model import Parsed
+from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.squares import whole_lines
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
 
 _TOOL = "ras-status"
 _VERSION = re.compile(r"^(?:NCCL|RCCL) version ([0-9][\w.+-]{0,20})", re.MULTILINE)

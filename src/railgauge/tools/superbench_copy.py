@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from railgauge.model import Parsed
+from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.squares import is_torn, whole_lines
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
 
 _TOOL = "superbench-copy"
 _PROGRAMS = ("bandwidthTest", "hipBusBandwidth", "gpu_copy")

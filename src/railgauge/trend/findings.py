@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from railgauge.errors import BadInput
-from railgauge.thresholds.limits import lower_is_better
 from railgauge.trend.search import Change, Search, track
 from railgauge.trend.values import (
     DRIFT,
@@ -103,7 +102,7 @@ def _left(key: Key, values: Mapping[int, float], change: Change) -> float:
     """
     if change.kind == DRIFT:
         return 1.0
-    sign = -1.0 if lower_is_better(key.metric) else 1.0
+    sign = -1.0 if key.lower_is_better else 1.0
     inside = {night: v for night, v in values.items() if night >= change.start}
     before = statistics.median(v for night, v in inside.items() if night < change.at)
     latest = [v for night, v in inside.items() if night >= change.at][-3:]

@@ -32,23 +32,26 @@ CREATE OR REPLACE TEMP TABLE line AS
 SELECT json->>'$.subject' AS subject, json->>'$.metric' AS metric, json->>'$.unit' AS unit,
     TRY_CAST(json->'$.nodes' AS VARCHAR[]) AS nodes, coalesce(json->>'$.pairing', '') AS pairing,
     TRY_CAST(json->>'$.size_bytes' AS BIGINT) AS size_bytes, json->>'$.evidence' AS evidence,
+    coalesce(json->>'$.better', CASE left(json->>'$.limit', 2)
+        WHEN '>=' THEN 'higher' WHEN '<=' THEN 'lower' END) AS better,
     TRY_CAST(json->'$.values' AS DOUBLE[]) AS samples
 FROM read_ndjson_objects(?, ignore_errors = true, maximum_object_size = ?)
 """
 _COUNT = """
 SELECT count(*) FILTER (concat_ws('', subject, metric, unit) = '' OR subject IS NULL
         OR metric IS NULL OR unit IS NULL OR nodes IS NULL OR samples IS NULL OR evidence IS NULL),
-    count(*) FILTER (evidence <> ?)
+    count(*) FILTER (evidence <> ?),
+    count(*) FILTER (unit NOT IN ('', 'count') AND coalesce(better, '') NOT IN ('higher', 'lower'))
 FROM line
 """
 # Counts (64 of 64 requests) have no trend, and of 0 there is no logarithm.
 _MEDIANS = """
-SELECT subject, metric, unit, nodes, pairing, size_bytes, median(sample) AS value
+SELECT subject, metric, unit, nodes, pairing, size_bytes, better, median(sample) AS value
 FROM (SELECT *, unnest(samples) AS sample FROM line
     WHERE evidence = ? AND subject IS NOT NULL AND metric IS NOT NULL AND unit NOT IN ('', 'count')
-    AND nodes IS NOT NULL)
+    AND nodes IS NOT NULL AND better IN ('higher', 'lower'))
 WHERE isfinite(sample) AND sample > 0
-GROUP BY subject, metric, unit, nodes, pairing, size_bytes
+GROUP BY subject, metric, unit, nodes, pairing, size_bytes, better
 """
 
 
@@ -145,12 +148,14 @@ def _values(
     connection: DuckDBPyConnection, folder: Path, night: Night, said: list[tuple[str, str]]
 ) -> Mapping[Key, float]:
     connection.execute(_READ, [_literal(folder / LINES), _LINE_MAX_BYTES])
-    broken, others = connection.execute(_COUNT, [night.fleet.evidence]).fetchone() or (0, 0)
+    counts = connection.execute(_COUNT, [night.fleet.evidence]).fetchone()
+    broken, others, sideless = counts or (0, 0, 0)
     rows = connection.execute(_MEDIANS, [night.fleet.evidence]).fetchall()
     keyed = {_key(row): float(f"{row[-1]:.9g}") for row in rows if _printable(row)}
     odd = len(rows) - len(keyed)
     for count, what in (
         (broken, "cannot be read"), (others, "are of another kind of evidence"),
+        (sideless, "do not say which way is better"),
         (odd, "have names that cannot be printed"),
     ):  # fmt: skip
         if count:
@@ -159,8 +164,8 @@ def _values(
 
 
 def _key(row: tuple[Any, ...]) -> Key:
-    subject, metric, unit, nodes, pairing, size_bytes, _ = row
-    return Key(subject, metric, unit, tuple(nodes), pairing, size_bytes)
+    subject, metric, unit, nodes, pairing, size_bytes, better, _ = row
+    return Key(subject, metric, unit, tuple(nodes), pairing, size_bytes, better)
 
 
 def _printable(row: tuple[Any, ...]) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from railgauge.thresholds.limits import lower_is_better
 from railgauge.trend import change
 from railgauge.trend.change import Slope, Step
 from railgauge.trend.scopes import alone, shared_scopes
@@ -67,7 +66,7 @@ class Change:
 
 def track(key: Key, values: Mapping[int, float]) -> Track:
     """A series ready to be searched; ``values`` by night, in order."""
-    sign = -1.0 if lower_is_better(key.metric) else 1.0
+    sign = -1.0 if key.lower_is_better else 1.0
     points = {night: sign * math.log(value) for night, value in values.items()}
     return Track(key, points, _digit(values.values()) / statistics.median(values.values()))
 

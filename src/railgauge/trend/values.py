@@ -17,7 +17,10 @@ FEWEST_NIGHTS = NIGHTS_BEFORE + NIGHTS_AFTER_SHARED
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What must be the same for two values to be comparable, besides cluster and evidence."""
+    """What must be the same for two values to be comparable, besides cluster and evidence.
+
+    ``better`` is ``higher`` or ``lower``, as the tool declared it when it was measured.
+    """
 
     subject: str
     metric: str
@@ -25,6 +28,11 @@ class Key:
     nodes: tuple[str, ...]
     pairing: str = ""
     size_bytes: int | None = None
+    better: str = "higher"
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.better == "lower"
 
     @property
     def measured(self) -> tuple[str, str]:

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.thresholds.limits import lower_is_better
 from railgauge.trend.findings import series_of
 from railgauge.trend.values import (
     DRIFT,
@@ -116,4 +115,4 @@ def _standing(
 
 
 def _loss(key: Key, change: float) -> float:
-    return change if lower_is_better(key.metric) else -change
+    return change if key.lower_is_better else -change

@@ -10,8 +10,14 @@ from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+from railgauge.tools.metric import HIGHER, Metric
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+
+METRICS = tuple(
+    Metric(name, ("count",), HIGHER, may_be_zero=True)
+    for name in ("switches", "adapters", "cables")
+)
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server

@@ -11,8 +11,15 @@ from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+from railgauge.tools.metric import HIGHER, Metric
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+
+# The counters themselves are limited under ``fabric``.
+METRICS = tuple(
+    Metric(name, ("count",), HIGHER, may_be_zero=True)
+    for name in ("nodes_checked", "ports_checked")
+)
 
 _FOUND_ERRORS = 1
 NO_MANAGER = "no-subnet-manager"

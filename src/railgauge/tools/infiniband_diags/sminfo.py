@@ -10,8 +10,11 @@ from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
+from railgauge.tools.metric import HIGHER, Metric
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+
+METRICS = (Metric("subnet_managers", ("count",), HIGHER, may_be_zero=True),)
 
 _NO_ANSWER = 255
 _LINE = re.compile(

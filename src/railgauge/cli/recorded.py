@@ -1,0 +1,136 @@
+"""A tool's output that lies in a file, as the case of a platform that it would be in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from railgauge import plan
+from railgauge.cli.match import nodes_of
+from railgauge.errors import BadInput, NoEvidence
+from railgauge.facts import NodeFacts
+from railgauge.model import Case, Cluster, Node, Pairing, Parsed, Transcript
+from railgauge.question import LIMITS, READ, TRANSPORT, CaseResult, Question
+from railgauge.thresholds import Measurement, Platform
+from railgauge.thresholds.model import NEAR_LINKS
+
+# Any port will do: no server is started.
+_SHOWN_PORT = 18515
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Evidence of one case: a transcript of the command that would have been planned for it.
+
+    Nobody knows the facts of its nodes, nor what their NICs counted.
+    """
+
+    case: Case
+    text: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+        return MappingProxyType({})
+
+    def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is but one
+        """The output as the one run of the case, which the suite did not plan."""
+        said = Transcript(
+            node=self.case.nodes[0],
+            argv=self.argv,
+            exit_code=0,
+            stdout=self.text,
+            stderr="",
+            duration_s=0.0,
+            environment=self.environment,
+        )
+        return CaseResult(((said,),), is_planned=False)
+
+
+def recorded(
+    platform: Platform, measurement: Measurement, level: str, parsed: Parsed, text: str
+) -> Recorded:
+    """The output as evidence, on a cluster of as many nodes as it is of.
+
+    ``case.sizes`` are those of the level and all that were printed.
+    """
+    if measurement.scope == "fabric":
+        raise BadInput(
+            f"{measurement.name} is judged by the cables that a hostfile declares",
+            remedy="run the ladder with that hostfile",
+        )
+    cluster = _cluster(platform, nodes_of(platform, measurement, parsed))
+    names = tuple(node.name for node in cluster.nodes)
+    extent = measurement.extents[level]
+    pairing = _pairing(platform, measurement, parsed.summary)
+    case = Case(measurement.name, names, pairing, extent.sizes)
+    reporter = plan.commands(case, platform, cluster, _SHOWN_PORT)[-1]
+    sizes = tuple(sorted({*extent.sizes, *_printed(measurement, parsed)}))
+    whole = replace(case, sizes=sizes)
+    return Recorded(whole, text, reporter.argv, reporter.environment)
+
+
+def _cluster(platform: Platform, names: tuple[str, ...]) -> Cluster:
+    nodes = tuple(Node(name, name, name) for name in names)
+    return Cluster("the output", platform.name, "replay", nodes, "the output")
+
+
+def _printed(measurement: Measurement, parsed: Parsed) -> set[int]:
+    """Message sizes of the output; none where the measurement knows no sizes."""
+    if not any(extent.sizes for extent in measurement.extents.values()):
+        return set()
+    return {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
+
+
+def questions(
+    platform: Platform, measurement: Measurement, case: Case, parsed: Parsed
+) -> Iterator[Question]:
+    """All that a run would ask of this case and one output can answer."""
+    yield Question(READ, case)
+    for size in case.sizes:
+        if measurement.asserted("size", size):
+            yield Question(LIMITS, case, size)
+    for per, placements in (("link", _links(platform)), ("gpu", _gpus(platform)), ("run", [None])):
+        if measurement.asserted(per, swept=case.sizes):
+            yield from (Question(LIMITS, case, placement=placement) for placement in placements)
+    if measurement.transport is not None and parsed.summary.get("transports"):
+        yield Question(TRANSPORT, case)
+
+
+def unanswered(measurement: Measurement, parsed: Parsed) -> Iterator[str]:
+    """What a run would ask beyond that, and why the output alone cannot say it."""
+    if measurement.traffic is not None:
+        yield "traffic: the counters of the NICs before and after are not part of an output"
+    if measurement.transport is not None and not parsed.summary.get("transports"):
+        yield "transport: the output holds no log of the library"
+    if measurement.asserted("ratio"):
+        yield "scaling: it takes the outputs of two runs"
+
+
+def _gpus(platform: Platform) -> list[str | None]:
+    return [f"gpu{index}" for index in range(platform.gpus.count if platform.gpus else 0)]
+
+
+def _links(platform: Platform) -> list[str | None]:
+    return [f"{a}>{b}" for a in _gpus(platform) for b in _gpus(platform) if a != b]
+
+
+def _pairing(
+    platform: Platform, measurement: Measurement, summary: Mapping[str, object]
+) -> Pairing | None:
+    """The path that the output names; what it does not name is taken as the platform's first."""
+    if measurement.scope != "path":
+        return None
+    declared = [nic.name for nic in platform.fabric_nics]
+    nic = str(summary.get("device"))
+    if nic not in declared:
+        nic = declared[0]
+    gpu = summary.get("gpu")
+    if measurement.memory == "host":
+        return Pairing(nic)
+    if not isinstance(gpu, int) or gpu not in platform.affinity:
+        return Pairing(nic, 0, "near")
+    near = platform.affinity[gpu][nic] in NEAR_LINKS
+    return Pairing(nic, gpu, "near" if near else "far")
