@@ -17,6 +17,7 @@ from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import holding, options, reboots, resuming, storage
+from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
@@ -47,6 +48,7 @@ class Context:
     not_applicable: dict[str, str] = field(default_factory=dict)
     recording: Recording | None = None
     earlier: Earlier | None = None
+    ending: Ending = field(default_factory=Ending)
 
     @property
     def is_worker(self) -> bool:

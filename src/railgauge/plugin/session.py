@@ -149,7 +149,16 @@ class Controller:
             self._prepare(list(ids))
 
     def _prepare(self, ids: list[str]) -> None:
-        """Make the cluster ready: start the lab if there is one, survey every node once."""
+        """Make the cluster ready; a run that is refused has planned nothing, and has no verdict."""
+        try:
+            self._make_ready(ids)
+        except pytest.exit.Exception as end:
+            if end.returncode == pytest.ExitCode.USAGE_ERROR:
+                self.planned = []
+            raise
+
+    def _make_ready(self, ids: list[str]) -> None:
+        """Start the lab if there is one, hold every node, survey it once."""
         self.planned = ids
         context = self.context
         try:
@@ -204,7 +213,8 @@ class Controller:
         if self._preparer is not None:
             complaints = self._preparer.undo()
             self._preparer = None  # told once; an interrupt before this leads here again
-            terminal.undone(self.context.config, complaints)
+            for complaint in complaints:
+                self.context.ending.trouble(f"prepare: NOT UNDONE: {complaint}")
 
     def _live_cluster(self) -> Cluster:
         if self.context.declared.transport != "lab" or self.context.recording:
@@ -277,6 +287,7 @@ class Controller:
             raise trouble
         self._disk.tell(trouble)
         self.verdict = None
+        self.context.ending.without_verdict()
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
@@ -284,18 +295,17 @@ class Controller:
         if begun:
             confirming.after_the_last(self.context, session, self._findings())
         self._undo_preparations()
+        self.context.hurry()
         if not begun:
             return
-        self.context.hurry()
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
         self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
         allure.write_surroundings(allure_folder, self.verdict, self.context.platform, self.plots)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
-        ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-        if ended or self._stopped_itself():
-            session.exitstatus = self.verdict.exit_code
+        ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
+        session.exitstatus = self.context.ending.settle(self.verdict.exit_code, ends_with)
 
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
@@ -359,13 +369,16 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        if self._lab is not None:
-            self._lab.close()
-        if self._lab_folder is not None:
-            self._lab_folder.cleanup()
-        if self.context.folder is not None:
-            shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
-            self._write_manifest()
+        step = self.context.ending.step
+        with step("the lab could not be ended"):
+            if self._lab is not None:
+                self._lab.close()
+            if self._lab_folder is not None:
+                self._lab_folder.cleanup()
+        with step("manifest.json could not be written"):
+            if self.context.folder is not None:
+                shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
+                self._write_manifest()
 
     def _write_manifest(self) -> None:
         try:
@@ -374,6 +387,7 @@ class Controller:
             if self._disk is None:
                 raise
             self._disk.tell(error)
+            self.context.ending.without_verdict()
 
 
 def _without_secrets(cluster: Cluster) -> dict[str, Any]:
