@@ -213,7 +213,7 @@ def pytest_runtest_makereport(
     report = yield
     if ABOUT in item.stash:
         recording.observe(item, call, report)
-        recording.as_error(report, call)
+        recording.as_recorded(report, call)
         if call.when == "teardown":
             _finished(item, report)
     return report
@@ -223,8 +223,6 @@ def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
     outcome = recording.outcome_of(report)
     assert outcome is not None
     context = item.config.stash[CONTEXT]
-    item.user_properties += [("outcome", str(outcome)), ("evidence", context.evidence)]
-    report.user_properties = item.user_properties
     context.gates.finished(item.nodeid, outcome)
 
 

@@ -49,6 +49,7 @@ class Context:
     recording: Recording | None = None
     earlier: Earlier | None = None
     ending: Ending = field(default_factory=Ending)
+    junit: tuple[Path, ...] = ()
 
     @property
     def is_worker(self) -> bool:

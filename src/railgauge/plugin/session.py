@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import shutil
 from collections.abc import Generator, Sequence
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +27,7 @@ from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
 from railgauge.redaction import mask_environment, mask_named
-from railgauge.report import allure, terminal
+from railgauge.report import allure, junit, terminal
 from railgauge.report.plots import Plot, plots
 from railgauge.store import write_whole
 from railgauge.survey import Found, found_to_json, survey
@@ -43,9 +45,17 @@ def direct_reports(context: Context) -> None:
     # Allure's results are written where the tests run; xdist hands no option on to its workers.
     _unless_named(option, "allure_report_dir", folder / "allure-results")
     if not context.is_worker:
-        _unless_named(option, "xmlpath", folder / "junit.xml")
+        context.junit = _junit_files(option, folder)
         if _unless_named(option, "htmlpath", folder / "report.html"):
             option.self_contained_html = True
+
+
+def _junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
+    """Where ``junit.xml`` goes; pytest's own, which follows marks and hooks, is switched off."""
+    named = getattr(option, "xmlpath", None)
+    option.xmlpath = None
+    elsewhere = (Path(named).expanduser().absolute(),) if named else ()
+    return (folder / junit.FILE, *elsewhere)
 
 
 def _unless_named(option: Any, name: str, path: Path) -> bool:
@@ -112,6 +122,7 @@ class Controller:
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: Verdict | None = None
         self.plots: list[Plot] = []
+        self._began = datetime.now().astimezone()
         self._lab: Any = None
         self._lab_folder: TemporaryDirectory[str] | None = None
         self._preparer: Preparer | None = None
@@ -300,12 +311,26 @@ class Controller:
             return
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
+        self._write_junit()
         self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
-        allure.write_surroundings(allure_folder, self.verdict, self.context.platform, self.plots)
+        surroundings = (self.verdict, self.records, self.context.platform, self.plots)
+        allure.write_surroundings(allure_folder, *surroundings)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
         session.exitstatus = self.context.ending.settle(self.verdict.exit_code, ends_with)
+
+    def _write_junit(self) -> None:
+        now = datetime.now().astimezone()
+        took_s = (now - self._began).total_seconds()
+        session = junit.Session(self._began, took_s, platform.node(), self.context.evidence)
+        records = [self.records[item] for item in self.planned if item in self.records]
+        text = junit.document(records, session)
+        first, *others = self.context.junit
+        write_whole(first, text)
+        for path in others:
+            with self.context.ending.step(f"{path} could not be written"):
+                write_whole(path, text)
 
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
