@@ -11,7 +11,7 @@ from pathlib import Path
 LAYERS = (
     {"errors", "model"},
     {"units", "plain", "question", "redaction", "handout", "tag"},
-    {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
+    {"schema", "leases", "holder", "stacks", "launchers", "subnet", "asked"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
@@ -20,7 +20,7 @@ LAYERS = (
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision", "confirm"},
-    {"bundle", "resume"},
+    {"bundle", "resume", "inputs"},
     {"report"},
     {"plugin", "cli"},
 )

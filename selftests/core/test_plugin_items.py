@@ -89,9 +89,16 @@ def platform():
         "limits": [{"metric": "busbw", "unit": "GB/s", "floor": 30, "basis": basis}],
     }  # fmt: skip
     del collective["memory"]
+    sweep = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "8MiB"]
+    collective["levels"] = {
+        **paths["levels"],
+        "nightly": {"sizes": sweep},
+        "signoff": {"sizes": sweep},
+    }
     links = {
         **collective, "scope": "node", "rung": 3, "tool": "transferbench",
         "command": "TransferBench", "options": {"preset": "a2a"},
+        "levels": {level: {"sizes": ["8MiB"]} for level in paths["levels"]},
         "asserts": [{"metric": "link_bw", "per": "link"}],
         "limits": [{"metric": "link_bw", "unit": "GB/s", "floor": 40, "basis": basis}],
     }  # fmt: skip
@@ -239,9 +246,9 @@ def test_what_the_platform_asks_makes_items(ids):
 def test_sizes_at_which_nothing_is_asserted_make_no_item(ids):
     doc = platform()
     for extent in doc["measurements"]["pair"]["levels"].values():
-        extent["sizes"] = ["64KiB", "1MiB", "8MiB"]
-    doc["measurements"]["pair"]["asserts"] = [{"metric": "busbw", "sizes": ["1MiB", "8MiB"]}]
-    assert [name.split("-")[1] for name in ids(doc)["test_pair"]] == ["1MiB", "8MiB"] * 2
+        extent["sizes"] = ["2MiB", "4MiB", "8MiB"]
+    doc["measurements"]["pair"]["asserts"] = [{"metric": "busbw", "sizes": ["4MiB", "8MiB"]}]
+    assert [name.split("-")[1] for name in ids(doc)["test_pair"]] == ["4MiB", "8MiB"] * 2
 
 
 def test_a_pair_level_of_more_rounds_makes_more_items(ids):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from railgauge import thresholds, tools
+from railgauge import inputs, thresholds, tools
 from railgauge.cli import text
 from railgauge.cli.match import fits
 from railgauge.errors import BadInput, NoEvidence, Uncovered
@@ -63,9 +63,7 @@ class Findings:
 
 
 def run(options: argparse.Namespace) -> int:
-    platform = thresholds.load(options.platform, options.root / "thresholds")
-    if complaints := list(thresholds.uncovered(platform)):
-        raise Uncovered(complaints[0], where=platform.path)
+    platform = inputs.platform(options.platform, options.root)
     parsed = tools.tool(options.tool).parse(text.read(options.file))
     measurement = _measurement(platform, options, parsed)
     findings = _find(platform, measurement, parsed, options.level)
