@@ -1,4 +1,4 @@
-"""One check of hostfile and platform file for ``plan``, ``judge`` and the run; all complaints at once."""
+"""One check of hostfile and platform file for ``plan``, ``judge`` and the run; all at once."""
 
 import json
 import shutil

@@ -22,7 +22,16 @@ from railgauge.judge import CORRUPTION
 from railgauge.model import Cluster, Command, Outcome, Transcript
 from railgauge.plain import to_plain
 from railgauge.plan import platform_stack
-from railgauge.plugin import confirming, holding, opening, options, reboots, replay, resuming
+from railgauge.plugin import (
+    confirming,
+    distinct,
+    holding,
+    opening,
+    options,
+    reboots,
+    replay,
+    resuming,
+)
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
@@ -184,9 +193,12 @@ class Controller:
         write_whole(context.store.folder / "thresholds.json", limits)
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
+        distinct.look(context)
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
-        self._write_environment(self._surveyed(cluster))
+        found = self._surveyed(cluster)
+        self._write_environment(found)
+        distinct.look_again(context, found)
 
     def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
         """What is true of every node now; in a replay, what was."""
