@@ -1,4 +1,4 @@
-"""Hostfiles whose names are not the machines: refused by name, before anything is done on a node."""
+"""Hostfiles whose names are not the machines: refused by name, and nothing is done on a node."""
 
 from __future__ import annotations
 
