@@ -112,6 +112,15 @@ def test_a_test_that_the_platform_has_no_answer_to(root):
         ]
 
 
+def test_a_test_that_says_not_what_it_is_about(root):
+    text = (
+        "def test_of_nothing():\n    assert True\n\n\n@mine\ndef test_of_something():\n    pass\n"
+    )
+    (root / "tests" / "test_more.py").write_text(text)
+    (line,) = refused(lambda: site(root))
+    assert line.startswith("tests/test_more.py::test_of_nothing: needs one mark")
+
+
 def test_what_is_not_applicable_is_an_answer(root):
     (root / "tests" / "test_more.py").write_text(MORE)
     doc = document()

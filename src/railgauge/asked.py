@@ -20,7 +20,7 @@ KINDS = ("measures", "expects")
 class Asked:
     """One test, and the measurement or expectation (``kind``) of the platform file it names.
 
-    ``where`` is the test's id without parameters.
+    ``where`` is the test's id without parameters. Both others are empty if it names none.
     """
 
     where: str
@@ -39,13 +39,17 @@ def asked(root: Path) -> tuple[Asked, ...]:
 
 def _of_file(path: Path, shown: Path) -> Iterator[Asked]:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError) as error:
         raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            where = f"{shown.as_posix()}::{node.name}"
             for kind, name in filter(None, map(_mark, node.decorator_list)):
-                yield Asked(f"{shown.as_posix()}::{node.name}", kind, name)
+                yield Asked(where, kind, name)
+            if not node.decorator_list and "pytestmark" not in text:
+                yield Asked(where, "", "")
 
 
 def _mark(decorator: ast.expr) -> tuple[str, str] | None:

@@ -81,6 +81,9 @@ def _unanswered(
     """Tests that the platform file neither has an answer to, nor says why there is none."""
     sections = {"measures": platform.measurements, "expects": platform.expected}
     for test in tests:
+        if not test.kind:
+            yield BadInput("needs one mark, measures(NAME) or expects(NAME)", where=test.where)
+            continue
         if test.name in platform.not_applicable or test.name in excused:
             continue
         if test.name not in sections[test.kind]:
