@@ -55,7 +55,9 @@ def with_conftest(text: str):
 
 
 SCENARIOS = {
-    "forgiving": Scenario((*HOMELAB, *SMOKE, *FAULT), with_conftest(FORGIVING)),
+    "forgiving": Scenario(
+        (*HOMELAB, *SMOKE, *FAULT, "--junitxml", "mine/own.xml"), with_conftest(FORGIVING)
+    ),
     "exhausted": Scenario((*HOMELAB, *BARE_SMOKE, "-k", "test_host"), with_conftest(EXHAUSTED)),
 }
 
@@ -68,6 +70,8 @@ def test_xfail_and_hooks_change_no_report(runs: Runs) -> None:
     assert run.junit[GOVERNOR].outcome == "failure"
     assert "powersave" in run.junit[GOVERNOR].message
     assert int(run.junit_suite.attrib["failures"]) == 1
+    own = run.project.folder / "mine" / "own.xml"
+    assert own.read_bytes() == (run.latest / "junit.xml").read_bytes()
     assert run.allure[GOVERNOR]["status"] == "failed"
     assert "Failed" in run.html_rows[GOVERNOR]
 
