@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +13,10 @@ from xdist.scheduler import LoadFileScheduling
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Started with nohup or in the background of a script, this process ignores Ctrl-C, and so would
+# every run that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from railgauge import thresholds
+from railgauge.errors import BadInput
 from railgauge.model import (
     Basis,
     Case,
@@ -158,6 +159,14 @@ def judgement(outcome: Outcome = Outcome.PASSED, **changes: Any) -> Judgement:
 def item(name: str, outcome: Outcome = Outcome.PASSED, **changes: Any) -> ItemRecord:
     plain = ItemRecord(name, 1, "host_write_bandwidth", "A title", outcome, ("n1", "n2"))
     return replace(plain, **changes)
+
+
+def lines_of(error: BadInput) -> list[str]:
+    """The complaints about an input, each in a line of its own."""
+    lines = [str(one) for one in getattr(error, "complaints", (error,))]
+    assert not any("\n" in line for line in lines)
+    assert all(line in str(error) for line in lines)
+    return lines
 
 
 def one_line(err: str) -> str:

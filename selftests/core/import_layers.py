@@ -18,10 +18,10 @@ LAYERS = (
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
     {"runner", "confirmation", "record", "forecast", "ranks", "expectation", "ladder"},
     {"diagnose", "assess", "demand"},
-    {"site_tests", "unanswered"},
+    {"asked", "unanswered"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive", "soundness"},
     {"decision", "confirm"},
-    {"bundle", "resume"},
+    {"bundle", "resume", "inputs"},
     {"report"},
     {"plugin", "cli"},
 )

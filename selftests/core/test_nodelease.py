@@ -282,3 +282,14 @@ def test_many_nodes_are_asked_at_once(site):
     leases.release()
     assert time.monotonic() - started < 20
     assert sum(what == "held" for what, _ in site.log) == len(names)
+
+
+def test_a_node_that_this_very_run_holds_has_two_names(site):
+    """Nobody is waited for, and nobody else is blamed."""
+    said = '{"user": "user", "host": "host", "run": "mine", "since": "now"}'
+    site.says = {"n03": f"taken {said}"}
+    with pytest.raises(NodeTaken, match="n03: is a machine that this run holds already") as caught:
+        site.leases("mine").take(NAMES, wait_s=60.0)
+    assert "held by" not in str(caught.value)
+    assert "hostfile" in str(caught.value)
+    assert site.held_by("mine") == []

@@ -97,9 +97,16 @@ def platform():
         "limits": [{"metric": "busbw", "unit": "GB/s", "floor": 30, "basis": basis}],
     }  # fmt: skip
     del collective["memory"]
+    sweep = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "8MiB"]
+    collective["levels"] = {
+        **paths["levels"],
+        "nightly": {"sizes": sweep},
+        "signoff": {"sizes": sweep},
+    }
     links = {
         **collective, "scope": "node", "rung": 3, "tool": "transferbench",
         "command": "TransferBench", "options": {"preset": "a2a"},
+        "levels": {level: {"sizes": ["8MiB"]} for level in paths["levels"]},
         "asserts": [{"metric": "link_bw", "per": "link"}],
         "limits": [{"metric": "link_bw", "unit": "GB/s", "floor": 40, "basis": basis}],
     }  # fmt: skip
@@ -247,9 +254,9 @@ def test_what_the_platform_asks_makes_items(ids):
 def test_sizes_at_which_nothing_is_asserted_make_no_item(ids):
     doc = platform()
     for extent in doc["measurements"]["pair"]["levels"].values():
-        extent["sizes"] = ["64KiB", "1MiB", "8MiB"]
-    doc["measurements"]["pair"]["asserts"] = [{"metric": "busbw", "sizes": ["1MiB", "8MiB"]}]
-    assert [name.split("-")[1] for name in ids(doc)["test_pair"]] == ["1MiB", "8MiB"] * 2
+        extent["sizes"] = ["2MiB", "4MiB", "8MiB"]
+    doc["measurements"]["pair"]["asserts"] = [{"metric": "busbw", "sizes": ["4MiB", "8MiB"]}]
+    assert [name.split("-")[1] for name in ids(doc)["test_pair"]] == ["4MiB", "8MiB"] * 2
 
 
 def test_a_pair_level_of_more_rounds_makes_more_items(ids):
@@ -260,7 +267,7 @@ def test_an_average_over_other_sizes_than_the_level_measures_makes_no_item(ids):
     """smoke measures 8 MiB alone; the floor was made for two sizes."""
     doc = asserting(platform(), "pair", "busbw", {"metric": "avg_busbw", "per": "run"})
     doc["measurements"]["pair"]["limits"][1]["over"] = {
-        "from": "64KiB", "to": "8MiB", "factor": 128,
+        "from": "64KiB", "to": "8MiB", "factor": 2,
     }  # fmt: skip
     assert "test_pair_run" not in ids(doc)
 
@@ -268,7 +275,7 @@ def test_an_average_over_other_sizes_than_the_level_measures_makes_no_item(ids):
 def test_an_average_over_the_sizes_of_the_level_makes_items(ids):
     doc = asserting(platform(), "pair", "busbw", {"metric": "avg_busbw", "per": "run"})
     doc["measurements"]["pair"]["limits"][1]["over"] = {
-        "from": "64KiB", "to": "8MiB", "factor": 128,
+        "from": "64KiB", "to": "8MiB", "factor": 2,
     }  # fmt: skip
     found = ids(doc, "--level", "nightly")["test_pair_run"]
     assert len(found) == 4

@@ -3,7 +3,8 @@
 import pytest
 from core_values import ROOT, document, limit_of, measurement_of, put
 
-from railgauge import site_tests, thresholds
+from railgauge import thresholds
+from railgauge.asked import asked
 from railgauge.errors import BadInput
 from railgauge.soundness import complaints
 
@@ -25,7 +26,7 @@ def asks(folder, text=TESTS):
     inner = folder / "tests" / "network"
     inner.mkdir(parents=True, exist_ok=True)
     (inner / "test_it.py").write_text(text, encoding="utf-8")
-    return site_tests.asks(folder / "tests")
+    return asked(folder)
 
 
 def found(tmp_path, doc, text=TESTS):
@@ -48,7 +49,7 @@ def test_a_file_that_is_asked_for_whole_has_no_complaint(tmp_path):
 @pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
 def test_every_platform_of_the_project_is_asked_for_whole(name):
     platform = thresholds.load(name, ROOT / "thresholds")
-    assert list(complaints(platform, site_tests.asks(ROOT / "tests"))) == []
+    assert list(complaints(platform, asked(ROOT))) == []
 
 
 def test_an_expectation_that_no_test_asks_for(tmp_path):

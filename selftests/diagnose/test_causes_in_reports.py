@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from railgauge.decision import decide
 from railgauge.diagnose import Cause, Where, diagnose
-from railgauge.report import allure_causes, page, terminal
+from railgauge.report import allure_causes, allure_results, page, terminal
 from railgauge.report.causes import about, unexplained
 
 HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
@@ -263,7 +263,7 @@ def read(folder: Path):
 
 def test_results_are_marked_by_the_id_of_their_item(tmp_path):
     results(tmp_path, ("tests.a", "test_a[1]"), ("tests.b", "test_b[1]"), ("tests.a", "test_b[1]"))
-    allure_causes.mark(tmp_path, [CAUSE])
+    allure_results.settle(tmp_path, {}, [CAUSE])
     shown, explained, other = read(tmp_path)
     for result in (shown, explained):
         assert "[cause: slow-nic, n1, mlx5_0] what to do" in result["statusDetails"]["message"]
@@ -276,7 +276,7 @@ def test_results_are_marked_by_the_id_of_their_item(tmp_path):
 def test_an_item_of_two_causes_is_marked_with_the_first(tmp_path):
     results(tmp_path, ("tests.a", "test_a[1]"))
     second = replace(CAUSE, cause="slow-node")
-    allure_causes.mark(tmp_path, [CAUSE, second])
+    allure_results.settle(tmp_path, {}, [CAUSE, second])
     assert "cause: slow-nic" in read(tmp_path)[0]["statusDetails"]["message"]
     assert "slow-node" not in read(tmp_path)[0]["statusDetails"]["message"]
 
@@ -284,14 +284,14 @@ def test_an_item_of_two_causes_is_marked_with_the_first(tmp_path):
 def test_results_of_a_healthy_run_are_left_as_they_are(tmp_path):
     results(tmp_path, ("tests.a", "test_a[1]"))
     before = (tmp_path / "0-result.json").read_bytes()
-    allure_causes.mark(tmp_path, [])
+    allure_results.settle(tmp_path, {}, [])
     assert (tmp_path / "0-result.json").read_bytes() == before
 
 
 def test_a_result_without_a_message_is_marked_all_the_same(tmp_path):
     body = {"fullName": "tests.a#test_a", "name": "test_a[1]", "status": "skipped"}
     (tmp_path / "0-result.json").write_text(json.dumps(body), encoding="utf-8")
-    allure_causes.mark(tmp_path, [CAUSE])
+    allure_results.settle(tmp_path, {}, [CAUSE])
     assert read(tmp_path)[0]["statusDetails"]["message"].startswith("[cause: slow-nic")
 
 

@@ -175,6 +175,7 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
     assert who[4].startswith(", and 1 more of the nodes are taken; wait for it: --wait SECONDS")
     assert "survey" not in refused.output
     assert not (refused.latest / "transcripts").exists()
+    assert not (refused.latest / "verdict.json").exists()
     assert is_stubborn(killed)
 
     site.flag.unlink()

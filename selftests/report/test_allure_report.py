@@ -10,7 +10,7 @@ import pytest
 
 from railgauge.cli import main
 from railgauge.diagnose.model import Cause, Where
-from railgauge.report import allure_causes
+from railgauge.report import allure_results
 from railgauge.report.allure_site import loaded_from_outside, without_analytics
 
 ANALYTICS = """<body><script src="app.js"></script>
@@ -162,11 +162,11 @@ def test_an_item_is_marked_once_however_often_the_run_is_diagnosed(nights, tmp_p
         "",
     )
     for _ in range(2):
-        allure_causes.mark(results, [cause])
+        allure_results.settle(results, {}, [cause])
     text = (results / marked[0]).read_text()
     assert text.count("[cause: ") == 1
     assert text.count('"cause: memlock-limited"') == 1
-    allure_causes.mark(results, [])
+    allure_results.settle(results, {}, [])
     assert not [p for p in results.glob("*-result.json") if "cause: " in p.read_text()]
 
 

@@ -8,6 +8,8 @@ A limit that was missed is ``LimitMissed``, the only *failed*.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -35,6 +37,42 @@ class BadInput(RailgaugeError):
     """The user's input cannot be used; nothing was run."""
 
     kind = "bad-input"
+
+
+class BadInputs(BadInput):
+    """Several complaints about the input; reads as a line that counts them, and a line each."""
+
+    def __init__(self, complaints: Sequence[BadInput]) -> None:
+        lines = [f"{len(complaints)} complaints about the input:", *map(str, complaints)]
+        super().__init__("\n  ".join(lines))
+        self.complaints = tuple(complaints)
+
+
+class Gathered:
+    """Complaints that are raised together, so that all can be mended at once."""
+
+    def __init__(self) -> None:
+        self.complaints: list[BadInput] = []
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Keep what the block complains of, once, and go on after it."""
+        try:
+            yield
+        except BadInput as error:
+            self.add(error)
+
+    def add(self, error: BadInput) -> None:
+        each = error.complaints if isinstance(error, BadInputs) else (error,)
+        said = set(map(str, self.complaints))
+        self.complaints += [one for one in each if str(one) not in said]
+
+    def raise_any(self) -> None:
+        """Raise the one complaint, or ``BadInputs`` with all of them."""
+        if len(self.complaints) == 1:
+            raise self.complaints[0]
+        if self.complaints:
+            raise BadInputs(self.complaints)
 
 
 class HostfileError(BadInput):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from railgauge.errors import HostfileError
+from railgauge.errors import Gathered, HostfileError
 from railgauge.model import Cluster, Node, SlurmSettings, SshSettings
 from railgauge.schema import JsonPath, complaints
 from railgauge.subnet.declared import declared_fabric, declared_leaves, fabric_from_json
@@ -27,7 +27,7 @@ def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Clust
     """The cluster that ``path`` declares.
 
     ``platform`` is needed for plain lists and overrides nothing: if the file names another one,
-    that is an error. Raises ``HostfileError``.
+    that is an error. Raises ``HostfileError``, or ``BadInputs`` with all complaints at once.
     """
     text = _read(path)
     cluster = (
@@ -42,6 +42,19 @@ def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Clust
             "drop one of them",
         )
     return cluster
+
+
+def named_platform(path: Path) -> str:
+    """The platform that a hostfile names, whatever else is wrong with it; empty if there is none.
+
+    With it the platform file can be checked in the same go.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return ""
+    named = document.get("platform") if isinstance(document, dict) else None
+    return named if isinstance(named, str) and _NAME.fullmatch(named) else ""
 
 
 def _read(path: Path) -> str:
@@ -92,17 +105,21 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
             "is not a mapping of keys to values",
             "start from hostfiles/example-metax-c500.yaml",
         )
-    _check_placeholders(path, text)
+    gathered = Gathered()
+    for number, raw in enumerate(text.splitlines(), 1):
+        with gathered.trying():
+            _check_placeholder(path, raw, number)
     for json_path, what in complaints(schema_file, document):
         place = ".".join(map(str, json_path)) or "top level"
-        _refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+        with gathered.trying():
+            _refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+    gathered.raise_any()
     return _cluster(path, document, lambda *keys: _line(tree, keys))
 
 
-def _check_placeholders(path: Path, text: str) -> None:
-    for number, line in enumerate(text.splitlines(), 1):
-        if match := _PLACEHOLDER.search(line.split("#")[0]):
-            _refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
+def _check_placeholder(path: Path, line: str, number: int) -> None:
+    if match := _PLACEHOLDER.search(line.split("#", maxsplit=1)[0]):
+        _refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
 
 
 def _line(tree: Any, json_path: JsonPath) -> int:
@@ -126,21 +143,26 @@ def _child(tree: Any, step: str | int) -> Any:
 def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     ssh = _ssh(path, document.get("ssh", {}))
     entries = document["nodes"] if isinstance(document["nodes"], list) else [document["nodes"]]
-    nodes = [
-        node
-        for index, entry in enumerate(entries)
-        for node in _nodes(path, entry, ssh, line("nodes", index))
-    ]
+    nodes: list[Node] = []
+    gathered = Gathered()
+    for index, entry in enumerate(entries):
+        with gathered.trying():
+            nodes += _nodes(path, entry, ssh, line("nodes", index))
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
-    slurm = _slurm(path, document, line("slurm"))
-    nodes = [replace(node, slurm=slurm) for node in nodes]
-    _check_unique(path, nodes, line("nodes"))
+    with gathered.trying():
+        slurm = _slurm(path, document, line("slurm"))
+        nodes = [replace(node, slurm=slurm) for node in nodes]
+    with gathered.trying():
+        _check_unique(path, nodes, line("nodes"))
+    gathered.raise_any()  # before others complain of nodes that could not be read
     names = {node.name for node in nodes}
-    groups = {
-        name: _group(path, name, members, names, line("groups", name))
-        for name, members in document.get("groups", {}).items()
-    }
-    fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
+    groups: Mapping[str, tuple[str, ...]] = {}
+    for name, members in document.get("groups", {}).items():
+        with gathered.trying():
+            groups = {**groups, name: _group(path, name, members, names, line("groups", name))}
+    with gathered.trying():
+        fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
+    gathered.raise_any()
     if fabric and "groups" not in document:
         groups = declared_leaves(fabric, [node.name for node in nodes])
     return Cluster(
@@ -255,11 +277,14 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
     if not platform:
         _refuse(path, "a plain hostfile names no platform", "add --platform NAME")
     nodes: dict[str, Node] = {}
+    gathered = Gathered()
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.split("#")[0].strip()
         if line:
-            node = _plain_node(path, line, number)
-            nodes.setdefault(node.name, node)  # MPI repeats a host to give it more slots
+            with gathered.trying():
+                node = _plain_node(path, line, number)
+                nodes.setdefault(node.name, node)  # MPI repeats a host to give it more slots
+    gathered.raise_any()
     if not nodes:
         _refuse(path, "names no host", "write one host a line")
     return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path))

@@ -78,6 +78,7 @@ class NodeLeases:
         self._beat_s = beat_s(len(wanted))
         deadline, told = time.monotonic() + max(wait_s, _GRACE_S), ""
         while taken := _taken(self._ask(wanted)):
+            self._refuse_own(taken)
             first = next(iter(taken))
             self._let_go(node for node in wanted if node > first)
             if wait_s and told != (told := _who(taken)):
@@ -86,6 +87,17 @@ class NodeLeases:
                 self._let_go(list(self._held))
                 raise _refusal(taken, wait_s)
             wanted = [node for node in wanted if node > first]
+
+    def _refuse_own(self, taken: dict[str, Taken]) -> None:
+        """A node that this very run holds is one that has another name as well."""
+        own = [node for node, said in taken.items() if said.holder == self.terms.holder]
+        if own:
+            self._let_go(list(self._held))
+            raise NodeTaken(
+                "is a machine that this run holds already, under another name",
+                where=", ".join(own[:_MOST_NAMED]),
+                remedy="keep one of its names in the hostfile",
+            )
 
     def renew(self) -> None:
         """Take leases again whose connection was lost. Raises ``NodeTaken`` if another has one.

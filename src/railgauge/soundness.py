@@ -6,20 +6,31 @@ limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
 
+from railgauge.asked import Asked
 from railgauge.demand import ways
 from railgauge.ladder import asked, parts
 from railgauge.question import FACT
-from railgauge.site_tests import Asks
 from railgauge.thresholds import Platform, limits_in_use
 
+Asks = Mapping[str, Set[str]]
+"""Subject -> the ways in which some test asks for it."""
 
-def complaints(platform: Platform, asks: Asks) -> Iterator[str]:
+
+def complaints(platform: Platform, tests: Iterable[Asked]) -> Iterator[str]:
     """Everything of a platform file that nothing would ever compare with anything, a line each."""
     yield from dangling(platform)
     yield from idle_limits(platform)
-    yield from unasked(platform, asks)
+    yield from unasked(platform, _asks(tests))
+
+
+def _asks(tests: Iterable[Asked]) -> Asks:
+    found: dict[str, set[str]] = defaultdict(set)
+    for test in tests:
+        found[test.name].update(test.ways)
+    return found
 
 
 def dangling(platform: Platform) -> Iterator[str]:

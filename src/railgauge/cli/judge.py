@@ -6,12 +6,12 @@ import argparse
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from railgauge import plan, thresholds, tools
+from railgauge import inputs, tools
 from railgauge.assess import Assessor
 from railgauge.cli import text
 from railgauge.cli.match import chosen
 from railgauge.cli.recorded import Recorded, questions, recorded, unanswered
-from railgauge.errors import BadInput, Uncovered
+from railgauge.errors import BadInput
 from railgauge.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.question import READ
 from railgauge.thresholds import LEVELS, Measurement, Platform
@@ -66,9 +66,7 @@ class Findings:
 
 
 def run(options: argparse.Namespace) -> int:
-    platform = thresholds.load(options.platform, options.root / "thresholds")
-    if complaints := list(plan.complaints(platform)):
-        raise Uncovered(complaints[0], where=platform.path)
+    platform = inputs.platform(options.platform, options.root)
     tool = tools.tool(options.tool)
     printed = text.read(options.file)
     parsed = tool.parse(printed)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from railgauge import thresholds
+from railgauge import inputs, thresholds
 from railgauge.cli import text
 from railgauge.model import Bound, Curve, Limit
 from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
@@ -24,9 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = options.root / "thresholds"
-    names = options.platform or thresholds.available(folder)
-    platforms = [thresholds.load(name, folder) for name in names]
+    names = options.platform or thresholds.available(options.root / "thresholds")
+    platforms = [inputs.platform(name, options.root) for name in names]
     if options.json:
         text.print_json({p.name: [asdict(limit) for limit in _limits(p)] for p in platforms})
     else:

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge import demand, forecast, hostfile, plan, thresholds
+from railgauge import demand, forecast, inputs, plan
 from railgauge.cli import text
 from railgauge.decision import not_applicable
 from railgauge.demand import Scope
-from railgauge.errors import BadInput, Uncovered
+from railgauge.errors import BadInput
 from railgauge.forecast import Work
 from railgauge.model import Case, Cluster, Pair
 from railgauge.plan import Level
@@ -53,14 +53,7 @@ def _positive(value: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = hostfile.load(
-        options.hostfile,
-        schema_file=options.root / "hostfiles" / "schema.json",
-        platform=options.platform,
-    )
-    platform = thresholds.load(cluster.platform, options.root / "thresholds")
-    if complaints := list(plan.complaints(platform)):
-        raise Uncovered(complaints[0], where=platform.path)
+    cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
     level = plan.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
     if options.json:

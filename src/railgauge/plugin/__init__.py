@@ -17,6 +17,7 @@ import pytest
 
 from railgauge.errors import BadInput
 from railgauge.plugin import (
+    ending,
     holding,
     items,
     one_host,
@@ -47,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _wants_ladder(config):
         return
     session.show_faults(config)
+    ending.refuse_without(config)
     try:
         one_host.refuse_others(config)
         context = build(config)
@@ -69,6 +71,32 @@ def pytest_configure(config: pytest.Config) -> None:
             config.pluginmanager.register(html.Columns(context.evidence), "railgauge-html")
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
+    """Around the whole session: its exit code is the verdict's, whichever hook set another one."""
+    code = ending.TROUBLE
+    try:
+        code = yield
+    except pytest.UsageError:
+        raise
+    except BaseException as error:
+        if not _has_the_last_word(config):
+            raise
+        config.stash[CONTEXT].ending.wrong("the session could not be ended", error)
+    if not _has_the_last_word(config):
+        return code
+    context = config.stash[CONTEXT]
+    with context.ending.step("the session could not be ended"):
+        config._ensure_unconfigure()  # pytest's own end, if it did not come to it
+    return context.ending.last_word(code)
+
+
+def _has_the_last_word(config: pytest.Config) -> bool:
+    """Whether this is the controller of a run that reaches nodes."""
+    context = config.stash.get(CONTEXT, None)
+    return context is not None and not context.is_worker and context.folder is not None
+
+
 def _wants_ladder(config: pytest.Config) -> bool:
     """Whether a test of the ladder may be collected; ``tests/`` may be a link to elsewhere."""
     ladder = config.rootpath / "tests"
@@ -85,7 +113,8 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if context := config.stash.get(CONTEXT, None):
-        context.close()
+        with context.ending.step("the connections could not be closed"):
+            context.close()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -108,6 +137,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     context = metafunc.config.stash.get(CONTEXT, None)
     if context is not None:
         items.parametrize(context, metafunc)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if context := session.config.stash.get(CONTEXT, None):
+        context.ending.begin()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -173,7 +207,7 @@ def pytest_runtest_makereport(
     report = yield
     if ABOUT in item.stash:
         recording.observe(item, call, report)
-        recording.as_error(report, call)
+        recording.as_recorded(report, call)
         if call.when == "teardown":
             _finished(item, report)
     return report
@@ -183,8 +217,6 @@ def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
     outcome = recording.outcome_of(report)
     assert outcome is not None
     context = item.config.stash[CONTEXT]
-    item.user_properties += [("outcome", str(outcome)), ("evidence", context.evidence)]
-    report.user_properties = item.user_properties
     context.gates.finished(item.nodeid, outcome)
 
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import hostfile, plan, site_tests, soundness, thresholds, traffic
+from railgauge import hostfile, inputs, plan, thresholds, traffic
 from railgauge.decision import not_applicable
-from railgauge.errors import BadInput, Uncovered
+from railgauge.errors import BadInput
 from railgauge.gates import Gates
 from railgauge.leases import Leases
 from railgauge.model import Case, Cluster, Command
 from railgauge.plan import Level
 from railgauge.plugin import holding, options, reboots, resuming, storage
+from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
 from railgauge.question import CaseResult
 from railgauge.redaction import secret_values
@@ -47,6 +48,8 @@ class Context:
     not_applicable: dict[str, str] = field(default_factory=dict)
     recording: Recording | None = None
     earlier: Earlier | None = None
+    ending: Ending = field(default_factory=Ending)
+    junit: tuple[Path, ...] = ()
 
     @property
     def is_worker(self) -> bool:
@@ -169,14 +172,7 @@ def build(config: pytest.Config) -> Context:
 
 
 def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier | None) -> Context:
-    cluster = replayed.cluster if replayed else _with_lab_nodes(config, _declared(config))
-    platform = _platform(config, cluster, replayed)
-    asked = site_tests.asks(config.rootpath / "tests")
-    if lines := [*plan.complaints(platform), *soundness.complaints(platform, asked)]:
-        raise Uncovered(
-            "\n  ".join([f"{len(lines)} limits are missing or unsound:", *lines]),
-            where=platform.path,
-        )
+    cluster, platform = _replayed(config, replayed) if replayed else _site(config)
     level = _level(config, cluster, platform, replayed)
     started = resuming.invocation(config, cluster, platform, level.name, earlier)
     if earlier is not None:
@@ -187,22 +183,20 @@ def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier |
     return context
 
 
-def _declared(config: pytest.Config) -> Cluster:
-    return hostfile.load(
-        options.hostfile(config),
-        schema_file=config.rootpath / "hostfiles" / "schema.json",
-        platform=config.getoption("--platform"),
-    )
-
-
-def _platform(config: pytest.Config, cluster: Cluster, replayed: Recording | None) -> Platform:
-    """The project's file; in a replay that of the bundle, unless another one is named."""
+def _site(config: pytest.Config) -> tuple[Cluster, Platform]:
     named = config.getoption("--platform")
-    if replayed and not named:
-        path = replayed.folder / "thresholds.json"
-        return thresholds.load_file(path, path.read_text(encoding="utf-8"))
-    name = named if replayed else cluster.platform
-    return thresholds.load(name, config.rootpath / "thresholds")
+    cluster, platform = inputs.site(options.hostfile(config), config.rootpath, named)
+    return _with_lab_nodes(config, cluster), platform
+
+
+def _replayed(config: pytest.Config, replayed: Recording) -> tuple[Cluster, Platform]:
+    """The cluster of the bundle, by the limits of the bundle, unless others are named."""
+    if named := config.getoption("--platform"):
+        return replayed.cluster, inputs.platform(named, config.rootpath)
+    path = replayed.folder / "thresholds.json"
+    platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
+    inputs.check(platform, config.rootpath)
+    return replayed.cluster, platform
 
 
 def _level(

@@ -151,7 +151,9 @@ class Holding:
     def pytest_unconfigure(self) -> None:
         """Before the connections are closed, and before a lab is."""
         if self._leases:
-            self._leases.release()
+            self._leases.tell = self._context.ending.trouble
+            with self._context.ending.step("the leases on the nodes could not be let go"):
+                self._leases.release()
 
     def _tell(self, line: str) -> None:
         out = self._context.config.pluginmanager.getplugin("terminalreporter")

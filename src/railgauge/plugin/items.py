@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from railgauge import demand, ladder, plan
+from railgauge.asked import ways_of
 from railgauge.plugin.context import Context
-from railgauge.site_tests import ways_of
 from railgauge.subnet.declared import declared_switches
 from railgauge.units import format_size
 

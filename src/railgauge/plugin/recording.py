@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -40,13 +40,11 @@ DRAFT = pytest.StashKey[Draft]()
 
 
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
-    """Keep a judgement: in the item's record, in ``measurements.jsonl``, and for JUnit."""
+    """Keep a judgement: in the item's record, and in ``measurements.jsonl``."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
     line = {**_line(item.nodeid, about, judgement), "evidence": store.evidence}
     store.append(JUDGEMENTS, line)
-    for name in ("measured", "limit", "basis"):
-        item.user_properties.append((f"{judgement.metric}.{name}", getattr(judgement, name)))
 
 
 def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, object]:
@@ -81,6 +79,7 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     draft.duration_s += report.duration
     if call.excinfo and draft.error is None:
         draft.error = call.excinfo.value
+    draft.error = draft.error or draft.unanswered  # whoever has caught it on its way here
     if report.when == "setup" and report.passed:
         return  # nothing is known yet
     report.railgauge = _record(item, draft).to_json()  # type: ignore[attr-defined]
@@ -158,11 +157,34 @@ def brief(call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
         report.longrepr = f"{error.kind}: {error}"
 
 
-def as_error(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
-    """Let every reporter call an exception that is no missed limit an error."""
-    error = call.excinfo.value if call.excinfo else None
-    if report.when == "call" and report.failed and not isinstance(error, AssertionError):
-        report.when = "setup"
+def as_recorded(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
+    """Have the report of a phase say what the record does, whatever marks and hooks made of it.
+
+    An exception that is no missed limit is an error: what pytest calls one happens at setup.
+    """
+    outcome = outcome_of(report)
+    if outcome is None:
+        return
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+    if report.when == "teardown":  # what happens there is told beside what the test came to
+        report.outcome = "failed" if call.excinfo else "passed"
+    else:
+        report.outcome = _REPORTED.get(outcome, "failed")
+        if report.failed and outcome is not Outcome.FAILED:
+            report.when = "setup"
+    if report.passed:
+        report.longrepr = None
+    elif report.longrepr is None:
+        report.longrepr = report.railgauge["reason"]
+
+
+_REPORTED: dict[Outcome, Literal["passed", "skipped"]] = {
+    Outcome.PASSED: "passed",
+    Outcome.MARGINAL: "passed",
+    Outcome.BLOCKED: "skipped",
+    Outcome.RECORD_ONLY: "skipped",
+}
 
 
 def outcome_of(report: Any) -> Outcome | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import shutil
 from collections.abc import Generator, Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +25,7 @@ from railgauge.plan import platform_stack
 from railgauge.plugin import (
     confirming,
     demanded,
+    distinct,
     holding,
     opening,
     options,
@@ -34,7 +37,7 @@ from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
 from railgauge.prepare import Preparer
 from railgauge.redaction import mask_environment, mask_named
-from railgauge.report import allure, terminal
+from railgauge.report import allure, junit, terminal
 from railgauge.report.plots import Plot, plots
 from railgauge.store import write_whole
 from railgauge.survey import Found, found_to_json, survey
@@ -51,9 +54,17 @@ def direct_reports(context: Context) -> None:
     # Allure's results are written where the tests run; xdist hands no option on to its workers.
     _unless_named(option, "allure_report_dir", folder / "allure-results")
     if not context.is_worker:
-        _unless_named(option, "xmlpath", folder / "junit.xml")
+        context.junit = _junit_files(option, folder)
         if _unless_named(option, "htmlpath", folder / "report.html"):
             option.self_contained_html = True
+
+
+def _junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
+    """Where ``junit.xml`` goes; pytest's own, which follows marks and hooks, is switched off."""
+    named = getattr(option, "xmlpath", None)
+    option.xmlpath = None
+    elsewhere = (Path(named).expanduser().absolute(),) if named else ()
+    return (folder / junit.FILE, *elsewhere)
 
 
 def _unless_named(option: Any, name: str, path: Path) -> bool:
@@ -114,6 +125,7 @@ class Controller:
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: Verdict | None = None
         self.plots: list[Plot] = []
+        self._began = datetime.now().astimezone()
         self._lab: Any = None
         self._lab_folder: TemporaryDirectory[str] | None = None
         self._preparer: Preparer | None = None
@@ -142,7 +154,16 @@ class Controller:
             self._prepare(list(ids))
 
     def _prepare(self, ids: list[str]) -> None:
-        """Make the cluster ready: start the lab if there is one, survey every node once."""
+        """Make the cluster ready; a run that is refused has planned nothing, and has no verdict."""
+        try:
+            self._make_ready(ids)
+        except pytest.exit.Exception as end:
+            if end.returncode == pytest.ExitCode.USAGE_ERROR:
+                self.planned = []
+            raise
+
+    def _make_ready(self, ids: list[str]) -> None:
+        """Start the lab if there is one, hold every node, survey it once."""
         self.planned = ids
         context = self.context
         try:
@@ -158,9 +179,12 @@ class Controller:
         write_whole(context.store.folder / "thresholds.json", limits)
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
+        distinct.look(context)
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
-        self._write_environment(self._surveyed(cluster))
+        found = self._surveyed(cluster)
+        self._write_environment(found)
+        distinct.look_again(context, found)
 
     def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
         """What is true of every node now; in a replay, what was."""
@@ -198,7 +222,8 @@ class Controller:
         if self._preparer is not None:
             complaints = self._preparer.undo()
             self._preparer = None  # told once; an interrupt before this leads here again
-            terminal.undone(self.context.config, complaints)
+            for complaint in complaints:
+                self.context.ending.trouble(f"prepare: NOT UNDONE: {complaint}")
 
     def _live_cluster(self) -> Cluster:
         if self.context.declared.transport != "lab" or self.context.recording:
@@ -271,6 +296,7 @@ class Controller:
             raise trouble
         self._disk.tell(trouble)
         self.verdict = None
+        self.context.ending.without_verdict()
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
@@ -278,19 +304,32 @@ class Controller:
         if begun:
             confirming.after_the_last(self.context, session, self._findings())
         self._undo_preparations()
+        self.context.hurry()
         if not begun:
             return
-        self.context.hurry()
         self._tell_absent(session)
         self.verdict = self._decide()
         self.context.store.write_json("verdict.json", self.verdict.to_json())
+        self._write_junit()
         self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
-        allure.write_surroundings(allure_folder, self.verdict, self.context.platform, self.plots)
+        surroundings = (self.verdict, self.records, self.context.platform, self.plots)
+        allure.write_surroundings(allure_folder, *surroundings)
         allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
-        ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-        if ended or self._stopped_itself():
-            session.exitstatus = self.verdict.exit_code
+        ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
+        session.exitstatus = self.context.ending.settle(self.verdict.exit_code, ends_with)
+
+    def _write_junit(self) -> None:
+        now = datetime.now().astimezone()
+        took_s = (now - self._began).total_seconds()
+        session = junit.Session(self._began, took_s, platform.node(), self.context.evidence)
+        records = [self.records[item] for item in self.planned if item in self.records]
+        text = junit.document(records, session)
+        first, *others = self.context.junit
+        write_whole(first, text)
+        for path in others:
+            with self.context.ending.step(f"{path} could not be written"):
+                write_whole(path, text)
 
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
@@ -369,13 +408,16 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        if self._lab is not None:
-            self._lab.close()
-        if self._lab_folder is not None:
-            self._lab_folder.cleanup()
-        if self.context.folder is not None:
-            shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
-            self._write_manifest()
+        step = self.context.ending.step
+        with step("the lab could not be ended"):
+            if self._lab is not None:
+                self._lab.close()
+            if self._lab_folder is not None:
+                self._lab_folder.cleanup()
+        with step("manifest.json could not be written"):
+            if self.context.folder is not None:
+                shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
+                self._write_manifest()
 
     def _write_manifest(self) -> None:
         try:
@@ -384,6 +426,7 @@ class Controller:
             if self._disk is None:
                 raise
             self._disk.tell(error)
+            self.context.ending.without_verdict()
 
 
 def _without_secrets(cluster: Cluster) -> dict[str, Any]:

@@ -100,7 +100,6 @@ class Foreman:
             outcome="failed",
             longrepr=f"{error.kind}: {error}",
             when="teardown",
-            user_properties=[("outcome", "error"), ("evidence", self._context.evidence)],
         )
         report.railgauge = record.to_json()
         results = Path(self._context.config.option.allure_report_dir)

@@ -7,7 +7,7 @@ controller. Nothing is decided here.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import allure
 
 from railgauge.errors import LimitMissed
 from railgauge.model import Judgement, Outcome, Transcript
-from railgauge.report import allure_causes
+from railgauge.record import ItemRecord
+from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
 from railgauge.thresholds.model import Platform
 from railgauge.traffic import AFTER, BEFORE
@@ -103,9 +104,13 @@ def _shown(judged: Judgement) -> dict[str, Any]:
 
 
 def write_surroundings(
-    folder: Path, verdict: Verdict, platform: Platform, plots: Sequence[Plot]
+    folder: Path,
+    verdict: Verdict,
+    records: Mapping[str, ItemRecord],
+    platform: Platform,
+    plots: Sequence[Plot],
 ) -> None:
-    """Environment, executor, categories and plots of the run; causes on the items."""
+    """Environment, executor, categories and plots of the run; statuses and causes on the items."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "Evidence": verdict.evidence,
@@ -125,7 +130,7 @@ def write_surroundings(
     listed = json.dumps(_categories(verdict), indent=1)
     (folder / "categories.json").write_text(listed, encoding="utf-8")
     _attach_to_run(folder, plots)
-    allure_causes.mark(folder, verdict.causes)
+    allure_results.settle(folder, records, verdict.causes)
 
 
 def _title(verdict: Verdict) -> str:

@@ -1,31 +1,21 @@
 """Causes in Allure: a category for each, and its name on every item that it accounts for.
 
-Allure's own plugin has written an item's result long before the run knows why it went wrong, so
-the results are marked afterwards. Categories find their items by the message.
+Categories find their items by the message.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from railgauge.diagnose import Cause
 
 
-def mark(folder: Path, causes: Sequence[Cause]) -> None:
-    """Name the cause in the results of the items that show it or are explained by it."""
-    by_item = {
-        item: cause for cause in reversed(causes) for item in (*cause.explains, *cause.evidence)
-    }
-    for path, result in _results(folder):
-        cause = by_item.get(_item_id(result))
-        plain = _unmarked(_without_traces(result))
-        told = _marked(plain, cause) if cause else plain
-        if told != result:
-            path.write_text(json.dumps(told), encoding="utf-8")
+def marked(result: dict[str, Any], cause: Cause | None) -> dict[str, Any]:
+    """The result with the name of its cause; without the one that an earlier diagnosis named."""
+    plain = _unmarked(_without_traces(result))
+    return _marked(plain, cause) if cause else plain
 
 
 def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
@@ -60,16 +50,6 @@ def _words(cause: Cause) -> str:
 def _literal(text: str) -> str:
     """For the regular expressions of Java (Allure 2) and JavaScript (Allure 3) alike."""
     return re.sub(r"([.*+?^${}()|\[\]\\])", r"\\\1", text)
-
-
-def _results(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in folder.glob("*-result.json"):
-        yield path, json.loads(path.read_text(encoding="utf-8"))
-
-
-def _item_id(result: Mapping[str, Any]) -> str:
-    module = str(result.get("fullName", "")).partition("#")[0].replace(".", "/")
-    return f"{module}.py::{result.get('name', '')}"
 
 
 def _without_traces(result: dict[str, Any]) -> dict[str, Any]:

@@ -90,13 +90,6 @@ def prepared(config: pytest.Config, changes: Sequence[Change]) -> None:
             out.write_line(f"  {change.node}: {change.step}: {change.before} -> {change.after}")
 
 
-def undone(config: pytest.Config, complaints: Sequence[str]) -> None:
-    """Say what could not be put back: the only trace that a run may leave, and how to mend it."""
-    out = config.pluginmanager.getplugin("terminalreporter")
-    for complaint in complaints if out is not None else ():
-        out.write_line(f"prepare: NOT UNDONE: {complaint}", red=True)
-
-
 def summary(
     out: pytest.TerminalReporter,
     verdict: Verdict,

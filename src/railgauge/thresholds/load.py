@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from railgauge.errors import BadInput, ThresholdError
+from railgauge.errors import BadInput, Gathered, ThresholdError
 from railgauge.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.schema import complaints
 from railgauge.thresholds.model import (
@@ -30,7 +30,10 @@ from railgauge.units import parse_size
 
 
 def load(name: str, folder: Path) -> Platform:
-    """The platform ``name`` from ``folder`` (``thresholds/``). Raises ``ThresholdError``."""
+    """The platform ``name`` from ``folder`` (``thresholds/``).
+
+    Raises ``ThresholdError``, or ``BadInputs`` with all complaints at once.
+    """
     path = folder / f"{name}.json"
     document = _read(path, folder)
     _check(path, document, folder / "schema.json")
@@ -51,8 +54,11 @@ _SCHEMA = Path(__file__).with_name("schema.json")
 
 
 def _check(path: Path, document: Any, schema_file: Path) -> None:
+    gathered = Gathered()
     for json_path, what in complaints(schema_file, document):
-        _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+        with gathered.trying():
+            _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+    gathered.raise_any()
 
 
 def available(folder: Path) -> list[str]:
@@ -116,22 +122,29 @@ class _Reader:
     def platform(self, document: Mapping[str, Any]) -> Platform:
         hardware = document["hardware"]
         nics = tuple(map(self._nic, hardware["nics"]))
-        gpus = self._gpus(hardware.get("gpus"))
+        affinity: dict[int, Mapping[str, str]] = {}
+        measurements: dict[str, Measurement] = {}
+        gathered = Gathered()
+        with gathered.trying():
+            gpus = self._gpus(hardware.get("gpus"))
+            affinity = self._affinity(hardware.get("affinity", {}), gpus, nics)
+        for name, entry in document["measurements"].items():
+            with gathered.trying():
+                measurements[name] = self._measurement(name, entry)
+        gathered.raise_any()
         return Platform(
             name=document["platform"],
             title=document["title"],
             path=str(self.path),
             nics=nics,
             gpus=gpus,
-            affinity=self._affinity(hardware.get("affinity", {}), gpus, nics),
+            affinity=affinity,
             expected={name: self._expectation(name, e) for name, e in document["expected"].items()},
             pair_levels={
                 level: PairLevel(choice["scheme"], choice.get("rounds"))
                 for level, choice in document["levels"].items()
             },
-            measurements={
-                name: self._measurement(name, m) for name, m in document["measurements"].items()
-            },
+            measurements=measurements,
             not_applicable=document.get("not_applicable", {}),
             environment=_variables(document),
             preparations=tuple(map(_preparation, document.get("prepare", ()))),
@@ -175,7 +188,17 @@ class _Reader:
             if absent := wanted - set(declared.get(str(gpu), {})):
                 what = f"GPU {gpu} has no link to {', '.join(sorted(absent))}"
                 _refuse(self.path, "$/hardware/affinity", what)
+        self._refuse_undeclared(declared, gpus, {nic.name for nic in nics})
         return {int(gpu): links for gpu, links in declared.items()}
+
+    def _refuse_undeclared(
+        self, declared: Mapping[str, Mapping[str, str]], gpus: Gpus | None, nics: set[str]
+    ) -> None:
+        known = {str(gpu) for gpu in range(gpus.count if gpus else 0)}
+        others = [f"GPU {gpu}" for gpu in sorted(set(declared) - known)]
+        others += sorted({nic for links in declared.values() for nic in links} - nics)
+        if others:
+            _refuse(self.path, "$/hardware/affinity", f"{', '.join(others)} is not declared")
 
     def _expectation(self, name: str, entry: Mapping[str, Any]) -> Expectation:
         rule = next(key for key in entry if key not in ("basis", "fact", "per"))

@@ -8,11 +8,11 @@ from typing import Any
 from railgauge.errors import BadInput
 from railgauge.model import Command, Parsed
 from railgauge.tools import Setting
+from railgauge.tools.options import Options
 from railgauge.tools.perftest.plan import Request, plan
 
-_OPTIONS = frozenset(
-    {"qps", "iterations", "report_gbits", "disable_pcie_relaxed", "gid_index", "bidirectional"}
-)
+_FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional"})
+_OPTIONS = _FLAGS | {"qps", "iterations", "gid_index"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -58,7 +58,17 @@ def _options(setting: Setting) -> dict[str, Any]:
             f"{setting.measurement.name}: unknown option {', '.join(unknown)}",
             remedy=f"perftest takes {', '.join(sorted(_OPTIONS))}",
         )
+    _check_kinds(Options(setting.measurement.name, setting.measurement.options))
     return options
+
+
+def _check_kinds(options: Options) -> None:
+    """Raise ``BadInput`` for a value that is no number or no flag where one is needed."""
+    for name in options.values:
+        if name in _FLAGS:
+            options.flag(name)
+        else:
+            options.count(name, None, least=0)
 
 
 def payload_bytes(parsed: Parsed) -> float:

@@ -1,0 +1,103 @@
+"""The exit code of a session is the verdict's, set last; what goes wrong after it has its own."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from railgauge.plugin.ending import TROUBLE, Ending, refuse_without
+from railgauge.verdict import EXIT_CODES
+
+OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
+VERDICTS = sorted(EXIT_CODES.values())
+
+
+@pytest.fixture
+def ending():
+    ending = Ending()
+    ending.begin()
+    return ending
+
+
+def test_no_verdict_has_the_code_of_trouble():
+    assert TROUBLE not in VERDICTS
+    assert TROUBLE not in (INTERRUPTED, USAGE, NOTHING)
+
+
+@pytest.mark.parametrize("forced", [OK, FAILED, INTERRUPTED, USAGE, NOTHING, 10, 77])
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_whatever_a_hook_sets_the_verdict_has_the_last_word(ending, verdict, forced, capsys):
+    ending.settle(verdict, FAILED)
+    assert ending.last_word(forced) == verdict
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("session", [OK, FAILED, NOTHING, 10, 11, 77])
+def test_a_code_that_pytest_has_no_reason_for_does_not_hide_the_verdict(ending, session):
+    assert ending.settle(1, session) == 1
+
+
+@pytest.mark.parametrize("session", [INTERRUPTED, INTERNAL, USAGE])
+def test_pytests_own_reasons_stay(ending, session):
+    assert ending.settle(0, session) == session
+    assert ending.last_word(OK) == session
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_trouble_after_the_verdict_is_told_and_has_its_own_code(ending, verdict, capsys):
+    ending.settle(verdict, OK)
+    with ending.step("the leases could not be let go"):
+        raise RuntimeError("can't start new thread")
+    with ending.step("this went well"):
+        pass
+    assert ending.last_word(OK) == TROUBLE
+    said = capsys.readouterr().err
+    assert "railgauge: the leases could not be let go: RuntimeError: can't start new thread" in said
+    assert f"exit code {TROUBLE}, not the verdict's {verdict}" in said
+    assert "went well" not in said
+
+
+def test_an_interrupt_of_the_end_keeps_nothing_from_being_done(ending):
+    ending.settle(0, OK)
+    done = []
+    for name in ("first", "second"):
+        with ending.step(name):
+            done.append(name)
+            raise KeyboardInterrupt
+    assert done == ["first", "second"]
+    assert ending.last_word(OK) == TROUBLE
+
+
+@pytest.mark.parametrize("code", [INTERRUPTED, USAGE, NOTHING])
+def test_trouble_on_the_way_out_hides_no_other_reason(ending, code, capsys):
+    ending.trouble("prepare: NOT UNDONE: n01")
+    assert ending.last_word(code) == code
+    assert "NOT UNDONE: n01" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [OK, FAILED, 10, 11])
+def test_without_a_verdict_nothing_looks_like_one(ending, code, capsys):
+    assert ending.last_word(code) == TROUBLE
+    assert "came to no verdict" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [INTERRUPTED, USAGE, NOTHING])
+def test_a_run_that_is_refused_ends_as_pytest_says(ending, code):
+    assert ending.last_word(code) == code
+
+
+def test_what_is_no_run_ends_as_pytest_says():
+    assert Ending().last_word(OK) == OK  # pytest --markers
+
+
+def test_a_verdict_that_could_not_be_kept_is_none(ending):
+    ending.settle(0, OK)
+    ending.without_verdict()
+    assert ending.last_word(OK) == TROUBLE
+
+
+@pytest.mark.parametrize("part", ["controller", "holding", "hand", "foreman", "messages"])
+def test_no_part_of_the_suite_can_be_switched_off(part):
+    blocked = {f"railgauge-{part}"}
+    config = SimpleNamespace(pluginmanager=SimpleNamespace(is_blocked=blocked.__contains__))
+    with pytest.raises(pytest.UsageError, match=f"railgauge-{part}"):
+        refuse_without(config)

@@ -1,0 +1,135 @@
+"""Two names for one machine are told by name; what only looks alike is not confused."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from railgauge.facts import NodeFacts
+from railgauge.facts.identity import confusions, identity_argv, parse_identity
+from railgauge.facts.model import GidFacts, NicFacts
+
+BOOT = str(uuid.UUID(int=7, version=4))
+OTHER_BOOT = str(uuid.UUID(int=8, version=4))
+
+
+def nic(guid: int, link_layer: str | None = "InfiniBand", name: str = "mlx5_0") -> NicFacts:
+    gid = f"fe80:0000:0000:0000:0000:0000:0000:{guid:04x}"
+    return NicFacts(name, link_layer=link_layer, gids=(GidFacts(0, gid, None, "v1"),))
+
+
+def node(name: str, number: int = 0, **changes) -> NodeFacts:
+    """A machine like any other: all that identifies it is its own."""
+    number = number or ord(name[0])
+    boot = str(uuid.UUID(int=number, version=4))
+    plain = NodeFacts(name, hostname=name, boot_id=boot, nics=(nic(number),))
+    return replace(plain, **changes)
+
+
+def test_machines_of_their_own():
+    assert confusions([node("a"), node("b"), node("c.site.example")]) == ()
+
+
+def test_two_names_for_one_machine():
+    found = [node("a"), node("b"), node("c", number=ord("a"), hostname="a")]
+    (line,) = confusions(found)
+    assert line.startswith("a, c are 2 names for one machine: it calls itself a ")
+    assert "hostfile" in line
+
+
+def test_three_names_for_one_machine_are_one_confusion():
+    found = [node(name, number=5, hostname="real.example") for name in ("a", "b", "c")]
+    (line,) = confusions(found)
+    assert line.startswith("a, b, c are 3 names for one machine")
+
+
+def test_a_machine_without_nics_that_are_tested():
+    found = [node(name, boot_id=BOOT, hostname="x", nics=()) for name in ("a", "b")]
+    assert len(confusions(found)) == 1
+
+
+def test_containers_of_one_machine_that_have_the_same_nic():
+    """Their traffic would never leave the adapter."""
+    found = [node(name, boot_id=BOOT, nics=(nic(9),)) for name in ("a", "b")]
+    assert confusions(found)[0].startswith("a, b are 2 names for one machine")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"boot_id": BOOT, "nics": ()},  # namespaces of one kernel
+        {"boot_id": BOOT},  # containers, each with a NIC of its own
+        {"hostname": "localhost"},  # machines that nobody gave a name
+        {"hostname": "localhost", "nics": ()},
+        {"boot_id": None, "hostname": None, "nics": ()},
+        {"hostname": None, "boot_id": BOOT, "nics": ()},
+        {"nics": (nic(9, "Ethernet"),)},  # an address of a virtual machine that was copied
+    ],
+)
+def test_what_only_looks_alike(changes):
+    assert confusions([node(name, **changes) for name in ("a", "b")]) == ()
+
+
+def test_a_copy_of_a_running_machine_with_nics_of_its_own():
+    found = [node(name, boot_id=BOOT, hostname="golden") for name in ("a", "b")]
+    assert confusions(found) == ()
+
+
+def test_names_that_were_exchanged():
+    found = [node("a", hostname="b.site.example"), node("b", hostname="A")]
+    first, second = confusions(found)
+    assert first.startswith("a calls itself b.site.example, which is another node of the hostfile")
+    assert second.startswith("b calls itself A,")
+
+
+@pytest.mark.parametrize(
+    ("names", "hostnames"),
+    [
+        (("n1.rack1", "n1.rack2"), ("n1", "n1")),
+        (("n1.rack1", "n1.rack2"), ("n1.rack1", "n1.rack2")),
+        (("a", "b"), ("a.x", "B.y")),
+        (("10.0.0.1", "10.0.0.2"), ("n1", "n2")),
+    ],
+)
+def test_names_that_are_right(names, hostnames):
+    pairs = zip(names, hostnames, (1, 2), strict=True)
+    assert confusions([node(n, number, hostname=h) for n, h, number in pairs]) == ()
+
+
+def test_a_guid_twice_in_a_subnet():
+    found = [node("a", nics=(nic(9), nic(10))), node("b", nics=(nic(9), nic(10))), node("c")]
+    (line,) = confusions(found)
+    assert line.startswith("a and b have a port of one GUID, 0000:0000:0000:0009")
+
+
+def test_ports_without_a_guid_share_none():
+    found = [node(name, nics=(nic(0),)) for name in ("a", "b")]
+    assert confusions(found) == ()
+
+
+def test_the_quick_look(tmp_path):
+    files = {
+        "proc/sys/kernel/hostname": "viper\n",
+        "proc/sys/kernel/random/boot_id": f"{BOOT}\n",
+        "sys/class/infiniband/mlx5_0/ports/1/gids/0": "fe80:0000:0000:0000:248a:0703:00ac:5200\n",
+        "sys/class/infiniband/mlx5_1/ports/1/gids/0": "fe80:0000:0000:0000:248a:0703:00ac:5201\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    said = subprocess.run(identity_argv(str(tmp_path)), capture_output=True, text=True, check=True)
+    found = parse_identity("a", said.stdout)
+    assert (found.hostname, found.boot_id) == ("viper", BOOT)
+    assert [(n.name, n.gids[0].gid[-4:]) for n in found.nics] == [
+        ("mlx5_0", "5200"),
+        ("mlx5_1", "5201"),
+    ]
+    assert confusions([found, replace(found, node="b")]) != ()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "viper\n", "\0\n\0\n", "x y\nno id\nmlx5_0:what\n"])
+def test_what_a_node_cannot_say_confuses_nobody(text):
+    assert confusions([parse_identity("a", text), parse_identity("b", text)]) == ()

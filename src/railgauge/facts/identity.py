@@ -1,0 +1,131 @@
+"""Which names of a hostfile are one machine, by what the nodes say of themselves. Pure.
+
+A boot id is the kernel's own and new at each start. Network namespaces and containers share it with
+their host: such nodes are told apart by their host names, and by the GUIDs of their NICs. A machine
+id is copied with the image of a machine, and an SSH host key is so too: neither says anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from railgauge.facts.boot import parse_boot_id
+from railgauge.facts.host import parse_line
+from railgauge.facts.model import GidFacts, NicFacts, NodeFacts
+
+# A link-local GID is this and the port's GUID; other GIDs may be given to several ports on purpose.
+_LINK_LOCAL = "fe80:0000:0000:0000:"
+_NO_GUID = "0000:0000:0000:0000"
+_SCRIPT = (
+    'cat "$1/proc/sys/kernel/hostname" "$1/proc/sys/kernel/random/boot_id"; '
+    'cd "$1/sys/class/infiniband" 2>/dev/null && grep -sH . */ports/1/gids/0'
+)
+_GID = re.compile(r"([^/]+)/ports/1/gids/0:(.+)")
+
+
+def identity_argv(rootfs: str) -> tuple[str, ...]:
+    """The command that prints host name, boot id, and the first GID of each NIC, a line each."""
+    return ("sh", "-c", _SCRIPT, "railgauge", rootfs.rstrip("/"))
+
+
+def parse_identity(node: str, text: str) -> NodeFacts:
+    """What ``identity_argv`` printed; nothing else is known of the node."""
+    hostname, boot_id, *lines = [*text.splitlines(), "", ""]
+    nics = tuple(
+        NicFacts(match[1], gids=(GidFacts(0, match[2].strip(), None, None),))
+        for match in map(_GID.fullmatch, lines)
+        if match
+    )
+    return NodeFacts(node, hostname=parse_line(hostname), boot_id=parse_boot_id(boot_id), nics=nics)
+
+
+def confusions(found: Iterable[NodeFacts]) -> tuple[str, ...]:
+    """A line for each set of names that are one machine, or that are taken for one another."""
+    nodes = {facts.node: facts for facts in found}
+    same = list(_same_machine(nodes))
+    together = {frozenset(pair) for names in same for pair in combinations(names, 2)}
+    lines = [_one_machine(names, nodes[names[0]]) for names in same]
+    for others in (_misnamed(nodes), _shared_guids(nodes)):
+        lines += [line for pair, line in others if pair not in together]
+    return tuple(lines)
+
+
+def _same_machine(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[str, ...]]:
+    """Names with one boot id that cannot be told apart, or that have a port in common."""
+    booted: defaultdict[str, list[str]] = defaultdict(list)
+    for name, facts in nodes.items():
+        if facts.boot_id:
+            booted[facts.boot_id].append(name)
+    for names in booted.values():
+        left = list(names)
+        while left:
+            first, *rest = left
+            same = [name for name in rest if _is_one(nodes[first], nodes[name])]
+            if same:
+                yield (first, *same)
+            left = [name for name in rest if name not in same]
+
+
+def _is_one(one: NodeFacts, other: NodeFacts) -> bool:
+    mine, yours = _guids(one), _guids(other)
+    if mine and yours:
+        return bool(mine & yours)
+    return one.hostname is not None and one.hostname == other.hostname
+
+
+def _one_machine(names: tuple[str, ...], facts: NodeFacts) -> str:
+    return (
+        f"{', '.join(names)} are {len(names)} names for one machine: it calls itself "
+        f"{facts.hostname or 'nothing'} and was started once (boot id {facts.boot_id}); "
+        "keep one of them in the hostfile"
+    )
+
+
+def _misnamed(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[frozenset[str], str]]:
+    """Nodes that call themselves by the name of another node of the hostfile."""
+    named = {_short(name): name for name in nodes}
+    for name, facts in nodes.items():
+        own = _short(facts.hostname or "")
+        other = facts.hostname if facts.hostname in nodes else named.get(own, "")
+        if own != _short(name) and other and other != name:
+            line = (
+                f"{name} calls itself {facts.hostname}, which is another node of the hostfile; "
+                "mend its address there, or its host name"
+            )
+            yield frozenset((name, other)), line
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()
+
+
+def _shared_guids(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[frozenset[str], str]]:
+    """A subnet has each GUID once; Ethernet addresses need to be unique on one link only."""
+    having: defaultdict[str, list[str]] = defaultdict(list)
+    for name, facts in nodes.items():
+        for guid in sorted(_guids(facts, "InfiniBand")):
+            having[guid].append(name)
+    told: set[frozenset[str]] = set()
+    for guid, names in having.items():
+        for pair in map(frozenset, combinations(names, 2)):
+            if pair not in told:
+                told.add(pair)
+                line = (
+                    f"{' and '.join(sorted(pair))} have a port of one GUID, {guid}; if they are "
+                    "one machine, keep one of them in the hostfile, else give each port its own"
+                )
+                yield pair, line
+
+
+def _guids(facts: NodeFacts, link_layer: str = "") -> set[str]:
+    gids = (
+        gid.gid.lower()
+        for nic in facts.nics
+        if not link_layer or nic.link_layer == link_layer
+        for gid in nic.gids
+    )
+    found = {gid.removeprefix(_LINK_LOCAL) for gid in gids if gid.startswith(_LINK_LOCAL)}
+    return found - {_NO_GUID}
