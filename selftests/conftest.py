@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import programs
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -31,6 +34,27 @@ class LongFirst(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if "/test_fault_matrix.py::" in nodeid else super()._split_scope(nodeid)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers have the PATH of the process that started them."""
+    if os.environ.get("RAILGAUGE_CI") == "1" and not hasattr(config, "workerinput"):
+        folder = Path(tempfile.mkdtemp(prefix="railgauge-stand-ins-"))
+        config.add_cleanup(lambda: shutil.rmtree(folder))
+        programs.stand_in(folder / "bin")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput") and programs.asked_for():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if asked := programs.asked_for():
+        terminalreporter.section("programs of this machine that no selftest may see", red=True)
+        for line in sorted(set(asked)):
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,11 +15,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import programs
+
 from railgauge.model import Cluster, Node, SlurmSettings
 
 PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
-# Debian keeps daemons where only root looks.
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+# The nodes are this machine: they have what it has. Debian keeps daemons where only root looks.
+PATH = programs.machine()
 _UP_LIMIT_S = 60.0
 
 _CONF = """\
