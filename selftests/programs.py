@@ -5,22 +5,25 @@ A node of a test has a folder of its own as PATH, with links to what a node is s
 programs of this machine asks for them by name, on ``machine()``.
 
 With ``RAILGAUGE_CI=1`` stand-ins for such tools come first on the PATH. Each of them fails, and
-writes down who asked: a test that sees a program of the machine by chance is found on a machine that
-does not have it, too.
+writes down who asked: a test that would see a program of the machine is found on any machine.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from railgauge.lab.tree import CORE_UTILITIES
 
 NODE = tuple(CORE_UTILITIES)
 """What every node is stated to have: a shell and the utilities that the suite's shell text uses."""
 
-# What the probe, the planner's commands and the launchers ask of a node, and no test of this machine.
+# What the suite asks of a node, and no test of this machine.
 STAND_INS = (  # noqa: SIM905 - read as words
     "nvidia-smi dcgmi nvbandwidth rocm-smi amd-smi rvs TransferBench mx-smi all_reduce_perf"
     " lspci ibv_devinfo ibdev2netdev show_gids ethtool numactl docker podman"
@@ -54,10 +57,28 @@ def node_path(own: Path, scratch: Path) -> str:
     return f"{own}{os.pathsep}{basic}"
 
 
+def cannot_run(reason: str) -> NoReturn:
+    """Skip a test for something that this machine lacks.
+
+    With ``RAILGAUGE_CI=1`` it fails: ``.ci/run`` brings all that is needed, and what it no longer
+    tests must not look tested.
+    """
+    if os.environ.get("RAILGAUGE_CI") == "1":
+        pytest.fail(f"cannot be skipped with RAILGAUGE_CI=1: {reason}")
+    pytest.skip(reason)
+
+
+def asked(name: str) -> str:
+    """The path of a program of this machine, which a test cannot run without."""
+    return shutil.which(name, path=machine()) or cannot_run(f"{name} is not installed")
+
+
 def machine() -> str:
     """The PATH of this machine and its administrators, for tests that ask for programs by name."""
     stand_ins = os.environ.get(_FOLDER)
-    kept = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != stand_ins]
+    kept = [
+        part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != stand_ins
+    ]
     return os.pathsep.join([*kept, "/usr/sbin", "/sbin"])
 
 
@@ -76,3 +97,7 @@ def asked_for() -> list[str]:
     """Who asked which stand-in so far."""
     asked = Path(os.environ.get(_FOLDER, ""), _ASKED)
     return asked.read_text(encoding="utf-8").splitlines() if asked.is_file() else []
+
+
+if __name__ == "__main__":  # a PATH with next to nothing, for make bare
+    node_path(Path(), Path(sys.argv[1]))

@@ -10,7 +10,7 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"units", "plain", "question", "redaction", "handout", "tag"},
+    {"units", "plain", "question", "redaction", "handout", "tag", "naming"},
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
@@ -34,7 +34,7 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit",
+    "derive", "forecast", "handout", "tag", "naming", "holder", "linkcheck", "slotlimit",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

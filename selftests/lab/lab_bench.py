@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import programs
 import pytest
 
 from railgauge import lab
@@ -100,7 +101,7 @@ def ssh_argv(node: Node, command: str) -> list[str]:
     }
     flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
     where = ["-p", str(settings.port), f"{settings.user}@{node.address}"]
-    return ["ssh", "-F", "none", "-i", str(settings.key), *flags, *where, command]
+    return [programs.asked("ssh"), "-F", "none", "-i", str(settings.key), *flags, *where, command]
 
 
 def ssh(node: Node, command: str, **more: object) -> subprocess.CompletedProcess[bytes]:

@@ -18,6 +18,7 @@ from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findi
 from railgauge.diagnose.notes import notes
 from railgauge.diagnose.reach import explains, nodes_of
 from railgauge.model import Outcome
+from railgauge.naming import among
 from railgauge.record import ItemRecord
 
 __all__ = [
@@ -76,7 +77,7 @@ def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
     """What no rule explains is shown as such."""
     if left:
         says = f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
-        where = Where("|".join(left[0].nodes), left[0].pairing)
+        where = Where(among(left[0].nodes), left[0].pairing)
         yield Claim(UNDIAGNOSED, where, says, tuple(left), OPEN)
 
 
