@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import programs
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
+
+import programs
 
 from railgauge import lab
 from railgauge.model import Cluster, Node

@@ -9,11 +9,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
 
 import programs
 
