@@ -2,19 +2,30 @@
 #   make accept                      accept the embedded lab
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
+#   make bare                        those that are quick, with next to nothing on the PATH
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test lint types docs matrix healthy scale bench jars allure-cli clean
+.PHONY: accept test bare lint types docs matrix healthy scale bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest selftests -n 3 $(ARGS)
+
+# A shell and its utilities are all that these find; what needs more is skipped.
+BARE := .cache/bare
+bare: $(VENV)/.ready
+	@rm -rf $(BARE)
+	@$(BIN)/python selftests/programs.py $(BARE)
+	env -u RAILGAUGE_CI PATH=$(CURDIR)/$(BARE) $(BIN)/python -m pytest -q -n 2 \
+		$(addprefix selftests/,facts stacks launchers lab) \
+		$(addprefix selftests/core/test_,programs.py holder.py nodelease.py runner.py cli.py) \
+		-k 'not in_seconds and not sixty_four' $(ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check .
@@ -59,7 +70,8 @@ matrix: $(VENV)/.ready
 healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
 
-# Some minutes on two cores: 64 simulated nodes, healthy and with two slow ones, which are named.
+# A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which are
+# named, and collectives over all GPUs of them.
 scale: $(VENV)/.ready
 	RAILGAUGE_SCALE_NODES=64 $(BIN)/pytest selftests/endtoend/test_many_nodes.py --durations=0
 

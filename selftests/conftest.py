@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import programs
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -38,6 +41,27 @@ class LongFirst(LoadFileScheduling):
         return nodeid if "/test_fault_matrix.py::" in nodeid else super()._split_scope(nodeid)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers have the PATH of the process that started them."""
+    if os.environ.get("RAILGAUGE_CI") == "1" and not hasattr(config, "workerinput"):
+        folder = Path(tempfile.mkdtemp(prefix="railgauge-stand-ins-"))
+        config.add_cleanup(lambda: shutil.rmtree(folder))
+        programs.stand_in(folder / "bin")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput") and programs.asked_for():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if asked := programs.asked_for():
+        terminalreporter.section("programs of this machine that no selftest may see", red=True)
+        for line in sorted(set(asked)):
+            terminalreporter.write_line(line)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst:
     return LongFirst(config, log)
@@ -54,15 +78,5 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def cannot_run() -> Callable[[str], NoReturn]:
-    """``cannot_run(reason)``: skips a test for something that this machine lacks.
-
-    With ``RAILGAUGE_CI=1`` it fails: ``.ci/run`` brings all that is needed, and what it no longer
-    tests must not look tested.
-    """
-
-    def end(reason: str) -> NoReturn:
-        if os.environ.get("RAILGAUGE_CI") == "1":
-            pytest.fail(f"cannot be skipped with RAILGAUGE_CI=1: {reason}")
-        pytest.skip(reason)
-
-    return end
+    """``cannot_run(reason)``: ends a test for something that this machine lacks."""
+    return programs.cannot_run

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import bundle_bench as bench
 import pytest
 from bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
+from railgauge.bundle.redact import FileRedactor, digested_keys
 from railgauge.errors import ToolFailed
 from railgauge.model import Case, Transcript
 from railgauge.question import CaseResult
 from railgauge.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
-from railgauge.store import Store
+from railgauge.store import Store, case_file, identity
 
 
 def everything(folder):
@@ -96,6 +98,26 @@ def test_a_name_has_one_pseudonym_in_files_and_their_names(red, redacted):
 
 def _lines(bundled, name):
     return (bundled.run.latest / name).read_text().splitlines()
+
+
+def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path):
+    """The digest in its name is that of the pseudonyms: what was redacted finds its transcripts."""
+    hosts = [f"gpu-{number:03}" for number in range(40)]
+    case = Case("group_all_reduce", tuple(hosts), None, (8,))
+    store = Store(tmp_path)
+    store.save(case, CaseResult((), ToolFailed(f"said {hosts[0]}")))
+    (name,) = [path.name for path in store.transcripts.glob("*.json")]
+    redactor = FileRedactor(hosts, addresses=False)
+    redactor.know_digests(digested_keys(tmp_path, [f"transcripts/{name}"]))
+    pseudonyms = tuple(redactor.name(host) for host in hosts)
+    assert not set(pseudonyms) & set(hosts)
+    other = replace(case, nodes=pseudonyms)
+    assert redactor.name(f"transcripts/{name}") == case_file(other) != case_file(case)
+    assert redactor.name(f"see {store.transcript_name(case)}") == (
+        f"see {store.transcript_name(other)}"
+    )
+    data = redactor.file(name, (store.transcripts / name).read_bytes())
+    assert json.loads(data)["case"] == identity(other)
 
 
 # --- the patterns alone ---

@@ -10,7 +10,7 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"units", "plain", "question", "redaction", "handout", "tag"},
+    {"units", "plain", "question", "redaction", "handout", "tag", "naming"},
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
@@ -36,7 +36,7 @@ PURE = {
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
     "derive", "demand", "ladder", "soundness", "unanswered", "forecast", "handout", "tag", "holder",
-    "linkcheck", "slotlimit",
+    "linkcheck", "slotlimit", "naming",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import programs
 import pytest
 from core_values import (
     ROOT,
@@ -305,7 +306,9 @@ def test_a_reader_that_goes_early_turns_no_rejection_into_0(log, argv):
         f"{sys.executable} -c 'from railgauge.cli import main; raise SystemExit(main())' {words}"
         " | true; echo ${PIPESTATUS[0]}"
     )
-    found = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=30, check=False)
+    found = subprocess.run(
+        [programs.asked("bash"), "-c", shell], capture_output=True, timeout=30, check=False
+    )
     assert b"Traceback" not in found.stderr
     assert b"BrokenPipe" not in found.stderr
     assert found.stdout.strip() in (b"1", b"141")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import programs
 import pytest
 
 from railgauge.holder import (
@@ -171,7 +172,7 @@ def test_a_lock_on_a_file_that_was_replaced_is_none(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody let go, and another came, between opening the file and locking it."""
-    path, once = programs(tmp_path / "bin", "flock", "mv", "touch"), tmp_path / "once"
+    path, once = little(tmp_path / "bin", "flock", "mv", "touch"), tmp_path / "once"
     flock = tmp_path / "bin" / "flock"
     real = flock.resolve()
     flock.unlink()
@@ -238,14 +239,10 @@ def test_a_link_is_not_followed(place: Place) -> None:
     assert other.read_text() == "precious"
 
 
-def programs(folder: Path, *names: str) -> str:
+def little(folder: Path, *names: str) -> str:
     """A PATH with little on it."""
-    folder.mkdir()
-    for name in ("sh", "cat", "rm", "grep", "sort", "sleep", "head", "dd", *names):
-        found = shutil.which(name)
-        assert found
-        (folder / name).symlink_to(found)
-    return str(folder)
+    own = ("sh", "cat", "rm", "grep", "sort", "sleep", "head", "dd", *names)
+    return str(programs.folder_of(folder, *own))
 
 
 @pytest.mark.parametrize("name", ["flock", "perl", "python3"])
@@ -253,12 +250,12 @@ def test_another_program_than_flock_will_do(
     place: Place, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "python3":
-        path = programs(tmp_path / "bin")
+        path = little(tmp_path / "bin")
         (tmp_path / "bin" / "python3").symlink_to(sys.executable)
     elif shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     else:
-        path = programs(tmp_path / "bin", name)
+        path = little(tmp_path / "bin", name)
     monkeypatch.setenv("PATH", path)
     with place.asked(ALICE) as (_, said):
         assert said == Held()
@@ -269,7 +266,7 @@ def test_another_program_than_flock_will_do(
 def test_without_any_of_them_it_is_said(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", programs(tmp_path / "bin"))
+    monkeypatch.setenv("PATH", little(tmp_path / "bin"))
     assert place.said(ALICE) == Unleasable("none of flock, perl and python3 is installed")
 
 

@@ -17,6 +17,7 @@ from diagnose_scenes import (
     unknown,
 )
 
+from railgauge.diagnose import CATALOGUE
 from railgauge.errors import (
     AuthenticationFailed,
     CommandTimedOut,
@@ -24,6 +25,7 @@ from railgauge.errors import (
     HostKeyRejected,
     NodeUnreachable,
 )
+from railgauge.plugin.recording import of_the_suite
 
 
 @pytest.mark.parametrize(
@@ -142,11 +144,15 @@ def test_a_tool_that_fails_between_two_nodes_alone_blames_neither():
     assert "good" in found[0].would_decide
 
 
-def test_an_error_of_this_suite_is_not_a_tools():
-    strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", "KeyError: 'x'")
-    found = causes(strange)
-    assert named(found) == [("undiagnosed", "n1")]
-    assert "KeyError" in found[0].says
+def test_an_error_of_this_suite_is_called_that_and_is_not_a_tools():
+    """A file name that was too long read as if the cluster had one."""
+    said = of_the_suite(OSError(36, "File name too long"))
+    assert said.startswith("an error inside railgauge, not of the cluster: OSError: ")
+    strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", said)
+    found = causes(strange, unknown("n2", "memlock"))
+    assert named(found) == [("suite-error", "n1"), ("undiagnosed", "n2")]
+    assert said in found[0].says
+    assert "nothing is known of the hardware" in CATALOGUE["suite-error"].means
 
 
 def test_a_fact_that_is_missing_is_not_a_tools():

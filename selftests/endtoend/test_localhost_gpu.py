@@ -1,14 +1,15 @@
 """``hostfiles/localhost-gpu.yaml``: one GPU of any model, as its driver's own tools describe it.
 
-There need be no GPU here: the tools on the PATH are made for the test, and all else is real.
+There need be no GPU here: the tools on the PATH are made for the test, and all else is real. What
+this machine has itself is not on the PATH.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 from acceptance import BARE, TIME_LIMIT_S, Run, environment, make_project
 
@@ -90,11 +91,12 @@ def project(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def accept(project):
-    """``accept(folder)``: a run that finds the tools in ``folder`` first."""
+def accept(project, tmp_path_factory):
+    """``accept(folder)``: a run on a node whose tools are those in ``folder`` alone."""
+    basic = tmp_path_factory.mktemp("node") / "basic"
 
-    def accept(folder=None):
-        path = f"{folder}:{os.environ['PATH']}" if folder else os.environ["PATH"]
+    def accept(folder):
+        path = programs.node_path(folder, basic)
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *OPTIONS, "-p", "no:cacheprovider"],
             cwd=project.folder,
@@ -137,18 +139,15 @@ def test_a_sick_gpu_is_rejected_by_name(accept, tmp_path):
     assert causes(run) == {("gpu-memory-errors", "gpu0"), ("gpu-pcie-degraded", "gpu0")}
 
 
-def test_without_the_driver_s_tool_there_is_no_verdict(accept):
-    if shutil.which("nvidia-smi"):
-        pytest.skip("this machine has a driver")
-    run = accept()
+def test_without_the_driver_s_tool_there_is_no_verdict(accept, tmp_path):
+    (tmp_path / "bin").mkdir()
+    run = accept(tmp_path / "bin")
     assert run.code == 10, run.output
     assert run.verdict["verdict"] == "incomplete"
     assert causes(run) == {("tool-missing", "nvidia-smi")}
 
 
 def test_without_the_bandwidth_test_there_is_no_verdict(accept, tmp_path):
-    if shutil.which("nvbandwidth"):
-        pytest.skip("this machine has nvbandwidth")
     run = accept(tools(tmp_path / "bin", gb_per_s=0))
     assert run.code == 10, run.output
     assert causes(run) == {("tool-missing", "nvbandwidth")}

@@ -1,6 +1,7 @@
 """More nodes than workers: the faulty ones are named, and no node is measured twice at a time.
 
-``make scale`` does the same with 64 nodes and 8 workers, and has them accepted without a fault.
+``make scale`` does the same with 64 nodes and 8 workers, has them accepted without a fault, and
+measures collectives over the GPUs of all of them.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
-from acceptance import BARE_SMOKE, HOMELAB, Project, Run, Runs, Scenario, assert_sound
+from acceptance import BARE_SMOKE, H200, HOMELAB, TCPX, Project, Run, Runs, Scenario, assert_sound
 
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
 FEW = 12
@@ -74,3 +76,18 @@ if NODES > FEW:  # fewer healthy nodes are measured elsewhere
         run = project.run(*MANY)
         assert_sound(run)
         assert run.verdict["verdict"] == "accepted"
+
+    @pytest.mark.parametrize("platform", [H200, TCPX], ids=["h200", "h100-tcpx"])
+    def test_collectives_run_over_the_gpus_of_all_nodes(project: Project, platform) -> None:
+        """The rung alone: what lies below it is measured with fewer nodes elsewhere."""
+        wanted = ("--lab-nodes", str(NODES), "--no-gates", "tests/collective")
+        run = project.run(*platform, *BARE_SMOKE, *wanted)
+        assert set(run.outcomes.values()) <= {"passed", "marginal"}, run.output
+        (whole,) = [data for data in run.transcripts.values() if len(nodes_of(data)) == NODES]
+        assert whole["error"] is None
+        assert max(len(path.name) for path in (run.latest / "transcripts").iterdir()) <= 160
+
+
+def nodes_of(data: dict[str, Any]) -> list[str]:
+    """The nodes of a case, from its key."""
+    return str(data["case"]["key"]).partition("[")[2].rstrip("]").split(":")

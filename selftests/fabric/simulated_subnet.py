@@ -15,8 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import programs
+
 PROGRAMS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "sminfo", "perfquery", "ibportstate")
-_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
+_PATH = programs.machine()
 _LIBRARY = "*/umad2sim/libumad2sim.so"
 _PROMPT = "sim> "  # printed after each command
 _READY_S = 60.0  # a guard: a thousand hosts take two seconds on an idle machine

@@ -11,6 +11,7 @@ import tarfile
 import time
 from pathlib import Path
 
+import programs
 import pytest
 from simulated_subnet import host_guid, net_file, switch_guid
 
@@ -52,6 +53,7 @@ class Run:
         self.project = project
         # Another test may have a run on this machine at the same time: they take turns.
         options = ("--hostfile", str(hostfile), "--level", "smoke", "--wait", "300")
+        own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "tests/network/test_fabric.py"],
             cwd=project,
@@ -59,7 +61,7 @@ class Run:
             text=True,
             timeout=300,
             stdin=subprocess.DEVNULL,
-            env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")},
+            env={**own, "PATH": programs.node_path(folder / "bin", folder / "basic")},
             check=False,
         )
         self.exit_code, self.output = done.returncode, done.stdout + done.stderr

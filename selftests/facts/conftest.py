@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import programs
 import pytest
 
 from railgauge.facts import NodeFacts, parse_probe, probe_script
@@ -110,7 +110,7 @@ class FakeNode:
         done = subprocess.run(
             ["sh", "-c", probe_script(rootfs, stack, NONCE)],
             cwd=self.root.parent,
-            env={"PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin"},
+            env={"PATH": programs.node_path(self.bin, self.bin.parent / "basic")},
             input="typed by somebody\n",
             capture_output=True,
             text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
+
+import programs
 
 from railgauge import lab
 from railgauge.model import Cluster, Node
@@ -100,7 +105,7 @@ def ssh_argv(node: Node, command: str) -> list[str]:
     }
     flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
     where = ["-p", str(settings.port), f"{settings.user}@{node.address}"]
-    return ["ssh", "-F", "none", "-i", str(settings.key), *flags, *where, command]
+    return [programs.asked("ssh"), "-F", "none", "-i", str(settings.key), *flags, *where, command]
 
 
 def ssh(node: Node, command: str, **more: object) -> subprocess.CompletedProcess[bytes]:

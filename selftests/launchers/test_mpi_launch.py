@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "netlab"))
@@ -82,7 +82,7 @@ def launches(mpi):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, cannot_run):
-    path = f"{os.environ['PATH']}:/usr/bin"
+    path = programs.machine()
     if lacking := [name for name in PROGRAMS.values() if shutil.which(name, path=path) is None]:
         cannot_run(f"not installed: {', '.join(lacking)}")
     if lacks := missing():

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import programs
+
 TIME_LIMIT_S = 240
 PROGRAMS = ("unshare", "nsenter", "ip", "tc", "nft", "hostname", "ssh")
 
@@ -41,7 +43,7 @@ _CODA = '\nPath(sys.argv[1]).write_text(json.dumps(FOUND), encoding="utf-8")\n'
 
 def missing() -> str:
     """What this machine lacks for a cluster of namespaces; empty if nothing."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    path = programs.machine()
     if lacking := [name for name in PROGRAMS if shutil.which(name, path=path) is None]:
         return f"{', '.join(lacking)} not found"
     probe = subprocess.run(["unshare", "-Urnm", "true"], capture_output=True, check=False)

@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import programs
 import pytest
 from netlab_bench import argv, lab, visit
 
@@ -168,7 +169,7 @@ def test_without_namespaces_it_says_so_in_one_line(tmp_path, monkeypatch):
     fake = tmp_path / "unshare"
     fake.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{programs.machine()}")
     done = lab([], ["true"], tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "does not let this user make namespaces" in done.stderr
@@ -176,8 +177,7 @@ def test_without_namespaces_it_says_so_in_one_line(tmp_path, monkeypatch):
 
 
 def test_openssh_asks_for_root_or_accepts_logins(tmp_path, cannot_run):
-    path = f"{os.environ['PATH']}:/usr/sbin"
-    if shutil.which("sshd", path=path) is None:
+    if shutil.which("sshd", path=programs.machine()) is None:
         cannot_run("OpenSSH's sshd is not installed")
     if os.geteuid():
         done = lab(["--sshd", "openssh"], ["true"], tmp_path)

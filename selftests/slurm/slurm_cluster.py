@@ -9,17 +9,22 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
+
+import programs
+
 from railgauge.model import Cluster, Node, SlurmSettings
 
 PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
-# Debian keeps daemons where only root looks.
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+# The nodes are this machine: they have what it has. Debian keeps daemons where only root looks.
+PATH = programs.machine()
 _UP_LIMIT_S = 60.0
 
 _CONF = """\

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import programs
 import pytest
 
 from railgauge import assess, plan, thresholds
@@ -34,6 +35,11 @@ def _without_a_device(cannot_run):
         pytest.skip("this machine has an RDMA device")
     if not shutil.which("ib_write_bw"):
         cannot_run("ib_write_bw is missing (perftest)")
+
+
+@pytest.fixture(autouse=True)
+def _whatever_this_machine_has(monkeypatch):
+    monkeypatch.setenv("PATH", programs.machine())
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
         raise result.error
     runs = tuple(_read(measurement, case, run) for run in result.runs)
     if len(runs) != case.repeats:
-        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
+        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.measurement} are there")
     for parsed in runs:
         _refuse_unasked(parsed, case, measurement, platform)
     return Measured(case, measurement, runs, result.runs, result.is_planned)

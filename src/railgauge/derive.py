@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge import naming
 from railgauge.dispersion import two_groups
 from railgauge.model import Limit
 from railgauge.thresholds.limits import says_something
@@ -202,7 +203,7 @@ def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
     if groups is None:
         return
     middle = (groups.low + groups.high) / 2
-    where = {":".join(one.nodes) for one in found if one.value < middle}
+    where = {naming.place(one.nodes) for one in found if one.value < middle}
     raise _Stays(
         f"has samples in two groups{at}: {groups.low_count} around "
         f"{format_value(groups.low, unit)} ({_few(sorted(where))}), {groups.high_count} around "
@@ -236,7 +237,7 @@ def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: st
     lower, unit = sought.lower, sought.limit.unit
     strays = [one for one in found if (one.value > bound if lower else one.value < bound)]
     if strays:
-        where = sorted({":".join(one.nodes) for one in strays})
+        where = sorted({naming.place(one.nodes) for one in strays})
         worst = (max if lower else min)(one.value for one in strays)
         raise _Stays(
             f"would be missed by {len(strays)} of its own {len(found)} samples{at}, down to "

@@ -166,7 +166,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Names the case in file names, scheduling and leases."""
+        """Names the case exactly, with all of its nodes; ``naming.title`` is for people."""
         path = f"-{self.pairing}" if self.pairing else ""
         return f"{self.measurement}[{':'.join(self.nodes)}{path}]"
 

@@ -15,6 +15,9 @@ from railgauge.question import Question
 FILE = "records.jsonl"
 SCHEMA_VERSION = 2
 
+# The kind of an error that is nobody's but the suite's.
+OWN_ERROR = "bug"
+
 _ORDER = list(Outcome)
 
 

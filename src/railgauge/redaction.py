@@ -178,6 +178,11 @@ class Pseudonyms:
             counts["address"] += count
         return text
 
+    def know(self, words: Mapping[str, str]) -> None:
+        """Have more words with what stands for them, which is made of pseudonyms already."""
+        self._names |= words
+        self.__dict__.pop("_name_pattern", None)
+
     @cached_property
     def _name_pattern(self) -> re.Pattern[str]:
         """The longest name first; a letter or digit beside it makes it another word."""
@@ -215,8 +220,11 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
     return result
 
 
-# Hosts as ClusterShell folds them.
-_SET = re.compile(r"(?<![\w.\]-])[A-Za-z][\w.-]{0,80}\[\d[\d,-]{0,400}\][\w.-]{0,80}")
+# Hosts as ClusterShell folds them. Brackets alone are no name, and common in logs.
+_RANGE = r"\[\d[\d,-]{0,30000}\]"
+_SET = re.compile(
+    rf"(?<![\w.\]-])(?:[A-Za-z0-9][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
+)
 _MOST_HOSTS = 4096
 
 

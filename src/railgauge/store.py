@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from railgauge.errors import from_json, to_json
 from railgauge.leases import locked
 from railgauge.model import Case, Transcript
+from railgauge.naming import title
 from railgauge.question import CaseResult
 from railgauge.redaction import in_strings, mask_assignment, mask_environment, mask_values
 
@@ -40,7 +41,7 @@ class Store:
 
     def transcript_name(self, case: Case) -> str:
         """The readable transcript of a case, relative to the run's folder."""
-        return f"transcripts/{_slug(case.key)}.txt"
+        return f"transcripts/{_stem(case)}.txt"
 
     def load(self, case: Case) -> CaseResult | None:
         """What was measured for this very case: every size of it, the repeats so far.
@@ -64,7 +65,7 @@ class Store:
         result = self.keep(case, result)
         readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
-        text = "\n".join([f"### {case.key}, {self.evidence} evidence", *readable, *ended])
+        text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
         write_whole(self.folder / self.transcript_name(case), text)
         return result
 
@@ -222,7 +223,26 @@ def identity(case: Case) -> dict[str, Any]:
 
 def case_file(case: Case) -> str:
     """Where a case's transcripts are kept for programs, relative to the run's folder."""
-    return f"transcripts/{_slug(case.key)}.json"
+    return f"transcripts/{_stem(case)}.json"
+
+
+# With what is added to it while it is written, far below the 255 bytes that a file's name may have.
+_LONGEST_STEM = 120
+DIGESTED = re.compile(r"-\d+-nodes-[0-9a-f]{16}$")
+"""The end of a stem that does not name its nodes."""
+
+
+def digest(key: str) -> str:
+    """What stands for a case's key in the name of a file where the key itself is too long."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def _stem(case: Case) -> str:
+    """The key, or measurement, number of nodes and digest: the nodes stand in the file."""
+    slug = _slug(case.key)
+    if len(slug) <= _LONGEST_STEM:
+        return slug
+    return f"{_slug(case.measurement)[:60]}-{len(case.nodes)}-nodes-{digest(case.key)}"
 
 
 def _slug(key: str) -> str:

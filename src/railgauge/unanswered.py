@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from railgauge.demand import Demand, Key
 from railgauge.model import Outcome
+from railgauge.naming import folded
 from railgauge.record import ItemRecord
 from railgauge.units import format_size
+
+_FEW = 4
 
 NOT_ASKED = "no item of this run asked for it"
 NEVER_RAN = "the run ended before it"
@@ -38,7 +41,8 @@ def _keys(item: ItemRecord) -> Iterator[Key]:
 def _record(demand: Demand) -> ItemRecord:
     key = demand.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
-    where = "-".join(part for part in (":".join(key.nodes), key.part, size) if part)
+    nodes = ":".join(key.nodes) if len(key.nodes) <= _FEW else folded(key.nodes)
+    where = "-".join(part for part in (nodes, key.part, size) if part)
     return ItemRecord(
         id=f"{key.subject}::{key.way}[{where}]",
         rung=demand.rung,

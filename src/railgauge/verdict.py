@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from railgauge import naming
 from railgauge.diagnose import Cause
 from railgauge.forecast import of_leaves
 from railgauge.model import Cluster, Judgement, Outcome, Pairing
@@ -175,7 +176,7 @@ def _ceiling(judgement: Judgement) -> str:
 
 def _where(record: ItemRecord) -> str:
     size = "" if record.size_bytes is None else format_size(record.size_bytes)
-    return " ".join(part for part in (":".join(record.nodes), record.pairing, size) if part)
+    return " ".join(part for part in (naming.place(record.nodes), record.pairing, size) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
 from railgauge.facts import NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.model import Case, Cluster, Transcript
+from railgauge.naming import title
 from railgauge.plain import to_plain
 from railgauge.question import CaseResult
 from railgauge.record import ItemRecord
@@ -174,14 +175,14 @@ class Contents:
         """
         name = f"{folder}{case_file(case)}"
         if name not in self:
-            raise NoEvidence(f"there is no transcript {name}", where=case.key)
+            raise NoEvidence(f"there is no transcript {name}", where=title(case))
         held = strict.value(_CaseFile, self._json(name), f"{RUN}{name}")
         if identity(case) != {
             "key": held.case.key,
             "sizes": list(held.case.sizes),
             "repeats": held.case.repeats,
         }:
-            raise NoEvidence(f"{name} is of another measurement", where=case.key)
+            raise NoEvidence(f"{name} is of another measurement", where=title(case))
         return CaseResult(held.runs, _error(held.error, f"{RUN}{name}"))
 
     def transcripts(self, folder: str = "") -> set[str]:

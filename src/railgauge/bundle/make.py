@@ -14,7 +14,7 @@ from railgauge import __version__, decision
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, VERDICT, FolderContents
-from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, hosts_of
+from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
 from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.decision import FILE as PLAN
@@ -93,6 +93,7 @@ def _write(
 ) -> None:
     hosts = hosts_of(run, names) if HOSTS in redact else None
     redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
+    redactor.know_digests(digested_keys(run, names))
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
         contents = _Run(run, redactor, names)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.redaction import Pseudonyms, Redactor
-from railgauge.store import json_text
+from railgauge.store import DIGESTED, digest, json_text
 from railgauge.subnet import topology
 
 HOSTS, ADDRESSES = "hosts", "addresses"
@@ -24,8 +24,13 @@ class FileRedactor:
 
     def __init__(self, hosts: Iterable[str] | None, *, addresses: bool) -> None:
         self._thorough = hosts is not None or addresses
-        pseudonyms = Pseudonyms(hosts, addresses=addresses) if self._thorough else None
-        self._redactor = Redactor(pseudonyms)
+        self._pseudonyms = Pseudonyms(hosts, addresses=addresses) if self._thorough else None
+        self._redactor = Redactor(self._pseudonyms)
+
+    def know_digests(self, keys: Iterable[str]) -> None:
+        """Have names of files that hold the digest of one of these keys hold the redacted key's."""
+        if self._pseudonyms is not None:
+            self._pseudonyms.know({digest(key): digest(self.name(key)) for key in keys})
 
     @property
     def told(self) -> dict[str, int]:
@@ -74,6 +79,13 @@ class FileRedactor:
         if redacted == data:
             return line
         return json.dumps(redacted, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def digested_keys(run: Path, names: Iterable[str]) -> Iterator[str]:
+    """The keys of the cases whose files are not called by them."""
+    for name in names:
+        if name.endswith(".json") and DIGESTED.search(name.removesuffix(".json")):
+            yield json.loads((run / name).read_text(encoding="utf-8"))["case"]["key"]
 
 
 def hosts_of(run: Path, names: Iterable[str]) -> set[str]:

@@ -18,7 +18,8 @@ from railgauge.diagnose.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findi
 from railgauge.diagnose.notes import notes
 from railgauge.diagnose.reach import explains, nodes_of
 from railgauge.model import Outcome
-from railgauge.record import ItemRecord
+from railgauge.naming import among
+from railgauge.record import OWN_ERROR, ItemRecord
 
 __all__ = [
     "CATALOGUE",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 UNDIAGNOSED = "undiagnosed"
+SUITE_ERROR = "suite-error"
 _RULES = (
     *troubles.FIRST,
     *subnet.RULES,
@@ -73,11 +75,20 @@ def _in_order(findings: Findings) -> Findings:
 
 
 def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
-    """What no rule explains is shown as such."""
-    if left:
-        says = f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
-        where = Where("|".join(left[0].nodes), left[0].pairing)
-        yield Claim(UNDIAGNOSED, where, says, tuple(left), OPEN)
+    """What no rule explains is shown as such, and errors of the suite itself apart from it."""
+    own = [record for record in left if record.error_kind == OWN_ERROR]
+    if own:
+        yield Claim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
+    if others := [record for record in left if record.error_kind != OWN_ERROR]:
+        yield Claim(UNDIAGNOSED, _first(others), _first_of(others), tuple(others), OPEN)
+
+
+def _first(left: Sequence[ItemRecord]) -> Where:
+    return Where(among(left[0].nodes), left[0].pairing)
+
+
+def _first_of(left: Sequence[ItemRecord]) -> str:
+    return f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
 
 
 def _cause(claim: Claim, findings: Findings) -> Cause:

@@ -299,6 +299,11 @@ CATALOGUE: Mapping[str, Kind] = {
         "derived: the value of a pair is the smaller capacity of its two nodes",
         _ABOVE,
     ),
+    "suite-error": Kind(
+        "railgauge itself went wrong while it measured or judged; nothing is known of the hardware",
+        "report the item with its traceback (report.html has it); then measure again with --resume",
+        "derived: an error of the suite says nothing of the cluster",
+    ),
     "undiagnosed": Kind(
         "items went wrong that no rule explains",
         "read them below; tell what it was, so that it becomes a rule",

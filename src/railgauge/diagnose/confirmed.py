@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from railgauge import naming
 from railgauge.confirmation import Asked, Confirmed
 from railgauge.diagnose.model import LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnose.reach import nodes_of
@@ -80,7 +81,7 @@ def _line(result: Confirmed) -> str:
     question = result.asked.question
     case = question.case
     assert case is not None
-    at = " ".join(filter(None, (":".join(case.nodes), str(case.pairing or ""))))
+    at = " ".join(filter(None, (naming.place(case.nodes), str(case.pairing or ""))))
     if result.error:
         return f"{case.measurement} {at}: could not be measured again: {result.error}"
     judged = _telling(result.judgements)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ClusterShell.NodeSet import NodeSet
-
+from railgauge import naming
 from railgauge.diagnose.catalogue import CATALOGUE
 from railgauge.diagnose.model import OPEN, Claim
 
@@ -44,7 +43,7 @@ def _merged(group: Sequence[Claim]) -> Claim:
     return replace(
         first,
         where=replace(
-            first.where, node=str(NodeSet(",".join(nodes))) if len(nodes) > 1 else first.where.node
+            first.where, node=naming.folded(nodes) if len(nodes) > 1 else first.where.node
         ),
         says="; ".join(list(says)[:_MOST])
         + (f"; and {len(says) - _MOST} more" if len(says) > _MOST else ""),

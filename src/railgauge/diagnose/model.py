@@ -11,6 +11,7 @@ from railgauge.errors import NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.model import Cluster, Judgement, Outcome
+from railgauge.naming import shortened
 from railgauge.record import ItemRecord
 from railgauge.thresholds.model import Platform
 
@@ -23,7 +24,8 @@ class Where:
     """The faulty part: a node, a device of it, and for a path between two nodes the other one.
 
     ``node`` is empty where the cause lies in no single node, and a NodeSet (``mx[01-04]``) where
-    one setting is wrong on several.
+    one setting is wrong on several. Where the evidence does not decide it is ``mx01|mx02``, and
+    again a NodeSet if those are more than a few.
     """
 
     node: str
@@ -31,7 +33,8 @@ class Where:
     peer: str = ""
 
     def __str__(self) -> str:
-        path = f"{self.node} and {self.peer}" if self.peer else self.node or "the cluster"
+        node = shortened(self.node)
+        path = f"{node} and {self.peer}" if self.peer else node or "the cluster"
         return f"{path}, {self.device}" if self.device else path
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ClusterShell.NodeSet import NodeSet
 from ClusterShell.RangeSet import RangeSet
 
 from railgauge.diagnose.model import Findings
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
 from railgauge.model import Outcome
+from railgauge.naming import folded, shortened
 
 
 def notes(findings: Findings) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
             for nic in _far_interrupts(found):
                 far.setdefault(nic, []).append(node)
     interrupts = tuple(
-        f"interrupts of {nic} on {NodeSet(','.join(nodes))} are served on the other NUMA node: "
+        f"interrupts of {nic} on {shortened(folded(nodes))} are served on the other NUMA node: "
         f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )

@@ -9,6 +9,7 @@ from railgauge.diagnose.ladder import swing_of
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
 from railgauge.localise import Blamed, PairResult, blame
 from railgauge.model import Judgement, Outcome
+from railgauge.naming import among, listed
 from railgauge.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -78,8 +79,8 @@ def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern)
         mine = tuple(r for r in records if set(names) & set(r.nodes) and not _is_told(blamed, r))
         if not mine:  # they met nobody but nodes that are slow themselves: no trouble of their own
             continue
-        says = f"{pattern.says(mine)}; the evidence does not tell apart: {', '.join(open_.among)}"
-        where = Where("|".join(names), pattern.device)
+        says = f"{pattern.says(mine)}; the evidence does not tell apart: {listed(open_.among)}"
+        where = Where(among(names), pattern.device)
         yield Claim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
 
 
@@ -110,7 +111,7 @@ def _of_groups(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) ->
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
         smallest = min(groups, key=lambda record: len(record.nodes))
-        where = Where("|".join(smallest.nodes), pattern.device)
+        where = Where(among(smallest.nodes), pattern.device)
         fine = (r for r in passed_pairs(scene) if pattern.shows(r))
         measured = any(set(smallest.nodes).issuperset(record.nodes) for record in fine)
         says = pattern.says(groups) + ("; pairs of these nodes are fine" if measured else "")

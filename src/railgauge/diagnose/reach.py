@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ClusterShell.NodeSet import NodeSet
-
 from railgauge.diagnose.catalogue import CATALOGUE
 from railgauge.diagnose.model import Claim
 from railgauge.errors import LaunchFailed
 from railgauge.model import Outcome
+from railgauge.naming import unfolded
 from railgauge.record import ItemRecord
 
 
@@ -38,7 +37,7 @@ def _is_there(claim: Claim, record: ItemRecord) -> bool:
 
 def nodes_of(text: str) -> set[str]:
     """The nodes of ``a``, ``a|b`` (undecided) or a folded ``mx[01-04]``."""
-    return {node for part in text.split("|") for node in NodeSet(part)}
+    return set(unfolded(text))
 
 
 def _goes_through(device: str, pairing: str) -> bool:

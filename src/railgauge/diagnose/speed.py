@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from railgauge import naming
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
 from railgauge.diagnose.pattern import worst_of
 from railgauge.localise import Part, PathResult, Undecided, blame_links, blame_paths
@@ -107,8 +108,8 @@ def _undecided(
     devices = dict.fromkeys(device for _, _, device in among if device)
     yield Claim(
         _suspect(devices),
-        Where("|".join(dict.fromkeys(node for node, _, _ in among)), ",".join(devices)),
-        f"{worst_of(records)}; the evidence does not tell apart: {', '.join(open_.among)}",
+        Where(naming.among(node for node, _, _ in among), ",".join(devices)),
+        f"{worst_of(records)}; the evidence does not tell apart: {naming.listed(open_.among)}",
         tuple(records),
         OPEN,
         open_.would_decide,

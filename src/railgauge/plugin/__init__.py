@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from railgauge import naming
 from railgauge.errors import BadInput
 from railgauge.plugin import (
     ending,
@@ -193,7 +194,7 @@ def _pass_gate(context: Context, item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if about := item.stash.get(ABOUT, None):
-        where = " ".join(filter(None, (":".join(about.nodes), about.pairing)))
+        where = " ".join(filter(None, (naming.place(about.nodes), about.pairing)))
         allure.describe(item.config.stash[CONTEXT].evidence, about.title, where)
     yield
     if about:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from railgauge import naming
 from railgauge.assess import Assessor
 from railgauge.bundle.contents import AGAIN, FolderContents, confirmed
 from railgauge.confirm import confirmations
@@ -68,7 +69,7 @@ def _measure(context: Context, asked: Sequence[Asked]) -> None:
         case = one.question.case
         assert case is not None
         came = confirmed(one, assessor)
-        at = " ".join(filter(None, (":".join(case.nodes), str(case.pairing or ""))))
+        at = " ".join(filter(None, (naming.place(case.nodes), str(case.pairing or ""))))
         _say(context, f"confirm: {number} of {len(asked)}: {case.measurement} {at}: {_word(came)}")
 
 

@@ -72,7 +72,7 @@ def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
         keywords={},
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
-        when="setup",
+        when="teardown",  # of an item's phases this one makes the row of pytest-html
         user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", context.evidence)],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]

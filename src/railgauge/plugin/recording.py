@@ -17,7 +17,7 @@ from railgauge.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.model import Judgement, Outcome
 from railgauge.plugin.items import ABOUT, About
 from railgauge.question import Question
-from railgauge.record import ItemRecord, settled, with_error, worst_of
+from railgauge.record import OWN_ERROR, ItemRecord, settled, with_error, worst_of
 from railgauge.store import Store
 
 JUDGEMENTS = "measurements.jsonl"
@@ -131,7 +131,12 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
         return replace(record, outcome=Outcome.FAILED, reason=_missed(draft) or str(error))
     if isinstance(error, RailgaugeError):
         return with_error(record, error)
-    return replace(record, reason=f"{type(error).__name__}: {error}", error_kind="bug")
+    return replace(record, reason=of_the_suite(error), error_kind=OWN_ERROR)
+
+
+def of_the_suite(error: BaseException) -> str:
+    """What happened where nobody expected it: no node, tool or limit is named for it."""
+    return f"an error inside railgauge, not of the cluster: {type(error).__name__}: {error}"
 
 
 def _missed(draft: Draft) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from railgauge import naming
 from railgauge.trend.findings import series_of
 from railgauge.trend.plots import Line, chart
 from railgauge.trend.values import STEP, Finding, Key, Night, Trend
@@ -126,4 +127,4 @@ def _figure(
 
 
 def _name(key: Key) -> str:
-    return " ".join(part for part in (":".join(key.nodes), key.pairing) if part)
+    return " ".join(part for part in (naming.place(key.nodes), key.pairing) if part)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from railgauge import naming
+
 REGRESSION, IMPROVEMENT, RECOVERED = "regression", "improvement", "recovered"
 STEP, DRIFT = "step", "drift"
 
@@ -91,7 +93,7 @@ class Scope:
     size_bytes: int | None = None
 
     def __str__(self) -> str:
-        parts = (":".join(self.nodes) or "all nodes", self.pairing, self.subject, self.metric)
+        parts = (naming.place(self.nodes) or "all nodes", self.pairing, self.subject, self.metric)
         return " ".join(part for part in parts if part)
 
 

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from railgauge import naming
 from railgauge.trend.findings import series_of
 from railgauge.trend.values import (
     DRIFT,
@@ -32,7 +33,7 @@ def sentence(finding: Finding) -> str:
 
 def where(scope: Scope) -> str:
     """``viper, host_send_bandwidth bw_average 8MiB over mlx5_0``."""
-    place = ":".join(scope.nodes) or "all nodes"
+    place = naming.place(scope.nodes) or "all nodes"
     size = "" if scope.size_bytes is None else format_size(scope.size_bytes)
     over = f"over {scope.pairing}" if scope.pairing else ""
     what = " ".join(part for part in (scope.subject, scope.metric, size, over) if part)
@@ -110,7 +111,7 @@ def _standing(
         tonight=statistics.median(values[key][latest] for key in known or keys),
         earlier=statistics.median(known.values()) if known else None,
         worst=changes[worst] if worst else None,
-        where=" ".join(filter(None, (":".join(worst.nodes), worst.pairing))) if worst else "",
+        where=" ".join(filter(None, (naming.place(worst.nodes), worst.pairing))) if worst else "",
     )
 
 

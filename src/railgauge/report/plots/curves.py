@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from railgauge import naming
 from railgauge.model import Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.report.plots import svg
@@ -37,7 +38,7 @@ class _Panel:
 
     def add(self, record: ItemRecord, judged: Judgement, size_bytes: int) -> None:
         missed = judged.outcome is Outcome.FAILED
-        where = " ".join(filter(None, (":".join(record.nodes), record.pairing)))
+        where = " ".join(filter(None, (naming.place(record.nodes), record.pairing)))
         self.dots.setdefault(size_bytes, []).extend(
             _Dot(value, missed and _beyond(value, judged), where) for value in judged.values
         )

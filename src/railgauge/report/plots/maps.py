@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from railgauge import naming
 from railgauge.model import Cluster, Judgement, Outcome
 from railgauge.record import ItemRecord
 from railgauge.report.plots import svg
@@ -131,7 +132,7 @@ def _cell(records: Sequence[ItemRecord]) -> Cell:
     judged, record = min(measured, key=lambda pair: pair[0].margin or 0.0)
     margin = judged.margin or 0.0
     value = format_value(judged.worst or 0.0, judged.unit)
-    at = " ".join(filter(None, (":".join(record.nodes), record.pairing, _size(record))))
+    at = " ".join(filter(None, (naming.place(record.nodes), record.pairing, _size(record))))
     hover = f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_told(records)}"
     return Cell(f"{margin:+.1%}", value, margin, letter, hover)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from railgauge import naming
 from railgauge.dispersion import Groups, spread, two_groups
 from railgauge.errors import RailgaugeError
 from railgauge.model import Judgement, Outcome
@@ -34,7 +35,7 @@ class _Strip:
     @property
     def name(self) -> str:
         record, size = self.record, self.judged.size_bytes or self.record.size_bytes
-        place = (":".join(record.nodes), record.pairing, format_size(size) if size else "")
+        place = (naming.place(record.nodes), record.pairing, format_size(size) if size else "")
         return " ".join(filter(None, (record.subject, *place, self.judged.metric)))
 
 
