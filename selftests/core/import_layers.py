@@ -16,7 +16,7 @@ LAYERS = (
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
-    {"runner", "confirmation", "record", "forecast", "ranks", "expectation"},
+    {"runner", "confirmation", "record", "forecast", "agreement", "expectation"},
     {"diagnose", "assess"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive"},
     {"decision", "confirm"},
@@ -32,7 +32,7 @@ FACES = {"plugin", "cli"}
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
-    "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
+    "plain", "question", "redaction", "agreement", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
     "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit",
 }  # fmt: skip

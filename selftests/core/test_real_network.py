@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from core_values import ROOT
+from railgauge.ranks import refuse_other_ranks
 
 from railgauge import thresholds
 from railgauge.errors import Implausible, ToolFailed
 from railgauge.judge import judge
 from railgauge.model import Case, Outcome, Parsed, Sample
-from railgauge.ranks import refuse_other_ranks
 from railgauge.thresholds.limits import nic_ceiling_gbps
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
+from railgauge.agreement import held
 from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
 from railgauge.evidence import SERVICE, refuse_failure, samples_of, stability_doubt
 from railgauge.expectation import judge_at
@@ -39,10 +40,10 @@ from railgauge.question import (
     CaseResult,
     Question,
 )
-from railgauge.ranks import refuse_other_ranks
 from railgauge.slotlimit import Found, in_its_slot
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
 from railgauge.tools import tool
+from railgauge.tools.claims import Asked
 from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
 
 
@@ -85,23 +86,28 @@ class Evidence(Protocol):
 # --- a case that was measured ---
 
 
-def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
-    """What the runs of a case said. Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes."""
+def read(
+    platform: Platform, case: Case, result: CaseResult, found: Found = MappingProxyType({})
+) -> Measured:
+    """What the runs of a case said, held against the case and the facts of its nodes.
+
+    Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes.
+    """
     measurement = platform.measurements.get(case.measurement)
     if measurement is None:
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    runs = tuple(_read(measurement, case, run) for run in result.runs)
+    asked = Asked(case, measurement, platform, found)
+    runs = tuple(_read(asked, run) for run in result.runs)
     if len(runs) != case.repeats:
         raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
-    for parsed in runs:
-        refuse_other_ranks(parsed, case, measurement, platform)
     return Measured(case, measurement, runs, result.runs)
 
 
-def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Parsed:
+def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
+    measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
     heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
     if not heard:
@@ -111,9 +117,9 @@ def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Pa
     outputs = [parse(f"{transcript.stdout}\n{transcript.stderr}") for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
-        refuse_failure(said[:1], outputs[:1], case.nodes)
-    refuse_failure(said, outputs, case.nodes)
-    return outputs[0]
+        refuse_failure(said[:1], outputs[:1], nodes)
+    refuse_failure(said, outputs, nodes)
+    return held(asked, said, outputs)
 
 
 def limits(
@@ -157,9 +163,14 @@ def _judged(
     physical: float | None,
 ) -> Judgement:
     samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
-    judgement = judge(samples, limit, size_bytes, physical)
+    judgement = replace(judge(samples, limit, size_bytes, physical), not_shown=_not_shown(measured))
     doubt = stability_doubt(measured.runs, limit, size_bytes, measured.measurement.options)
     return judge_stability(judgement, doubt)
+
+
+def _not_shown(measured: Measured) -> tuple[str, ...]:
+    """What was asked for and no output of these runs shows."""
+    return tuple(dict.fromkeys(item for run in measured.runs for item in run.not_shown))
 
 
 def traffic(platform: Platform, measured: Measured) -> Findings:
@@ -328,6 +339,7 @@ class Assessor:
 
     def _reading(self, case: Case) -> Measured | NoEvidence:
         try:
-            return read(self._platform, case, self._evidence.result(case))
+            result = self._evidence.result(case)
+            return read(self._platform, case, result, self._evidence.found)
         except NoEvidence as error:
             return error

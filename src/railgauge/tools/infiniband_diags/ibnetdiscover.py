@@ -8,10 +8,11 @@ from railgauge.model import Command, Parsed
 from railgauge.subnet import Topology, topology
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["claims", "commands", "parse", "payload_bytes"]
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server

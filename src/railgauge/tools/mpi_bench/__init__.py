@@ -4,7 +4,8 @@
 ``parse`` reads what rank 0 printed.
 """
 
+from railgauge.tools.mpi_bench.claims import claims
 from railgauge.tools.mpi_bench.parse import parse, payload_bytes
 from railgauge.tools.mpi_bench.plan import COMMANDS, commands
 
-__all__ = ["COMMANDS", "commands", "parse", "payload_bytes"]
+__all__ = ["COMMANDS", "claims", "commands", "parse", "payload_bytes"]

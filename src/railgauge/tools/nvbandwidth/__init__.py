@@ -4,7 +4,8 @@ Formats: text of all versions from 0.2 to 0.10, JSON since 0.5.
 """
 
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.nvbandwidth.claims import claims
 from railgauge.tools.nvbandwidth.parse import parse
 from railgauge.tools.nvbandwidth.plan import commands
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["claims", "commands", "parse", "payload_bytes"]

@@ -5,7 +5,8 @@ either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``-
 """
 
 from railgauge.tools.perftest.case import commands, payload_bytes
+from railgauge.tools.perftest.claims import claims
 from railgauge.tools.perftest.parse import parse
 from railgauge.tools.perftest.plan import COMMANDS, Request, plan
 
-__all__ = ["COMMANDS", "Request", "commands", "parse", "payload_bytes", "plan"]
+__all__ = ["COMMANDS", "Request", "claims", "commands", "parse", "payload_bytes", "plan"]

@@ -5,7 +5,8 @@ files.
 """
 
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.transferbench.claims import claims
 from railgauge.tools.transferbench.parse import parse
 from railgauge.tools.transferbench.plan import commands
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["claims", "commands", "parse", "payload_bytes"]

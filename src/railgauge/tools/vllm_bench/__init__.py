@@ -5,7 +5,8 @@ TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 """
 
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.vllm_bench.claims import claims
 from railgauge.tools.vllm_bench.parse import parse
 from railgauge.tools.vllm_bench.plan import commands
 
-__all__ = ["commands", "parse", "payload_bytes"]
+__all__ = ["claims", "commands", "parse", "payload_bytes"]
