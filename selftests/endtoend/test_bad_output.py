@@ -55,8 +55,11 @@ SAYS: dict[str, tuple[str, ...]] = {
     "size-skipped": ("27 rows where the arguments announce 28",),
     "last-size-skipped": ("27 rows where the arguments announce 28",),
     "nothing-printed": ("no-output",),
-    "fewer-gpus": ("ran on 14 GPUs (7 on tcpx01, 7 on tcpx02)", "not on 16"),
-    "one-node": ("ran on 8 GPUs (8 on tcpx01)", "not on 16"),
+    "fewer-gpus": (
+        "asked for 16 GPUs (8 on each of 2 nodes)",
+        "the tool says 14 GPUs (7 on tcpx01, 7 on tcpx02)",
+    ),
+    "one-node": ("asked for 16 GPUs", "the tool says 8 GPUs (8 on tcpx01)"),
 }
 
 
