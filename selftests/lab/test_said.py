@@ -138,8 +138,10 @@ SERVERS = [
 def test_what_the_server_says_counts_too(
     runs: dict[str, Said], name: str, pattern: str, by: str, says: str
 ) -> None:
-    with pytest.raises(OtherThanAsked, match=re.escape(says)):
-        runs[name].edited(pattern, by, at=1).read()
+    said = runs[name].edited(pattern, by, at=1)
+    with pytest.raises(OtherThanAsked, match=re.escape(says)) as caught:
+        said.read()
+    assert caught.value.where.startswith(f"{said.run[1].node}: ")
 
 
 def halved(match: re.Match[str]) -> str:

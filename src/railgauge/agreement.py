@@ -23,10 +23,10 @@ def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) ->
         for transcript, output in zip(said, outputs, strict=True)
     )
     claims = tool(asked.measurement.tool).claims(asked, heard)
-    if denied := [str(claim) for claim in claims if not claim.agrees]:
+    if denied := [claim for claim in claims if not claim.agrees]:
         raise OtherThanAsked(
-            "; ".join(denied),
-            where=f"{said[0].node}: {program(said[0])}",
+            "; ".join(map(str, denied)),
+            where=f"{denied[0].node or said[0].node}: {program(said[0])}",
             remedy="run the command of the transcript by hand on that node: a wrapper, a variable "
             "of its environment or another build makes another test of it",
         )

@@ -22,13 +22,15 @@ _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
 class Claim:
     """One thing that output and command must agree on.
 
-    ``said`` is ``None`` where this version of the tool, or this output, does not show it.
+    ``said`` is ``None`` where this version of the tool, or this output, does not show it; ``node`` is
+    where it was said, if not by the command that reports.
     """
 
     item: str
     asked: str
     said: str | None
     agrees: bool = True
+    node: str = ""
 
     def __str__(self) -> str:
         return f"{self.item}: asked for {self.asked}, the tool says {self.said}"

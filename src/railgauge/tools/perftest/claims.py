@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from railgauge.errors import UnitUnknown
 from railgauge.model import Parsed
@@ -33,10 +34,9 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
     for server in servers:
         shown = (claim for claim in _of_side(asked, server) if claim.said is not None)
         found += [
-            Claim(f"{claim.item} of the server", claim.asked, claim.said, claim.agrees)
-            for claim in shown
+            replace(claim, item=f"{claim.item} of the server", node=server.node) for claim in shown
         ]
-        found += _of_tables(client.parsed, server.parsed)
+        found += _of_tables(client.parsed, server)
     return tuple(found)
 
 
@@ -130,9 +130,9 @@ def _iterations(asked: Asked) -> int:
     return _DEFAULT_ITERATIONS.get(asked.measurement.command, _OTHER_ITERATIONS)
 
 
-def _of_tables(client: Parsed, server: Parsed) -> Iterator[Claim]:
+def _of_tables(client: Parsed, server: Heard) -> Iterator[Claim]:
     """Rows of both tables that cannot be of one run."""
-    theirs = _figures(server)
+    theirs = _figures(server.parsed)
     for key, mine in _figures(client).items():
         metric, size = key
         other = theirs.get(key)
@@ -141,7 +141,7 @@ def _of_tables(client: Parsed, server: Parsed) -> Iterator[Claim]:
             continue
         unit = _COMPARED[metric]
         asked = f"one run at {format_size(size)}, of which the client says {mine:.2f} {unit}"
-        yield Claim(f"{metric} of the server", asked, f"{other:.2f} {unit}", False)
+        yield Claim(f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node)
         return
 
 
