@@ -101,6 +101,7 @@ LIES = [
     ("nvbandwidth", r"NVIDIA H200", "NVIDIA H20", "asked for NVIDIA H200, the tool says"),
     ("nvbandwidth", r"device_to_host_memcpy_ce", "host_to_host_memcpy_ce", "test cases: asked for"),
     ("nvbandwidth", r',\n.*"7: NVIDIA.*', "", "GPUs: asked for 8, the tool says 7"),
+    ("nvbandwidth", r"\(h200-01\)", "(h200-02)", "host: asked for h200-01, the tool says h200-02"),
     ("transferbench", r"67108864", "33554432", "bytes per transfer: asked for 67108864, the tool"),
     ("transferbench", r"using 8 CUs", "using 4 CUs", "compute units: asked for 8, the tool says"),
     ("iperf3", r'"protocol":\t"TCP"', '"protocol":\t"UDP"', "protocol: asked for TCP, the tool"),

@@ -22,8 +22,8 @@ _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
 class Claim:
     """One thing that output and command must agree on.
 
-    ``said`` is ``None`` where this version of the tool, or this output, does not show it; ``node`` is
-    where it was said, if not by the command that reports.
+    ``said`` is ``None`` where this version of the tool, or this output, does not show it. ``node``
+    is where it was said, if not by the command that reports.
     """
 
     item: str

@@ -8,7 +8,7 @@ from railgauge.model import Parsed
 from railgauge.tools.ccl_tests.checks import factor
 from railgauge.tools.ccl_tests.devices import claims_of_devices
 from railgauge.tools.claims import Asked, Claim, Heard, equal
-from railgauge.tools.ranks import claims_of_ranks
+from railgauge.tools.hosts import claims_of_ranks
 
 # Others print what they were given and do not use it, or print nothing.
 _REDUCES = frozenset({"all_reduce", "reduce_scatter", "reduce"})

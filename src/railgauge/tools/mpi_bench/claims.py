@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from railgauge.tools.claims import Asked, Claim, Heard, equal
-from railgauge.tools.ranks import claims_of_ranks
+from railgauge.tools.hosts import claims_of_ranks
 
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 

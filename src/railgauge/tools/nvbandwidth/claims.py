@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.tools.hosts import claim_of_hosts
 
-_DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)")
+_DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Test cases, how many GPUs, their model. Buffers and samples are never printed."""
+    """Test cases, how many GPUs, their host and model. Buffers and samples are never printed."""
     said = heard[0].parsed.summary
     wanted = asked.option("testcases", ())
     found = [_testcases(wanted, said.get("testcases"))] if wanted else []
@@ -36,7 +37,9 @@ def _devices(asked: Asked, said: object) -> Iterator[Claim]:
         return
     devices = said if isinstance(said, tuple) else ()
     yield equal("GPUs", asked.platform.gpus.count, len(devices) or None)
-    named = [match[1] for device in devices if (match := _DEVICE.match(str(device)))]
-    models = same_models("GPU model", asked.models(asked.case.nodes), named)
+    named = [match for device in devices if (match := _DEVICE.match(str(device)))]
+    yield claim_of_hosts("host", asked, [match[2] for match in named if match[2]])
+    wanted = asked.models(asked.case.nodes)
+    models = same_models("GPU model", wanted, (match[1] for match in named))
     if models:
         yield models

@@ -31,11 +31,11 @@ def claims_of_ranks(
         f"{found} {what}{where}" if isinstance(found, int) else None,
         fits or not isinstance(found, int),
     )
-    yield _hosts(asked, spread or ())
+    yield claim_of_hosts("hosts of the ranks", asked, spread or ())
 
 
-def _hosts(asked: Asked, hosts: Iterable[str]) -> Claim:
-    """The names that the ranks give their hosts, against those that the survey found.
+def claim_of_hosts(item: str, asked: Asked, hosts: Iterable[str]) -> Claim:
+    """The names that a tool gives the hosts it ran on, against those that the survey found.
 
     Only up to the first dot: some tools cut them there.
     """
@@ -44,8 +44,8 @@ def _hosts(asked: Asked, hosts: Iterable[str]) -> Claim:
     said = {_short(host) for host in hosts}
     asked_for = ", ".join(sorted(names) or asked.case.nodes)
     if len(names) < len(asked.case.nodes) or not said:
-        return Claim("hosts of the ranks", asked_for, None)
-    return Claim("hosts of the ranks", asked_for, ", ".join(sorted(said)), said == names)
+        return Claim(item, asked_for, None)
+    return Claim(item, asked_for, ", ".join(sorted(said)), said == names)
 
 
 def _short(host: str) -> str:
