@@ -30,13 +30,14 @@ def claims_of_devices(asked: Asked, listed: object) -> Iterator[Claim]:
 def _distinct(asked: Asked, devices: Sequence[Device]) -> Claim:
     """Two ranks on one GPU. A number alone means nothing where each process sees only its own."""
     wanted = "one of its own"
-    counts = Counter((device.host, device.number, device.bus) for device in devices)
-    (host, number, bus), most = max(
-        counts.items(), key=lambda one: one[1], default=(("", 0, ""), 0)
+    counts = Counter(
+        (device.host, -1 if _tells_apart(asked, device.bus) else device.number, device.bus)
+        for device in devices
     )
+    (host, _, bus), most = max(counts.items(), key=lambda one: one[1], default=(("", 0, ""), 0))
     if not devices or (most > 1 and not _tells_apart(asked, bus)):
         return Claim(_DISTINCT, wanted, None)
-    shared = f"{most} ranks on device {number} [{bus}] of {host}"
+    shared = f"{most} ranks on the GPU at {bus} of {host}"
     said = shared if most > 1 else f"{len(counts)} GPUs for {len(devices)} ranks"
     return Claim(_DISTINCT, wanted, said, most == 1)
 

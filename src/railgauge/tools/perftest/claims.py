@@ -100,10 +100,23 @@ def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
     nothing = "nothing of a GPU" if side.role == "client" else None
     yield equal("memory", wanted, memory or nothing)
     yield equal("GPU", gpu, said.get("gpu"))
+    if (bus := _bus(asked, side.node, gpu)) is not None:
+        shown = said.get("gpu_bus")
+        yield equal("PCI bus of the GPU", f"{bus:#04x}", None if shown is None else f"{shown:#04x}")
     model = said.get("gpu_model")
     models = same_models("GPU model", asked.models([side.node]), [str(model)] if model else [])
     if models:
         yield models
+
+
+def _bus(asked: Asked, node: str, gpu: int) -> int | None:
+    """Where the survey found this GPU, or where it is declared; ``None`` if neither says."""
+    facts, gpus = asked.facts(node), asked.platform.gpus
+    seen = [one.bus_id for one in facts.gpus if one.index == gpu] if facts else []
+    declared = gpus.bus_ids[gpu : gpu + 1] if gpus and not facts else ()
+    address = next(iter([*seen, *declared]), None)
+    words = address.split(":") if address else []
+    return int(words[-2], 16) if len(words) > 1 else None
 
 
 def _of_table(asked: Asked, parsed: Parsed) -> Iterator[Claim]:

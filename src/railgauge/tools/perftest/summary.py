@@ -21,6 +21,10 @@ _GPU_MODEL = re.compile(
     r"Using (?:maca|ROCm) Device with ID: [0-9]{1,3}, Name: ([^,\n]{1,60}),"
     r"|device name = \[([^\]\n]{1,60})\]"
 )
+_GPU_BUS = re.compile(
+    r"PCI Bus ID: 0x(?P<bus>[0-9a-fA-F]{1,2}),"
+    r"|CUDA device (?P<index>[0-9]{1,3}): PCIe address is (?P<listed>[0-9a-fA-F]{2}):"
+)
 _CUDA = ("initializing CUDA", "creating CUDA Ctx", "CUDA_MEM_DEVICE")
 _VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
 _NAMES = {
@@ -43,8 +47,9 @@ def read_summary(text: str) -> dict[str, object]:
     Keys: ``test``, ``command``, ``bidirectional``, ``device``, ``qps``, ``mtu_bytes``,
     ``gid_index``, ``link_type``, ``transport_type``, ``connection_type``, ``relaxed_ordering``,
     ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (several that are named are a
-    tuple) and ``gpu_model``. ``host`` means that the header says so, or that nothing in a printed
-    header or banner speaks of a GPU. Where both sides printed, the first one counts.
+    tuple), ``gpu_model`` and ``gpu_bus`` (a number). ``host`` means that the header says so, or
+    that nothing in a printed header or banner speaks of a GPU. Where both sides printed, the first
+    one counts.
     """
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(text):
@@ -95,7 +100,16 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
     gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
     model = _GPU_MODEL.search(text)
-    return {"memory": memory, **gpu, **({"gpu_model": model[1] or model[2]} if model else {})}
+    named_as = {"gpu_model": model[1] or model[2]} if model else {}
+    return {"memory": memory, **gpu, **named_as, **_gpu_bus(text, gpu.get("gpu"))}
+
+
+def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
+    """The PCI bus of the GPU in use: named with it, or in the list of all of them (CUDA)."""
+    for match in _GPU_BUS.finditer(text):
+        if match["bus"] or (gpu is not None and match["index"] == str(gpu)):
+            return {"gpu_bus": int(match["bus"] or match["listed"], 16)}
+    return {}
 
 
 def _is_off(name: str, fields: dict[str, str]) -> bool:
