@@ -47,9 +47,12 @@ def _not_shown(findings: Findings) -> Iterator[str]:
     for record in findings.records.values():
         for judged in record.judgements:
             items.setdefault(record.subject, {}).update(dict.fromkeys(judged.not_shown))
+    alike: dict[tuple[str, ...], list[str]] = {}
     for subject, missing in items.items():
-        if missing:
-            yield f"the output of {subject} does not show: {', '.join(missing)}"
+        alike.setdefault(tuple(missing), []).append(subject)
+    for shown, subjects in alike.items():
+        if shown:
+            yield f"the output of {', '.join(subjects)} does not show: {', '.join(shown)}"
 
 
 _BASIS = "003: full bandwidth was measured beside it"
