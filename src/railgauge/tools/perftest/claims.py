@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 _OTHER_ITERATIONS = 1000
 # What the header calls a link layer.
 _LINKS = {"InfiniBand": "IB", "Ethernet": "Ethernet"}
+_BUS = re.compile(r"(?:^|:)([0-9a-fA-F]{1,2}):[0-9a-fA-F]{1,2}\.[0-9a-fA-F]$")
 _MEMORY = {"nvidia": "cuda", "amd": "rocm", "metax": "maca"}
 # A server repeats the client's figures or, of sends and latencies, measures the same packets by
 # its own clock: nearly the same for large messages, and of the same order for small ones.
@@ -47,9 +49,10 @@ def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
         "operation", _operation(command, asked.option("bidirectional")), _said_operation(said)
     )
     if pairing is not None:
-        layer = asked.platform.nic(pairing.nic).link_layer
         yield equal("device", pairing.nic, said.get("device"))
-        yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
+        layers = (nic.link_layer for nic in asked.platform.nics if nic.name == pairing.nic)
+        for layer in layers:
+            yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
     yield equal("queue pairs", asked.option("qps", 1), said.get("qps"))
     yield equal("connection", "RC", said.get("connection_type"))
     if mtu := _mtu(asked):
@@ -115,8 +118,8 @@ def _bus(asked: Asked, node: str, gpu: int) -> int | None:
     seen = [one.bus_id for one in facts.gpus if one.index == gpu] if facts else []
     declared = gpus.bus_ids[gpu : gpu + 1] if gpus and not facts else ()
     address = next(iter([*seen, *declared]), None)
-    words = address.split(":") if address else []
-    return int(words[-2], 16) if len(words) > 1 else None
+    match = _BUS.search(address or "")
+    return int(match[1], 16) if match else None
 
 
 def _of_table(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
