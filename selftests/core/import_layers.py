@@ -16,7 +16,7 @@ LAYERS = (
     {"pairing", "localise", "transport", "tools"},
     {"dispersion"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
-    {"runner", "confirmation", "record", "forecast", "ranks", "expectation", "ladder"},
+    {"runner", "confirmation", "record", "forecast", "agreement", "expectation", "ladder"},
     {"diagnose", "assess", "demand"},
     {"asked", "unanswered"},
     {"survey", "nodelease", "verdict", "gates", "prepare", "trend", "derive", "soundness"},
@@ -33,7 +33,7 @@ FACES = {"plugin", "cli"}
 PURE = {
     "errors", "model", "units", "thresholds", "pairing", "dispersion", "evidence", "judge",
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
-    "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
+    "plain", "question", "redaction", "agreement", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
     "derive", "demand", "ladder", "soundness", "unanswered", "forecast", "handout", "tag", "holder",
     "linkcheck", "slotlimit", "naming",

@@ -1,18 +1,20 @@
 """What a platform of plain TCP needs of the core: counts of trouble, ranks, NICs without a slot."""
 
+import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from core_values import ROOT
 
-from railgauge import thresholds
-from railgauge.errors import Implausible, ToolFailed
+from railgauge import assess, thresholds
+from railgauge.errors import Implausible, OtherThanAsked
+from railgauge.facts import NodeFacts
 from railgauge.judge import judge
-from railgauge.model import Case, Outcome, Parsed, Sample
-from railgauge.ranks import refuse_other_ranks
+from railgauge.model import Case, Outcome, Parsed, Sample, Transcript
+from railgauge.question import CaseResult
 from railgauge.thresholds.limits import nic_ceiling_gbps
-from railgauge.tools import metric
+from railgauge.tools import metric, tool
+from railgauge.tools.claims import Asked, Heard
 
 
 @pytest.fixture(scope="module")
@@ -47,28 +49,73 @@ def test_a_nic_without_a_slot_is_as_fast_as_its_link(platform):
                                     pcie_width=4)) < 32  # fmt: skip
 
 
+PLATFORM = thresholds.load("tcp-lab", ROOT / "thresholds")
+MEASUREMENT = PLATFORM.measurements["pair_all_reduce"]
+DEFAULT = replace(MEASUREMENT, options={"iterations": 8})
 CASE = Case("pair_all_reduce", ("tcp01", "tcp02"), None, (1 << 20,))
 
 
-def ran(**hosts):
+def ran(measurement, **hosts):
+    """What the output says of its ranks, held against the case."""
     summary = {"nranks": sum(hosts.values()), "ranks": hosts}
-    return Parsed("mpi-bench", "1", (), summary)
+    heard = (Heard("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
+    facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}
+    claims = tool("mpi-bench").claims(Asked(CASE, measurement, PLATFORM, facts), heard)
+    return [str(claim) for claim in claims if not claim.agrees]
 
 
-def test_ranks_are_those_that_were_asked_for(platform):
-    measurement = platform.measurements["pair_all_reduce"]
-    refuse_other_ranks(ran(tcp01=1, tcp02=1), CASE, measurement, platform)
-    default = SimpleNamespace(options={}, command="all_reduce")
-    refuse_other_ranks(ran(tcp01=1, tcp02=1), CASE, default, platform)
+def test_ranks_are_those_that_were_asked_for():
+    assert ran(MEASUREMENT, tcp01=1, tcp02=1) == []
+    assert ran(DEFAULT, tcp01=1, tcp02=1) == []
 
 
 @pytest.mark.parametrize("hosts", [{"tcp01": 2}, {"tcp01": 1}, {"tcp01": 2, "tcp02": 2}])
-def test_other_ranks_are_no_evidence(platform, hosts):
-    with pytest.raises(ToolFailed, match=f"ran on {sum(hosts.values())} ranks"):
-        refuse_other_ranks(ran(**hosts), CASE, platform.measurements["pair_all_reduce"], platform)
+def test_other_ranks_are_no_evidence(hosts):
+    found = ran(MEASUREMENT, **hosts)
+    assert found[0].startswith("ranks: asked for 2 ranks (1 on each of 2 nodes), the tool says")
+    assert f"{sum(hosts.values())} ranks (" in found[0]
 
 
-def test_without_a_word_there_is_one_rank_on_each_node(platform):
-    default = SimpleNamespace(options={}, command="all_reduce")
-    with pytest.raises(ToolFailed, match="not on 2"):
-        refuse_other_ranks(ran(tcp01=2, tcp02=2), CASE, default, platform)
+def test_without_a_word_there_is_one_rank_on_each_node():
+    (found,) = ran(DEFAULT, tcp01=2, tcp02=2)
+    assert "asked for 2 ranks (1 on each of 2 nodes)" in found
+
+
+def test_the_ranks_are_on_the_nodes_of_the_case():
+    (found,) = ran(MEASUREMENT, tcp01=1, tcp03=1)
+    assert found == "hosts of the ranks: asked for tcp01, tcp02, the tool says tcp01, tcp03"
+
+
+OUTPUT = """mpi-bench version 1
+mpi-bench run collective=all_reduce ranks=2 type=float32 iterations=8 warmup=1 cycles=1
+mpi-bench library Open MPI v4.1.4
+mpi-bench rank 0 tcp01
+mpi-bench rank 1 tcp02
+mpi-bench row size=1048576 cycle=0 time_us=1000.000 algbw=1.048576 busbw=1.048576 wrong=0
+mpi-bench end rows=1 wrong=0
+"""
+LIES = {
+    "type=float32": ("type=int8", "data type: asked for float32, the tool says int8"),
+    "iterations=8": ("iterations=1", "iterations: asked for 8, the tool says 1"),
+    "warmup=1": ("warmup=0", "warmup: asked for 1, the tool says 0"),
+    "cycles=1": ("cycles=3", "cycles: asked for 1, the tool says 3"),
+    "collective=all_reduce": ("collective=broadcast", "asked for all_reduce, the tool says broad"),
+    "rank 1 tcp02": ("rank 1 tcp09", "asked for tcp01, tcp02, the tool says tcp01, tcp09"),
+}
+
+
+def read(text):
+    transcript = Transcript("tcp01", ("mpirun", "mpi-bench"), 0, text, "", 1.0)
+    facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}
+    return assess.read(PLATFORM, CASE, CaseResult(((transcript,),)), facts)
+
+
+def test_an_output_that_says_what_was_asked_for():
+    assert read(OUTPUT).runs[0].not_shown == ()
+
+
+@pytest.mark.parametrize("said", LIES)
+def test_an_output_that_says_something_else(said):
+    by, says = LIES[said]
+    with pytest.raises(OtherThanAsked, match=re.escape(says)):
+        read(OUTPUT.replace(said, by))

@@ -206,3 +206,16 @@ def test_only_nodes_of_the_cluster_are_noted():
     found = findings([], far("n1"), far("elsewhere"), on="h100-tcpx", nodes=("n1",))
     (line,) = notes(replace(found, cluster=cluster(["n1"])))
     assert "elsewhere" not in line
+
+
+def test_what_a_tool_does_not_show_is_noted_once():
+    records = paths(pairs_of(names(4), 2), ("mlx5_0",), {})
+    hidden = [
+        replace(one, judgements=tuple(replace(j, not_shown=("MTU",)) for j in one.judgements))
+        for one in records
+    ]
+    more = [replace(one, id=f"{one.id} again", subject="another") for one in hidden]
+    assert notes(findings(records)) == ()
+    assert notes(findings([*hidden, *more])) == (
+        "the output of host_write_bandwidth, another does not show: MTU",
+    )

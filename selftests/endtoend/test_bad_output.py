@@ -37,6 +37,7 @@ SPOIL = {
     "last-size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1073741824 /d"',
     "wrong": 'printf "%s\\n" "$out" | sed "/^ *1048576 /s/ 0\\( *\\)$/ 7\\1/"',
     "nothing-printed": "",
+    "other-hosts": 'printf "%s\\n" "$out" | sed "s/ tcpx02 device / tcpx09 device /"',
 }
 # The launcher is told to start fewer ranks than were asked for, or puts them elsewhere.
 RANKS = {
@@ -55,8 +56,12 @@ SAYS: dict[str, tuple[str, ...]] = {
     "size-skipped": ("27 rows where the arguments announce 28",),
     "last-size-skipped": ("27 rows where the arguments announce 28",),
     "nothing-printed": ("no-output",),
-    "fewer-gpus": ("ran on 14 GPUs (7 on tcpx01, 7 on tcpx02)", "not on 16"),
-    "one-node": ("ran on 8 GPUs (8 on tcpx01)", "not on 16"),
+    "other-hosts": ("asked for tcpx01, tcpx02, the tool says tcpx01, tcpx09",),
+    "fewer-gpus": (
+        "asked for 16 GPUs (8 on each of 2 nodes)",
+        "the tool says 14 GPUs (7 on tcpx01, 7 on tcpx02)",
+    ),
+    "one-node": ("asked for 16 GPUs", "the tool says 8 GPUs (8 on tcpx01)"),
 }
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,9 @@ def differences(bench: Bench, seed: int) -> Iterator[str]:
     for case, _, _ in bench.cases:
         measured = bench.stage.measured(case)
         found = list(_judged(bench.stage, measured))
-        if [judged for item in found for judged in item.judgements] != short[case.key]:
+        # What an output does not show is nothing that the short way could know: it prints nothing.
+        whole = [replace(j, not_shown=()) for item in found for j in item.judgements]
+        if whole != [replace(judged, not_shown=()) for judged in short[case.key]]:
             yield f"{run}: {case.key} is judged otherwise when played in full"
         if measured.measurement.transport and assess.transport(measured).final:
             yield f"{run}: {case.key} names the wrong transport"

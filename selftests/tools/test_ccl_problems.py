@@ -5,6 +5,7 @@ import json
 import pytest
 
 from railgauge.tools.ccl_tests import parse
+from railgauge.tools.ccl_tests.facts import Device
 
 HEAD = """\
 # Collective test starting: all_reduce_perf
@@ -17,6 +18,7 @@ RANKS = "".join(
     f"#  Rank {rank:2d} Group  0 Pid  47{rank} on node{rank // 4} device  {rank % 4} [0x0f] GPU\n"
     for rank in range(8)
 )
+DEVICES = tuple(Device(rank, f"node{rank // 4}", rank % 4, "0x0f", "GPU") for rank in range(8))
 HEADING = """\
 #                                                  out-of-place                in-place
 #   size    count   type  redop root   time  algbw  busbw #wrong   time  algbw  busbw #wrong
@@ -42,7 +44,8 @@ def test_the_whole_output_has_no_problem():
         "rows": 2, "collective": "all_reduce", "minimum_bytes": 8388608,
         "maximum_bytes": 16777216, "warmup": 5, "iterations": 20, "gpus_per_process": 1,
         "graph": True, "validation": True, "avg_busbw": 182.365, "out_of_bounds": 0,
-        "dtypes": ("float",), "nranks": 8, "nnodes": 2, "hosts": ("node0", "node1"),
+        "dtypes": ("float",), "redops": ("sum",), "rows_checkable": 2, "rows_checked": 2,
+        "aggregated": 1, "devices": DEVICES, "nranks": 8, "nnodes": 2, "hosts": ("node0", "node1"),
         "gpus": {"node0": 4, "node1": 4},
     }  # fmt: skip
 

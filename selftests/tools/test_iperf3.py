@@ -71,6 +71,8 @@ def test_sound_run():
         "protocol": "TCP",
         "streams": 2,
         "reverse": False,
+        "duration_s": 10.0,
+        "write_bytes": 131072,
         "seconds": 10.0,
         "congestion": "cubic",
         "cpu_host_percent": 31.5,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
+from railgauge.agreement import held
 from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
 from railgauge.evidence import (
     SERVICE,
@@ -45,11 +46,11 @@ from railgauge.question import (
     CaseResult,
     Question,
 )
-from railgauge.ranks import refuse_other_ranks
 from railgauge.slotlimit import Found, in_its_slot
 from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
 from railgauge.tools import metric as declared_metric
 from railgauge.tools import tool
+from railgauge.tools.claims import Asked
 from railgauge.tools.metric import SCALING, Metric
 from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved
 
@@ -97,33 +98,28 @@ class Evidence(Protocol):
 # --- a case that was measured ---
 
 
-def read(platform: Platform, case: Case, result: CaseResult) -> Measured:
-    """What the runs of a case said. Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes."""
+def read(
+    platform: Platform, case: Case, result: CaseResult, found: Found = MappingProxyType({})
+) -> Measured:
+    """What the runs of a case said, held against the case and the facts of its nodes.
+
+    Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes.
+    """
     measurement = platform.measurements.get(case.measurement)
     if measurement is None:
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    runs = tuple(_read(measurement, case, run) for run in result.runs)
+    asked = Asked(case, measurement, platform, found)
+    runs = tuple(_read(asked, run) for run in result.runs)
     if len(runs) != case.repeats:
-        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.measurement} are there")
-    for parsed in runs:
-        _refuse_unasked(parsed, case, measurement, platform)
+        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
     return Measured(case, measurement, runs, result.runs, result.is_planned)
 
 
-def _refuse_unasked(
-    parsed: Parsed, case: Case, measurement: Measurement, platform: Platform
-) -> None:
-    """Raise if a run says that it did something else than it was asked to.
-
-    Every check of what a tool said against its case stands here: every way to a verdict passes it.
-    """
-    refuse_other_ranks(parsed, case, measurement, platform)
-
-
-def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Parsed:
+def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
+    measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
     heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
     if not heard:
@@ -133,9 +129,9 @@ def _read(measurement: Measurement, case: Case, run: Sequence[Transcript]) -> Pa
     outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
-        refuse_failure(said[:1], outputs[:1], case.nodes)
-    refuse_failure(said, outputs, case.nodes)
-    return outputs[0]
+        refuse_failure(said[:1], outputs[:1], nodes)
+    refuse_failure(said, outputs, nodes)
+    return held(asked, said, outputs)
 
 
 def _printed(transcript: Transcript) -> str:
@@ -187,7 +183,8 @@ def _judged(
 ) -> Judgement:
     refuse_other_sizes(measured.runs, limit)
     samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
-    judgement = judge(samples, limit, _declared(measured, limit), size_bytes, physical)
+    judged = judge(samples, limit, _declared(measured, limit), size_bytes, physical)
+    judgement = replace(judged, not_shown=_not_shown(measured))
     doubt = stability_doubt(
         measured.runs,
         limit,
@@ -205,6 +202,11 @@ def _declared(measured: Measured, limit: Limit) -> Metric:
     if found is None:
         raise Uncovered(f"{tool_name} declares no {limit.metric}", where=limit.pointer)
     return found
+
+
+def _not_shown(measured: Measured) -> tuple[str, ...]:
+    """What was asked for and no output of these runs shows."""
+    return tuple(dict.fromkeys(item for run in measured.runs for item in run.not_shown))
 
 
 def traffic(platform: Platform, measured: Measured) -> Findings:
@@ -373,6 +375,7 @@ class Assessor:
 
     def _reading(self, case: Case) -> Measured | NoEvidence:
         try:
-            return read(self._platform, case, self._evidence.result(case))
+            result = self._evidence.result(case)
+            return read(self._platform, case, result, self._evidence.found)
         except NoEvidence as error:
             return error

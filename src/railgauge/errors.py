@@ -199,6 +199,12 @@ class FactMissing(NoEvidence):
     kind = "fact-missing"
 
 
+class OtherThanAsked(ToolError):
+    """The output says that the tool did something else than its command asks for."""
+
+    kind = "other-than-asked"
+
+
 class DataCorrupted(ToolError):
     """The tool checked what was moved, and it was not what had been sent: the hardware failed."""
 

@@ -252,13 +252,18 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Output, read. ``summary`` holds what is not a sample: header fields, averages, footers."""
+    """Output, read. ``summary`` holds what is not a sample: header fields, averages, footers.
+
+    ``not_shown`` are the items of the command that the output neither confirms nor denies; empty
+    until the output is held against a command.
+    """
 
     tool: str
     tool_version: str | None
     samples: tuple[Sample, ...]
     summary: Mapping[str, object] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    not_shown: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -366,7 +371,8 @@ class Judgement:
     negative when missed, ``None`` for facts. ``better`` is which way is good (``higher`` or
     ``lower``), empty for facts. ``points_at`` are the parts (node, device) that the
     values themselves single out, such as the one NIC of eight that carried nothing.
-    ``carried`` is (node, NIC, bytes) where the NICs' counters are judged.
+    ``carried`` is (node, NIC, bytes) where the NICs' counters are judged. ``not_shown`` are items
+    of the command, such as ``MTU``, that the tool's output neither confirms nor denies.
     """
 
     metric: str
@@ -387,3 +393,4 @@ class Judgement:
     better: str = ""
     points_at: tuple[tuple[str, str], ...] = ()
     carried: tuple[tuple[str, str, int], ...] = ()
+    not_shown: tuple[str, ...] = ()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from railgauge.errors import BadInput
 from railgauge.model import Parsed
-from railgauge.ranks import planned_each
 from railgauge.thresholds import Measurement, Platform
 
 # all_reduce alone moves more than its message: bus over algorithm bandwidth is 2(n-1)/n.
@@ -42,7 +41,7 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
 
 def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
     """The nodes that the output is of, as it calls them; made-up names where it names none."""
-    each = planned_each(measurement, platform)
+    each = _planned_each(measurement, platform)
     count = _NODES.get(measurement.scope) or max(_nodes(parsed, each) or 0, _SMALLEST_GROUP)
     hosts = parsed.summary.get("hosts")
     if isinstance(hosts, tuple) and len(hosts) == count:
@@ -106,7 +105,7 @@ def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _collectives(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
-    each = planned_each(measurement, platform)
+    each = _planned_each(measurement, platform)
     nodes, ranks = _nodes(parsed, each), _ranks(parsed)
     yield "collective", _collective(parsed) or None, measurement.command.removesuffix("_perf")
     yield "ranks on a node", _each(parsed), each
@@ -170,3 +169,10 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "perftest": _perftest,
     "ccl-tests": _collectives,
 }
+
+
+def _planned_each(measurement: Measurement, platform: Platform) -> object:
+    """Ranks on each node: one for each GPU, or as the measurement says."""
+    if platform.gpus is None:
+        return measurement.options.get("ranks_per_node", 1)
+    return measurement.options.get("gpus_per_node", platform.gpus.count)

@@ -29,8 +29,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def to_json(parsed: Parsed) -> dict[str, Any]:
-    """The fields of ``Parsed``; fields of samples that hold nothing are left out."""
+    """What was read, as ``Parsed`` has it; fields of samples that hold nothing are left out."""
     data = asdict(parsed)
+    del data["not_shown"]  # of what was asked for, and nothing was
     data["samples"] = [
         {key: value for key, value in sample.items() if value not in (None, "")}
         for sample in data["samples"]

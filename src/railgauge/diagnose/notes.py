@@ -26,7 +26,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
         f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
-    return (*_reboots(findings), *interrupts)
+    return (*_reboots(findings), *interrupts, *_not_shown(findings))
 
 
 def _reboots(findings: Findings) -> Iterator[str]:
@@ -39,6 +39,20 @@ def _reboots(findings: Findings) -> Iterator[str]:
             )
         else:
             yield f"{reboot.node} was rebooted after {reboot.after}, which this run carries on"
+
+
+def _not_shown(findings: Findings) -> Iterator[str]:
+    """What was asked of a tool and its output says nothing of, whatever it did."""
+    items: dict[str, dict[str, None]] = {}
+    for record in findings.records.values():
+        for judged in record.judgements:
+            items.setdefault(record.subject, {}).update(dict.fromkeys(judged.not_shown))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for subject, missing in items.items():
+        alike.setdefault(tuple(missing), []).append(subject)
+    for shown, subjects in alike.items():
+        if shown:
+            yield f"the output of {', '.join(subjects)} does not show: {', '.join(shown)}"
 
 
 _BASIS = "003: full bandwidth was measured beside it"

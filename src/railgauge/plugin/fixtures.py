@@ -84,7 +84,7 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
             allure.attach(context.store.folder / context.store.transcript_name(case))
         question = Question(READ, case)
         try:
-            measured = assess.read(context.platform, case, result)
+            measured = assess.read(context.platform, case, result, context.found)
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"

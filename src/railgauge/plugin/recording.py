@@ -67,6 +67,7 @@ def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, obje
         "margin": judgement.margin,
         "outcome": str(judgement.outcome),
         "pointer": judgement.pointer,
+        "not_shown": judgement.not_shown,
     }
 
 

@@ -1,8 +1,8 @@
 """Measuring tools: one module each, found by name.
 
-A tool turns a setting into commands and output into samples, and declares its metrics. A new tool
-is a new module here with those, and a line in ``_MODULES``. What other people run and only its
-output is read is a line in ``_PARSE_ONLY``: no platform file can plan it.
+A tool turns a setting into commands and output into samples, and says what of the output must
+agree with the commands. A new tool is a new module here, and a line in ``_MODULES``. What other
+people run and only its output is read is a line in ``_PARSE_ONLY``: no platform file can plan it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from railgauge.errors import BadInput
 from railgauge.model import Case, Cluster, Command, Parsed
 from railgauge.stacks import Stack
 from railgauge.thresholds.model import Measurement, Platform
+from railgauge.tools.claims import Asked, Claim, Heard
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 from railgauge.units import KNOWN_UNITS
 
@@ -80,6 +81,13 @@ class Tool(Protocol):
 
     def parse(self, text: str) -> Parsed:
         """What the output says; never raises, whatever the text is."""
+
+    def claims(self, asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+        """What the outputs of one run must say so that they are of the command that was asked for.
+
+        ``heard`` begins with the command that reports. An item that an output does not show is a
+        claim too: it is told, not assumed.
+        """
 
     def payload_bytes(self, parsed: Parsed) -> float:
         """What one node sent to others in this run, in bytes; 0 where the tool sends nothing."""

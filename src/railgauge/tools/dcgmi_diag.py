@@ -9,9 +9,10 @@ from railgauge.model import Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, plain
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _STATUSES = ("pass", "fail", "warn", "skip", "not run")
 

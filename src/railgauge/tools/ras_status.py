@@ -13,10 +13,11 @@ from railgauge.model import Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.squares import whole_lines
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "ras-status"
 _VERSION = re.compile(r"^(?:NCCL|RCCL) version ([0-9][\w.+-]{0,20})", re.MULTILINE)

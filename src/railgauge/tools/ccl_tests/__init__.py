@@ -4,9 +4,10 @@
 JSON file of ``-J``. Formats: nccl-tests 2.0 to 2.20, their AMD and MetaX forks, and nccom-test.
 """
 
+from railgauge.tools.ccl_tests.claims import claims
 from railgauge.tools.ccl_tests.metrics import METRICS
 from railgauge.tools.ccl_tests.parse import parse
 from railgauge.tools.ccl_tests.payload import payload_bytes
 from railgauge.tools.ccl_tests.plan import COMMANDS, commands
 
-__all__ = ["COMMANDS", "METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["COMMANDS", "METRICS", "claims", "commands", "parse", "payload_bytes"]

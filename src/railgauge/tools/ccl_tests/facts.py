@@ -46,6 +46,7 @@ _FIELDS = {
 _RANK = re.compile(
     r"Rank {1,6}([0-9]{1,7}) (?: {0,6}Group {1,6}([0-9]{1,6}) )? {0,6}Pid {1,10}([0-9]{1,10}) on"
     r" {1,20}(\S{1,255}) {1,20}device {1,6}([0-9]{1,4})"
+    r"(?: {1,4}\[([0-9a-fA-Fx:.]{1,20})\])?(?: {1,4}(\S[^\n]{0,80}))?"
 )
 _STARTING = re.compile(rf"Collective test starting: ({_NAMES})_perf|The test is ({_NAMES})_perf,")
 _MENTION = re.compile(rf"(?<![\w.-])({_NAMES})_perf(?![\w.])")
@@ -61,6 +62,17 @@ _REDUCED = re.compile(r"Reducing maxBytes to ([0-9]{1,20})")
 _LONGEST = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The GPU of one rank as its process numbers it; ``bus`` and ``model`` as printed, or empty."""
+
+    rank: int
+    host: str
+    number: int
+    bus: str
+    model: str
+
+
 @dataclass(slots=True)
 class Facts:
     """Everything that is not a row; empty where it was not printed."""
@@ -68,6 +80,7 @@ class Facts:
     numbers: dict[str, int] = field(default_factory=dict)
     is_step_factor: bool = True
     ranks: dict[int, str] = field(default_factory=dict)
+    devices: list[Device] = field(default_factory=list)
     groups: set[int] = field(default_factory=set)
     repeated_ranks: int = 0
     argument_lines: int = 0
@@ -152,6 +165,8 @@ class Facts:
         rank = int(match[1])
         self.repeated_ranks += rank in self.ranks
         self.ranks[rank] = match[4]
+        number, bus, model = int(match[5]), match[6] or "", (match[7] or "").strip()
+        self.devices.append(Device(rank, match[4], number, bus, model))
         if match[2] is not None:
             self.groups.add(int(match[2]))
 

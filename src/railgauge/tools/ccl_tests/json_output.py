@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from railgauge.model import Problem
-from railgauge.tools.ccl_tests.facts import Facts
+from railgauge.tools.ccl_tests.facts import Device, Facts
 from railgauge.tools.ccl_tests.figures import Figure
 from railgauge.tools.ccl_tests.rows import Row, Side
 
@@ -82,12 +82,19 @@ def _take_devices(document: Mapping[str, Any], facts: Facts) -> None:
     for device in devices:
         if not isinstance(device, dict) or not isinstance(device.get("rank"), int):
             continue
+        facts.devices.append(_device_of(device))
         count = facts.numbers.get("threads", 1) * facts.numbers.get("gpus_per_process", 1)
         for rank in range(device["rank"], device["rank"] + min(count, 64)):
             facts.repeated_ranks += rank in facts.ranks
             facts.ranks[rank] = str(device.get("hostname", ""))
         if isinstance(device.get("group"), int):
             facts.groups.add(device["group"])
+
+
+def _device_of(device: Mapping[str, Any]) -> Device:
+    number = device.get("device")
+    host, bus, model = (str(device.get(k, "")) for k in ("hostname", "device_hex", "device_info"))
+    return Device(device["rank"], host, number if isinstance(number, int) else 0, bus, model)
 
 
 def _take_foot(document: Mapping[str, Any], facts: Facts) -> None:
@@ -132,6 +139,7 @@ def _side(placement: str, cells: Mapping[str, Any]) -> Side | None:
         busbw,
         is_cpu,
         wrong=wrong.value if wrong else None,
+        has_check="nwrong" in cells,
         different_bits=bits.value if bits else 0.0,
     )
 

@@ -12,6 +12,7 @@ _INTEGER = re.compile(r"[0-9]{1,20}")
 _ROOT = re.compile(r"-?[0-9]{1,6}")
 _WORD = re.compile(r"[A-Za-z][\w:.\-]{0,30}")
 _COUNTED = frozenset({"#wrong", "error", "#bitdiff"})
+_CHECKS = frozenset({"#wrong", "error"})
 _CHOICES = ("algo", "proto", "nchannels")
 _DECIMALS = 2
 _ABSENT = "N/A"
@@ -91,6 +92,7 @@ def _side(placement: str | None, cells: dict[str, tuple[str, str]]) -> Side:
         max_error=_count(cells, "error"),
         is_flagged=any(cells[name][0].endswith("*") for name in _COUNTED & set(cells)),
         different_bits=_count(cells, "#bitdiff") or 0.0,
+        has_check=not _CHECKS.isdisjoint(cells),
     )
 
 

@@ -13,7 +13,8 @@ class Side:
     """One half of a row. ``wrong`` is ``None`` where results were not checked.
 
     ``max_error`` is what tools before 2022 printed in place of ``wrong``; ``is_flagged`` says that
-    they marked it with an asterisk, which means too large.
+    they marked it with an asterisk, which means too large. ``has_check`` says that there is a
+    column for it, whatever stands there.
     """
 
     placement: str | None
@@ -25,6 +26,11 @@ class Side:
     max_error: float | None = None
     is_flagged: bool = False
     different_bits: float = 0.0
+    has_check: bool = False
+
+    @property
+    def is_checked(self) -> bool:
+        return self.wrong is not None or self.max_error is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ _NUMBERS = (
     "maximum_bytes",
     "warmup",
     "iterations",
+    "aggregated",
     "gpus_per_process",
 )
 
@@ -21,12 +22,13 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
     """Everything but the samples; what was not printed is absent.
 
     ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
-    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``choices`` (RCCL's ``algo``, ``proto``
-    and ``nchannels`` by size, the last row of a size), ``graph``, ``validation``,
-    ``minimum_bytes``, ``maximum_bytes``, ``warmup``, ``iterations``, ``gpus_per_process``,
-    ``nranks``, ``hosts``, ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``library``,
-    ``library_version``, and from the library's log ``transports``, ``channel_paths`` (lines by
-    path), ``network`` and ``channels``.
+    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``redops``, ``rows_checked`` of
+    ``rows_checkable``, ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by size, the last
+    row of a size), ``graph``, ``validation``, ``minimum_bytes``, ``maximum_bytes``, ``warmup``,
+    ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``, ``hosts``, ``devices`` (a
+    ``Device`` for each rank that is listed), ``nnodes`` and ``gpus`` by host (if all ranks are
+    listed), ``library``, ``library_version``, and from the library's log ``transports``,
+    ``channel_paths`` (lines by path), ``network`` and ``channels``.
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
@@ -41,9 +43,20 @@ def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
         "avg_busbw": facts.average.value if facts.average else None,
         "out_of_bounds": facts.out_of_bounds,
         "dtypes": tuple(dict.fromkeys(row.dtype for row in rows)) or None,
+        "redops": tuple(dict.fromkeys(row.redop for row in rows if row.redop)) or None,
+        **_checked(rows),
         "choices": {row.size_bytes: dict(row.choices) for row in rows if row.choices} or None,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _checked(rows: list[Row]) -> dict[str, object]:
+    """How many rows had their results compared, of those that have a column for it."""
+    checkable = [row for row in rows if any(side.has_check for side in row.sides)]
+    if not checkable:
+        return {}
+    checked = sum(any(side.is_checked for side in row.sides) for row in checkable)
+    return {"rows_checkable": len(checkable), "rows_checked": checked}
 
 
 def _where(facts: Facts) -> dict[str, object]:
@@ -51,6 +64,8 @@ def _where(facts: Facts) -> dict[str, object]:
         return {} if facts.nranks is None else {"nranks": facts.nranks}
     by_host = Counter(host for _, host in sorted(facts.ranks.items()))
     found: dict[str, object] = {"nranks": facts.nranks, "hosts": tuple(by_host)}
+    if facts.devices:
+        found["devices"] = tuple(facts.devices)
     if facts.lists_all_ranks:
         found |= {"nnodes": len(by_host), "gpus": dict(by_host)}
     return found

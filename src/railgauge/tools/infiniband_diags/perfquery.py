@@ -7,10 +7,11 @@ from railgauge.subnet.errorcounters import FULL, parse_perfquery
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
 

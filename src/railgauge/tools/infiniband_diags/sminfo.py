@@ -8,11 +8,12 @@ from functools import lru_cache
 from railgauge.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, plain
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, Metric
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 METRICS = (Metric("subnet_managers", ("count",), HIGHER, may_be_zero=True),)
 

@@ -7,4 +7,5 @@ from railgauge.tools.iperf3.metrics import METRICS
 from railgauge.tools.iperf3.parse import parse, payload_bytes
 from railgauge.tools.iperf3.plan import commands
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.iperf3.claims import claims

@@ -33,7 +33,8 @@ def parse(text: str) -> Parsed:
     other direction has ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
     length of a write (``blksize``). A bandwidth must follow from bytes and seconds to 1 %.
 
-    ``summary``: ``protocol``, ``streams``, ``seconds``, ``reverse``, ``congestion``,
+    ``summary``: ``protocol``, ``streams``, ``reverse``, ``both_ways``, ``duration_s``,
+    ``omitted_s`` and ``write_bytes`` as they were asked of the tool; ``seconds``, ``congestion``,
     ``cpu_host_percent``, ``cpu_remote_percent``.
     """
     text = plain(text)
@@ -142,6 +143,10 @@ def _summary(content: dict[str, object]) -> dict[str, object]:
         "protocol": asked.get("protocol"),
         "streams": asked.get("num_streams"),
         "reverse": bool(asked.get("reverse")) if "reverse" in asked else None,
+        "both_ways": bool(asked.get("bidir")) if "bidir" in asked else None,
+        "duration_s": number(asked.get("duration")),
+        "omitted_s": number(asked.get("omit")),
+        "write_bytes": integer(asked.get("blksize")),
         "seconds": number(part(end, "sum_sent").get("seconds")),
         "congestion": end.get("sender_tcp_congestion"),
         "cpu_host_percent": number(load.get("host_total")),

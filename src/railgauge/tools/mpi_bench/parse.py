@@ -42,14 +42,19 @@ def factor(collective: str, ranks: int) -> float | None:
     return 1.0 if collective == "broadcast" else None
 
 
+_MAY_BE_ZERO = ("out_of_bounds", "warmup")
+
+
 @dataclass(slots=True)
 class _Run:
     """What the lines around the rows say."""
 
     collective: str = ""
     ranks: int = 0
+    dtype: str = ""
     iterations: int = 0
     warmup: int = 0
+    cycles: int = 0
     version: str | None = None
     library: str = ""
     hosts: dict[int, str] = field(default_factory=dict)
@@ -65,12 +70,14 @@ class _Run:
             "nranks": self.ranks,
             "nnodes": len(set(self.hosts.values())),
             "ranks": dict(Counter(host for _, host in sorted(self.hosts.items()))),
+            "dtype": self.dtype,
             "iterations": self.iterations,
             "warmup": self.warmup,
+            "cycles": self.cycles,
             "library": self.library,
             "out_of_bounds": self.wrong,
         }
-        return {name: value for name, value in found.items() if value or name == "out_of_bounds"}
+        return {name: value for name, value in found.items() if value or name in _MAY_BE_ZERO}
 
 
 def parse(text: str) -> Parsed:
@@ -79,7 +86,8 @@ def parse(text: str) -> Parsed:
     Samples of each row: ``time_us`` (``us``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong``
     (``count``). Every row must satisfy ``algbw = size / time`` and ``busbw = algbw x factor``
     within what was printed, and the closing line must count them. ``summary``: ``collective``,
-    ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``iterations``, ``warmup``, ``library``.
+    ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``dtype``, ``iterations``, ``warmup``,
+    ``cycles``, ``library``.
     """
     text = plain(text)
     findings, run = Findings(), _Run()
@@ -119,8 +127,8 @@ def _take_run(rest: str, run: _Run, _findings: Findings) -> bool:
     match = _RUN.fullmatch(rest)
     if match:
         run.runs += 1
-        run.collective, run.ranks = match[1], int(match[2])
-        run.iterations, run.warmup = int(match[4]), int(match[5])
+        run.collective, run.ranks, run.dtype = match[1], int(match[2]), match[3]
+        run.iterations, run.warmup, run.cycles = int(match[4]), int(match[5]), int(match[6])
     return bool(match)
 
 

@@ -8,4 +8,5 @@ from railgauge.tools.nvbandwidth.metrics import METRICS
 from railgauge.tools.nvbandwidth.parse import parse
 from railgauge.tools.nvbandwidth.plan import commands
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.nvbandwidth.claims import claims

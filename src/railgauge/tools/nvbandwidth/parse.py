@@ -11,6 +11,7 @@ from railgauge.tools.nvbandwidth.json_output import read_json
 from railgauge.tools.nvbandwidth.text import read_text
 
 _VERSION = re.compile(r"^nvbandwidth Version: v?([0-9][\w.]{0,20})", re.MULTILINE)
+_DEVICE = re.compile(r"^Device ([0-9]{1,4}: [^\n]{1,120})$", re.MULTILINE)
 _ERRORS = {
     "data-corruption": re.compile(r"Invalid value when checking the pattern[^\n]{0,120}"),
     "tool-failed": re.compile(
@@ -43,6 +44,8 @@ def parse(text: str) -> Parsed:
     version = _VERSION.search(text)
     if not _is_json(text):
         summary = read_text(text, findings)
+        if summary and (devices := _DEVICE.findall(text)):
+            summary["devices"] = tuple(devices)
         _collect_nothing(text, bool(summary), findings)
         return findings.parsed("nvbandwidth", version[1] if version else None, summary)
     return _parse_json(text, findings)

@@ -9,4 +9,5 @@ from railgauge.tools.perftest.metrics import METRICS
 from railgauge.tools.perftest.parse import parse
 from railgauge.tools.perftest.plan import COMMANDS, Request, plan
 
-__all__ = ["COMMANDS", "METRICS", "Request", "commands", "parse", "payload_bytes", "plan"]
+__all__ = ["COMMANDS", "METRICS", "Request", "claims", "commands", "parse", "payload_bytes", "plan"]
+from railgauge.tools.perftest.claims import claims

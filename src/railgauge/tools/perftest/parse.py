@@ -29,8 +29,8 @@ def parse(text: str) -> Parsed:
     (the other side alone was given ``--report_gbits``), that unit is reported with the warning
     ``unit-mismatch``; where rows disagree it is an error, and they give no bandwidth.
 
-    ``summary`` holds the header (see ``read_summary``), ``rows`` (how many sizes) and
-    ``iterations`` by size.
+    ``summary`` holds the header (see ``read_summary``), ``tables`` (those with rows), ``rows`` (how
+    many sizes) and ``iterations`` by size.
     """
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
@@ -50,7 +50,8 @@ def _parse_tables(text: str) -> Parsed:
     iterations = {row.size_bytes: row.iterations for row in rows}
     said = find_problems(text)
     structural = _structural(text, reading, has_said_why=any(p.severity == "error" for p in said))
-    summary = read_summary(text)
+    whole = sum(1 for table in reading.tables if table.rows)
+    summary = read_summary(text) | ({"tables": whole} if whole else {})
     return _parsed(text, collection, summary, iterations, [*said, *structural])
 
 

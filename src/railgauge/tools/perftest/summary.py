@@ -17,6 +17,14 @@ _GPU = re.compile(
     r"Using (maca|ROCm) Device with ID: ([0-9]{1,3})"
     r"|(?:Picking device No\. |\[pid = [0-9]{1,10}, dev = )([0-9]{1,3})"
 )
+_GPU_MODEL = re.compile(
+    r"Using (?:maca|ROCm) Device with ID: [0-9]{1,3}, Name: ([^,\n]{1,60}),"
+    r"|device name = \[([^\]\n]{1,60})\]"
+)
+_GPU_BUS = re.compile(
+    r"PCI Bus ID: 0x(?P<bus>[0-9a-fA-F]{1,2}),"
+    r"|CUDA device (?P<index>[0-9]{1,3}): PCIe address is (?P<listed>[0-9a-fA-F]{2}):"
+)
 _CUDA = ("initializing CUDA", "creating CUDA Ctx", "CUDA_MEM_DEVICE")
 _VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
 _NAMES = {
@@ -38,8 +46,9 @@ def read_summary(text: str) -> dict[str, object]:
 
     Keys: ``test``, ``command``, ``bidirectional``, ``device``, ``qps``, ``mtu_bytes``,
     ``gid_index``, ``link_type``, ``transport_type``, ``connection_type``, ``relaxed_ordering``,
-    ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``) and ``gpu``. ``host`` means that
-    nothing in a printed header or banner speaks of a GPU. Where both sides printed, the first
+    ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (several that are named are a
+    tuple), ``gpu_model`` and ``gpu_bus`` (a number). ``host`` means that the header says so, or
+    that nothing in a printed header or banner speaks of a GPU. Where both sides printed, the first
     one counts.
     """
     fields: dict[str, str] = {}
@@ -77,17 +86,37 @@ def _test(title: str) -> dict[str, object]:
 
 
 def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
-    match = _GPU.search(text)
+    named = list(_GPU.finditer(text))
+    match = named[0] if named else None
     memory = memory_of(fields)
     if match and match[1]:
-        memory = match[1].lower()
+        # The line before the header tells of a GPU that was opened, the header of what is used.
+        memory = "host" if _is_off(match[1], fields) else match[1].lower()
     elif match or any(sign in text for sign in _CUDA):
         memory = "cuda"
     elif not fields and memory == "host":
         # Without a header nothing says which memory it was.
         return {}
-    gpu = {"gpu": int(match[2] or match[3])} if match else {}
-    return {"memory": memory, **gpu}
+    gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
+    gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
+    model = _GPU_MODEL.search(text)
+    named_as = {"gpu_model": model[1] or model[2]} if model else {}
+    return {"memory": memory, **gpu, **named_as, **_gpu_bus(text, gpu.get("gpu"))}
+
+
+def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
+    """The PCI bus of the GPU in use: named with it, or in the list of all of them (CUDA)."""
+    for match in _GPU_BUS.finditer(text):
+        if match["bus"] or (gpu is not None and match["index"] == str(gpu)):
+            return {"gpu_bus": int(match["bus"] or match["listed"], 16)}
+    return {}
+
+
+def _is_off(name: str, fields: dict[str, str]) -> bool:
+    return any(
+        printed.lower() == f"use {name.lower()} memory" and value == "OFF"
+        for printed, value in fields.items()
+    )
 
 
 def memory_of(fields: dict[str, str]) -> str:

@@ -9,4 +9,5 @@ from railgauge.tools.transferbench.metrics import METRICS
 from railgauge.tools.transferbench.parse import parse
 from railgauge.tools.transferbench.plan import commands
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.transferbench.claims import claims

@@ -34,8 +34,21 @@ def parse(text: str) -> Parsed:
     if not reading.matrices:
         _collect_transfers(reading.transfers, findings)
     _collect_nothing(text, reading, findings)
-    summary = {"matrices": len(reading.matrices), "warnings": len(reading.warnings)}
-    return findings.parsed("transferbench", reading.version, summary)
+    return findings.parsed("transferbench", reading.version, _summary(reading))
+
+
+def _summary(reading: Reading) -> dict[str, object]:
+    """What is no sample; what the text does not say is absent."""
+    gpus = {device for matrix in reading.matrices for device in matrix.devices}
+    gpus = {device for device in gpus if device.startswith("gpu")}
+    found: dict[str, object] = {
+        "presets": tuple("a2a" if one.is_all_to_all else "p2p" for one in reading.matrices),
+        "bytes_per_transfer": reading.size_bytes,
+        "subexecutors": reading.subexecutors,
+        "gpus": len(gpus),
+    }
+    counts = {"matrices": len(reading.matrices), "warnings": len(reading.warnings)}
+    return counts | {name: value for name, value in found.items() if value}
 
 
 def _collect_complaints(text: str, reading: Reading, findings: Findings) -> None:

@@ -27,6 +27,11 @@ _CLOSING = re.compile(
     r"\s{0,9}(Average|Aggregate)\s{1,9}bandwidth \((GPU|CPU) Timed\)[: ]\s{0,20}"
     r"([0-9]{1,12}\.[0-9]{3}) ([KMGT]?B/s)(?=\s|$)"
 )
+_SUBEXECUTORS = re.compile(
+    r"between directly connected pairs of GPUs using (\d{1,6}) CUs"
+    r"|^NUM_(?:SUB_EXEC|GPU_SE) {1,20}= {1,20}(\d{1,6}) :|\[GFX:(\d{1,6})\]",
+    re.MULTILINE,
+)
 _MEANS = re.compile(
     r"Averages \(During\s{1,3}(Uni|Bi)Dir\):((?:\s{1,12}(?:\d{1,9}\.\d\d|N/A)){4})\s*$"
 )
@@ -58,11 +63,13 @@ class Transfer:
 class Reading:
     """All that was read. ``closings`` are (metric, value, unit), ``means`` the four of p2p.
 
-    ``directions`` counts the announcements of p2p matrices.
+    ``directions`` counts the announcements of p2p matrices; ``subexecutors`` are compute units for
+    a transfer, wherever the text says so.
     """
 
     version: str | None = None
     size_bytes: int | None = None
+    subexecutors: tuple[int, ...] = ()
     is_announced: bool = False
     directions: int = 0
     matrices: list[Matrix] = field(default_factory=list)
@@ -90,6 +97,8 @@ def read(text: str) -> Reading:
     reading = Reading(
         version[1] if version else None, int(size[size.lastindex or 1]) if size else None
     )
+    found = (int(one[one.lastindex or 1]) for one in _SUBEXECUTORS.finditer(text))
+    reading.subexecutors = tuple(dict.fromkeys(found))
     reading.is_announced = "All-To-All benchmark" in text or bool(_DIRECTION.search(text))
     state = _State()
     lines = text.split("\n")

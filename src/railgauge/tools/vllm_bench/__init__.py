@@ -9,4 +9,5 @@ from railgauge.tools.vllm_bench.metrics import METRICS
 from railgauge.tools.vllm_bench.parse import parse
 from railgauge.tools.vllm_bench.plan import commands
 
-__all__ = ["METRICS", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.vllm_bench.claims import claims

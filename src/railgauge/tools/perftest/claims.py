@@ -1,0 +1,175 @@
+"""What perftest's header and table say of the run, on either side, beside what was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from railgauge.errors import UnitUnknown
+from railgauge.model import Parsed
+from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.units import convert, format_size
+
+_DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
+_OTHER_ITERATIONS = 1000
+# What the header calls a link layer.
+_LINKS = {"InfiniBand": "IB", "Ethernet": "Ethernet"}
+_BUS = re.compile(r"(?:^|:)([0-9a-fA-F]{1,2}):[0-9a-fA-F]{1,2}\.[0-9a-fA-F]$")
+_MEMORY = {"nvidia": "cuda", "amd": "rocm", "metax": "maca"}
+# A server repeats the client's figures or, of sends and latencies, measures the same packets by
+# its own clock: nearly the same for large messages, and of the same order for small ones.
+_LARGE_BYTES = 1 << 16
+_APART, _SMALL_APART = 1.1, 2.0
+_COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Operation, device, memory, link layer, MTU, QPs, connection and iterations of both sides.
+
+    Then whether the server's table is that of the client. A server that prints no header says
+    nothing; what the client's header lacks is not shown.
+    """
+    client, *servers = heard
+    found = [*_of_side(asked, client)]
+    for server in servers:
+        shown = (claim for claim in _of_side(asked, server) if claim.said is not None)
+        found += [
+            replace(claim, item=f"{claim.item} of the server", node=server.node) for claim in shown
+        ]
+        found += _of_tables(client.parsed, server)
+    return tuple(found)
+
+
+def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
+    said = side.parsed.summary
+    pairing, command = asked.case.pairing, asked.measurement.command
+    yield equal(
+        "operation", _operation(command, asked.option("bidirectional")), _said_operation(said)
+    )
+    if pairing is not None:
+        yield equal("device", pairing.nic, said.get("device"))
+        layers = (nic.link_layer for nic in asked.platform.nics if nic.name == pairing.nic)
+        for layer in layers:
+            yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
+    yield equal("queue pairs", asked.option("qps", 1), said.get("qps"))
+    yield equal("connection", "RC", said.get("connection_type"))
+    if mtu := _mtu(asked):
+        yield equal("MTU", mtu, said.get("mtu_bytes"))
+    if asked.option("gid_index") is not None:
+        yield equal("GID index", asked.option("gid_index"), said.get("gid_index"))
+    if asked.option("disable_pcie_relaxed"):
+        yield equal("relaxed ordering", False, said.get("relaxed_ordering"))
+    yield from _memory(asked, side)
+    yield from _of_table(asked, side.parsed)
+
+
+def _operation(command: object, both_ways: object) -> str:
+    return f"{command}{' both ways' if both_ways else ''}"
+
+
+def _said_operation(said: Mapping[str, object]) -> str | None:
+    command = said.get("command")
+    return _operation(command, said.get("bidirectional")) if command else None
+
+
+def _mtu(asked: Asked) -> int | None:
+    """The smaller one of both ports: perftest takes it by itself."""
+    pairing = asked.case.pairing
+    if pairing is None:
+        return None
+    seen = [
+        nic.active_mtu_bytes
+        for node in asked.case.nodes
+        if (facts := asked.facts(node))
+        for nic in facts.nics
+        if nic.name == pairing.nic and nic.active_mtu_bytes
+    ]
+    if len(seen) == len(asked.case.nodes):
+        return min(seen)
+    expected = asked.platform.expected.get("active_mtu")
+    return expected.value if expected and isinstance(expected.value, int) else None
+
+
+def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
+    """Where the payload lay. Every build that can use a GPU says so before its header."""
+    said, gpus = side.parsed.summary, asked.platform.gpus
+    memory, gpu = said.get("memory"), asked.case.pairing.gpu if asked.case.pairing else None
+    if gpu is None or gpus is None:
+        yield equal("memory", "host", memory)
+        return
+    wanted = _MEMORY.get(gpus.vendor, gpus.vendor)
+    nothing = "nothing of a GPU" if side.role == "client" else None
+    yield equal("memory", wanted, memory or nothing)
+    yield equal("GPU", gpu, said.get("gpu"))
+    if (bus := _bus(asked, side.node, gpu)) is not None:
+        shown = said.get("gpu_bus")
+        yield equal("PCI bus of the GPU", f"{bus:#04x}", None if shown is None else f"{shown:#04x}")
+    model = said.get("gpu_model")
+    models = same_models("GPU model", asked.models([side.node]), [str(model)] if model else [])
+    if models:
+        yield models
+
+
+def _bus(asked: Asked, node: str, gpu: int) -> int | None:
+    """Where the survey found this GPU, or where it is declared; ``None`` if neither says."""
+    facts, gpus = asked.facts(node), asked.platform.gpus
+    seen = [one.bus_id for one in facts.gpus if one.index == gpu] if facts else []
+    declared = gpus.bus_ids[gpu : gpu + 1] if gpus and not facts else ()
+    address = next(iter([*seen, *declared]), None)
+    match = _BUS.search(address or "")
+    return int(match[1], 16) if match else None
+
+
+def _of_table(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
+    summary = parsed.summary
+    tables = summary.get("tables")
+    if isinstance(tables, int) and tables:
+        yield equal("tables", 1, tables)
+    rows = Counter((sample.metric, sample.size_bytes) for sample in parsed.samples)
+    (_, size), most = max(rows.items(), key=lambda row: row[1], default=((None, None), 0))
+    if most > 1:
+        yield Claim("rows", "one for each size", f"{most} of {format_size(size or 0)}", False)
+    iterations = summary.get("iterations")
+    if isinstance(iterations, dict) and iterations:
+        wanted, qps = _iterations(asked), asked.option("qps", 1)
+        counts = sorted(set(iterations.values()))
+        wanted *= qps if isinstance(qps, int) else 1
+        yield equal("iterations", wanted, ", ".join(map(str, counts)))
+
+
+def _iterations(asked: Asked) -> int:
+    wanted = asked.option("iterations")
+    if isinstance(wanted, int):
+        return wanted
+    return _DEFAULT_ITERATIONS.get(asked.measurement.command, _OTHER_ITERATIONS)
+
+
+def _of_tables(client: Parsed, server: Heard) -> Iterator[Claim]:
+    """Rows of both tables that cannot be of one run."""
+    theirs = _figures(server.parsed)
+    for key, mine in _figures(client).items():
+        metric, size = key
+        other = theirs.get(key)
+        apart = _APART if size >= _LARGE_BYTES and metric == "bw_average" else _SMALL_APART
+        if other is None or max(mine, other) <= apart * min(mine, other):
+            continue
+        unit = _COMPARED[metric]
+        asked = f"one run at {format_size(size)}, of which the client says {mine:.2f} {unit}"
+        yield Claim(f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node)
+        return
+
+
+def _figures(parsed: Parsed) -> dict[tuple[str, int], float]:
+    """Average or typical value by metric and size, in a unit that both sides share."""
+    found = {}
+    for sample in parsed.samples:
+        unit = _COMPARED.get(sample.metric)
+        if unit and sample.size_bytes is not None:
+            try:
+                value = convert(sample.value, sample.unit_means or sample.unit, unit)
+            except UnitUnknown:
+                continue
+            found[sample.metric, sample.size_bytes] = value
+    return found
