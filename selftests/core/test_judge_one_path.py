@@ -110,6 +110,32 @@ def test_an_output_of_other_nodes_is_not_taken(judge, name, hosts, ranks, says):
     assert says in said
 
 
+def mpi_bench(hosts):
+    size, busbw = 2**20, 0.02
+    time_us = size / busbw / 1e3 * 2 * (len(hosts) - 1) / len(hosts)
+    ranks = "".join(f"mpi-bench rank {rank} {host}\n" for rank, host in enumerate(hosts))
+    return (
+        "mpi-bench version 0.1.0\n"
+        f"mpi-bench run collective=all_reduce ranks={len(hosts)} type=float "
+        f"iterations=5 warmup=1 cycles=1\n{ranks}"
+        f"mpi-bench row size={size} cycle=0 time_us={time_us:.3f} "
+        f"algbw={size / time_us / 1e3:.6f} busbw={busbw:.6f} wrong=0\n"
+        "mpi-bench end rows=1 wrong=0\n"
+    )
+
+
+@pytest.mark.parametrize(("hosts", "fits"), [("ab", "pair"), ("abc", "group")])
+def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, fits):
+    """What the output names fits one measurement, and no name makes it another's."""
+    of_tcp = {"tool": "mpi-bench", "platform": "tcp-lab"}
+    _, said = judge(mpi_bench(hosts), **of_tcp)
+    assert said["measurement"] == f"{fits}_all_reduce"
+    other = {"pair": "group", "group": "pair"}[fits]
+    code, said = judge(mpi_bench(hosts), "--measurement", f"{other}_all_reduce", **of_tcp)
+    assert code == 2
+    assert f"ran on a {fits}, not {other}" in said
+
+
 @pytest.mark.parametrize(
     ("text", "name", "says"),
     [

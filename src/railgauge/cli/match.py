@@ -44,8 +44,8 @@ def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tu
     """The nodes that the output is of, as it calls them; made-up names where it names none."""
     each = planned_each(measurement, platform)
     count = _NODES.get(measurement.scope) or max(_nodes(parsed, each) or 0, _SMALLEST_GROUP)
-    hosts = parsed.summary.get("hosts")
-    if isinstance(hosts, tuple) and len(hosts) == count:
+    hosts = _by_host(parsed)
+    if len(hosts) == count:
         return tuple(map(str, hosts))
     return tuple(f"node{number}" for number in range(1, count + 1))
 
@@ -73,6 +73,7 @@ def _names_collective(measurement: Measurement, parsed: Parsed) -> bool:
 _IS_NAMED: Mapping[str, Callable[[Measurement, Parsed], bool]] = {
     "perftest": _names_perftest,
     "ccl-tests": _names_collective,
+    "mpi-bench": _names_collective,
 }
 
 
@@ -144,8 +145,13 @@ def _ranks(parsed: Parsed) -> int | None:
 
 
 def _each(parsed: Parsed) -> int | None:
-    by_host = parsed.summary.get("gpus")
-    return max(by_host.values()) if isinstance(by_host, Mapping) and by_host else None
+    return max(_by_host(parsed).values(), default=None)
+
+
+def _by_host(parsed: Parsed) -> Mapping[str, int]:
+    """Ranks by host, as far as all of them are listed."""
+    found = parsed.summary.get("gpus", parsed.summary.get("ranks"))
+    return found if isinstance(found, Mapping) else {}
 
 
 def _nodes(parsed: Parsed, each: object) -> int | None:
@@ -169,4 +175,5 @@ def _scope(nodes: int) -> str:
 _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "perftest": _perftest,
     "ccl-tests": _collectives,
+    "mpi-bench": _collectives,
 }
