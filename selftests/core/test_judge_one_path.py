@@ -148,6 +148,16 @@ def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, f
             "host_write_bandwidth",
             "both ways True, not False",
         ),
+        (
+            perftest().replace("mlx5_0", "mlx5_9"),
+            "host_write_bandwidth",
+            "device mlx5_9, not one of mlx5_0, mlx5_1",
+        ),
+        (
+            perftest(GPU.replace("ID: 3", "ID: 8")),
+            "gpu_write_bandwidth",
+            "GPU 8, not one of 0, 1, 2, 3, 4, 5, 6, 7",
+        ),
     ],
 )
 def test_a_gpu_s_log_is_none_of_host_memory_and_the_like(judge, text, name, says):
@@ -222,6 +232,7 @@ def test_the_average_of_one_size_is_not_asked_against_the_floor_of_a_sweep(judge
     code, said = judge(table([GIB], busbw=100.0))
     assert code == 0
     assert [one["metric"] for one in said["judgements"]] == ["busbw"]
+    assert said["not_judged"] == ["avg_busbw: its limit was made for other message sizes"]
 
 
 def test_where_it_is_asked_an_average_over_other_sizes_is_an_error(judge):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.errors import BadInput
 from railgauge.model import Parsed
@@ -25,11 +25,10 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
     known = f"measurements of {tool}: {', '.join(m.name for m in of_tool) or 'none'}"
     found = [m for m in of_tool if (m.name == named if named else fits(platform, m, parsed))]
     if len(found) != 1:
-        said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
         what = (
             f"{platform.name} has no measurement {named} of {tool}"
             if named
-            else f"the output ({said}) fits {len(found)} measurements of {platform.name}"
+            else _unfit(platform, of_tool, len(found), parsed)
         )
         raise BadInput(what, remedy=f"name one with --measurement; {known}")
     if against := "; ".join(_contradictions(platform, found[0], parsed)):
@@ -38,6 +37,16 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
             remedy=f"name what was measured; {known}",
         )
     return found[0]
+
+
+def _unfit(platform: Platform, of_tool: Sequence[Measurement], count: int, parsed: Parsed) -> str:
+    """How many measurements fit; if none does, what the output says against the likeliest."""
+    said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
+    likely = [m for m in of_tool if _IS_NAMED.get(m.tool, _always)(m, parsed)]
+    against = {m.name: list(_contradictions(platform, m, parsed)) for m in likely}
+    name = min(against, key=lambda name: len(against[name]), default="")
+    why = f"; it says {'; '.join(against[name])} for {name}" if name and not count else ""
+    return f"the output ({said}) fits {count} measurements of {platform.name}{why}"
 
 
 def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
@@ -92,13 +101,21 @@ def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _S
     return iter(())
 
 
-def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
     said, options = {**_untold(parsed.summary), **parsed.summary}, measurement.options
     memory = said.get("memory")
     yield "command", said.get("command"), measurement.command
     yield "payload in", memory and ("host" if memory == "host" else "gpu"), measurement.memory
     yield "queue pairs", said.get("qps"), options.get("qps", 1)
     yield "both ways", said.get("bidirectional"), bool(options.get("bidirectional"))
+    yield _declared("device", said.get("device"), [nic.name for nic in platform.fabric_nics])
+    if measurement.memory == "gpu":
+        yield _declared("GPU", said.get("gpu"), list(platform.affinity))
+
+
+def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
+    """One of several would do."""
+    return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
 
 
 def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
