@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -171,6 +172,35 @@ def test_a_platform_with_a_hole_is_refused_before_anything_is_judged(railgauge, 
 
 
 @pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"metric": "latency_us", "unit": "us"}, "perftest prints no latency_us; its metrics: "),
+        ({"metric": "lat_avg", "unit": "us"}, "lat_avg has only a floor"),
+        ({"unit": "us"}, "bw_average cannot be measured in us"),
+    ],
+)
+def test_a_limit_against_the_tool_s_word_is_refused_by_judge_and_plan(
+    railgauge, log, tmp_path, changed, says
+):
+    """A ``latency_us`` with ``floor: 5`` and nothing else passed 1000 us."""
+    doc = document()
+    limit_of(doc).update(floor=5, **changed)
+    measurement_of(doc)["asserts"] = [limit_of(doc)["metric"]]
+    put(tmp_path / "thresholds", doc)
+    (tmp_path / "hostfiles").mkdir()
+    shutil.copy(ROOT / "hostfiles" / "schema.json", tmp_path / "hostfiles")
+    hosts = log("cluster: x\nplatform: bench\nnodes: n[1-2]\n", "hosts.yaml")
+    for words in (
+        ("judge", "--root", tmp_path, "--platform", "bench", "--tool", "perftest", log(TABLE)),
+        ("plan", "--root", tmp_path, "--hostfile", hosts),
+    ):
+        code, out, err = railgauge(*words)
+        assert (code, out) == (2, "")
+        assert says in one_line(err)
+        assert "/measurements/host_write_bandwidth/limits/0" in err
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "no known test"),
@@ -294,9 +324,12 @@ def test_a_terminal_that_knows_only_ascii_gets_its_answer(argv):
     printed = TABLE.replace("mlx5_0", "mlx5_é").encode()
     found = console(*argv, stdin=printed, env={"PYTHONIOENCODING": "ascii", "PATH": ""})
     assert b"Traceback" not in found.stderr
-    assert found.returncode == 0
     if argv[0] == "parse":
+        assert found.returncode == 0
         assert json.loads(found.stdout)["summary"]["device"] == "mlx5_é"
+    else:  # no device of the platform: whatever it measured, it was none of these
+        assert found.returncode == 2
+        assert b"not one of mlx5_0, mlx5_1 for host_write_bandwidth" in found.stderr
 
 
 @pytest.mark.parametrize("argv", [("--json",), ()])

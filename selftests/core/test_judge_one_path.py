@@ -110,6 +110,32 @@ def test_an_output_of_other_nodes_is_not_taken(judge, name, hosts, ranks, says):
     assert says in said
 
 
+def mpi_bench(hosts):
+    size, busbw = 2**20, 0.02
+    time_us = size / busbw / 1e3 * 2 * (len(hosts) - 1) / len(hosts)
+    ranks = "".join(f"mpi-bench rank {rank} {host}\n" for rank, host in enumerate(hosts))
+    return (
+        "mpi-bench version 0.1.0\n"
+        f"mpi-bench run collective=all_reduce ranks={len(hosts)} type=float "
+        f"iterations=5 warmup=1 cycles=1\n{ranks}"
+        f"mpi-bench row size={size} cycle=0 time_us={time_us:.3f} "
+        f"algbw={size / time_us / 1e3:.6f} busbw={busbw:.6f} wrong=0\n"
+        "mpi-bench end rows=1 wrong=0\n"
+    )
+
+
+@pytest.mark.parametrize(("hosts", "fits"), [("ab", "pair"), ("abc", "group")])
+def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, fits):
+    """What the output names fits one measurement, and no name makes it another's."""
+    of_tcp = {"tool": "mpi-bench", "platform": "tcp-lab"}
+    _, said = judge(mpi_bench(hosts), **of_tcp)
+    assert said["measurement"] == f"{fits}_all_reduce"
+    other = {"pair": "group", "group": "pair"}[fits]
+    code, said = judge(mpi_bench(hosts), "--measurement", f"{other}_all_reduce", **of_tcp)
+    assert code == 2
+    assert f"ran on a {fits}, not {other}" in said
+
+
 @pytest.mark.parametrize(
     ("text", "name", "says"),
     [
@@ -121,6 +147,16 @@ def test_an_output_of_other_nodes_is_not_taken(judge, name, hosts, ranks, says):
             perftest().replace("RDMA_Write BW", "RDMA_Write Bidirectional BW"),
             "host_write_bandwidth",
             "both ways True, not False",
+        ),
+        (
+            perftest().replace("mlx5_0", "mlx5_9"),
+            "host_write_bandwidth",
+            "device mlx5_9, not one of mlx5_0, mlx5_1",
+        ),
+        (
+            perftest(GPU.replace("ID: 3", "ID: 8")),
+            "gpu_write_bandwidth",
+            "GPU 8, not one of 0, 1, 2, 3, 4, 5, 6, 7",
         ),
     ],
 )
@@ -196,6 +232,7 @@ def test_the_average_of_one_size_is_not_asked_against_the_floor_of_a_sweep(judge
     code, said = judge(table([GIB], busbw=100.0))
     assert code == 0
     assert [one["metric"] for one in said["judgements"]] == ["busbw"]
+    assert said["not_judged"] == ["avg_busbw: its limit was made for other message sizes"]
 
 
 def test_where_it_is_asked_an_average_over_other_sizes_is_an_error(judge):

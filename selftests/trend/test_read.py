@@ -87,6 +87,31 @@ def test_counts_have_no_trend(tmp_path):
     assert read(tmp_path).nights[0].values == {}
 
 
+@pytest.mark.parametrize(
+    ("said", "better"),
+    [
+        ({"better": "lower"}, "lower"),
+        ({"better": "lower", "limit": ">= 3 us"}, "lower"),
+        ({"limit": "<= 3 us"}, "lower"),
+        ({"limit": ">= 3 us"}, "higher"),
+    ],
+)
+def test_a_line_says_which_way_is_better_itself_or_by_its_limit(tmp_path, said, better):
+    """Whatever the metric is called; earlier runs wrote the limit alone."""
+    bare = {name: value for name, value in LINE.items() if name != "better"}
+    a_run(tmp_path, lines=[{**bare, **said}])
+    assert [key.better for key in read(tmp_path).nights[0].values] == [better]
+
+
+@pytest.mark.parametrize("said", [{}, {"better": "sideways"}, {"limit": "none yet: record only"}])
+def test_what_does_not_say_which_way_is_better_has_no_trend(tmp_path, said):
+    bare = {name: value for name, value in LINE.items() if name != "better"}
+    folder = a_run(tmp_path, lines=[{**bare, **said}])
+    archive = read(tmp_path)
+    assert archive.nights[0].values == {}
+    assert "do not say which way is better" in why(archive)[folder.name]
+
+
 def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
     folder = a_run(tmp_path, lines=[LINE, {**LINE, "pairing": "mlx5_1", "evidence": "simulated"}])
     archive = read(tmp_path)

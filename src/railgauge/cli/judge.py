@@ -98,7 +98,7 @@ def _find(
         evidence.case.pairing,
         tuple(judgements),
         tuple(errors),
-        tuple(unanswered(measurement, parsed)),
+        tuple(unanswered(measurement, evidence.case, parsed)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.errors import BadInput
 from railgauge.model import Parsed
@@ -24,11 +24,10 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
     known = f"measurements of {tool}: {', '.join(m.name for m in of_tool) or 'none'}"
     found = [m for m in of_tool if (m.name == named if named else fits(platform, m, parsed))]
     if len(found) != 1:
-        said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
         what = (
             f"{platform.name} has no measurement {named} of {tool}"
             if named
-            else f"the output ({said}) fits {len(found)} measurements of {platform.name}"
+            else _unfit(platform, of_tool, len(found), parsed)
         )
         raise BadInput(what, remedy=f"name one with --measurement; {known}")
     if against := "; ".join(_contradictions(platform, found[0], parsed)):
@@ -39,12 +38,22 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
     return found[0]
 
 
+def _unfit(platform: Platform, of_tool: Sequence[Measurement], count: int, parsed: Parsed) -> str:
+    """How many measurements fit; if none does, what the output says against the likeliest."""
+    said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
+    likely = [m for m in of_tool if _IS_NAMED.get(m.tool, _always)(m, parsed)]
+    against = {m.name: list(_contradictions(platform, m, parsed)) for m in likely}
+    name = min(against, key=lambda name: len(against[name]), default="")
+    why = f"; it says {'; '.join(against[name])} for {name}" if name and not count else ""
+    return f"the output ({said}) fits {count} measurements of {platform.name}{why}"
+
+
 def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
     """The nodes that the output is of, as it calls them; made-up names where it names none."""
     each = _planned_each(measurement, platform)
     count = _NODES.get(measurement.scope) or max(_nodes(parsed, each) or 0, _SMALLEST_GROUP)
-    hosts = parsed.summary.get("hosts")
-    if isinstance(hosts, tuple) and len(hosts) == count:
+    hosts = _by_host(parsed)
+    if len(hosts) == count:
         return tuple(map(str, hosts))
     return tuple(f"node{number}" for number in range(1, count + 1))
 
@@ -72,6 +81,7 @@ def _names_collective(measurement: Measurement, parsed: Parsed) -> bool:
 _IS_NAMED: Mapping[str, Callable[[Measurement, Parsed], bool]] = {
     "perftest": _names_perftest,
     "ccl-tests": _names_collective,
+    "mpi-bench": _names_collective,
 }
 
 
@@ -90,13 +100,21 @@ def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _S
     return iter(())
 
 
-def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
     said, options = {**_untold(parsed.summary), **parsed.summary}, measurement.options
     memory = said.get("memory")
     yield "command", said.get("command"), measurement.command
     yield "payload in", memory and ("host" if memory == "host" else "gpu"), measurement.memory
     yield "queue pairs", said.get("qps"), options.get("qps", 1)
     yield "both ways", said.get("bidirectional"), bool(options.get("bidirectional"))
+    yield _declared("device", said.get("device"), [nic.name for nic in platform.fabric_nics])
+    if measurement.memory == "gpu":
+        yield _declared("GPU", said.get("gpu"), list(platform.affinity))
+
+
+def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
+    """One of several would do."""
+    return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
 
 
 def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
@@ -143,8 +161,13 @@ def _ranks(parsed: Parsed) -> int | None:
 
 
 def _each(parsed: Parsed) -> int | None:
-    by_host = parsed.summary.get("gpus")
-    return max(by_host.values()) if isinstance(by_host, Mapping) and by_host else None
+    return max(_by_host(parsed).values(), default=None)
+
+
+def _by_host(parsed: Parsed) -> Mapping[str, int]:
+    """Ranks by host, as far as all of them are listed."""
+    found = parsed.summary.get("gpus", parsed.summary.get("ranks"))
+    return found if isinstance(found, Mapping) else {}
 
 
 def _nodes(parsed: Parsed, each: object) -> int | None:
@@ -168,6 +191,7 @@ def _scope(nodes: int) -> str:
 _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "perftest": _perftest,
     "ccl-tests": _collectives,
+    "mpi-bench": _collectives,
 }
 
 

@@ -99,8 +99,12 @@ def questions(
         yield Question(TRANSPORT, case)
 
 
-def unanswered(measurement: Measurement, parsed: Parsed) -> Iterator[str]:
+def unanswered(measurement: Measurement, case: Case, parsed: Parsed) -> Iterator[str]:
     """What a run would ask beyond that, and why the output alone cannot say it."""
+    asked = measurement.asserted("run", swept=case.sizes)
+    for metric in measurement.asserted("run"):
+        if metric not in asked:
+            yield f"{metric}: its limit was made for other message sizes"
     if measurement.traffic is not None:
         yield "traffic: the counters of the NICs before and after are not part of an output"
     if measurement.transport is not None and not parsed.summary.get("transports"):
@@ -123,14 +127,11 @@ def _pairing(
     """The path that the output names; what it does not name is taken as the platform's first."""
     if measurement.scope != "path":
         return None
-    declared = [nic.name for nic in platform.fabric_nics]
-    nic = str(summary.get("device"))
-    if nic not in declared:
-        nic = declared[0]
-    gpu = summary.get("gpu")
+    nic = str(summary.get("device", platform.fabric_nics[0].name))
     if measurement.memory == "host":
         return Pairing(nic)
-    if not isinstance(gpu, int) or gpu not in platform.affinity:
+    gpu = summary.get("gpu")
+    if not isinstance(gpu, int):
         return Pairing(nic, 0, "near")
     near = platform.affinity[gpu][nic] in NEAR_LINKS
     return Pairing(nic, gpu, "near" if near else "far")
