@@ -47,5 +47,5 @@ def assert_refused(done: Run) -> None:
     assert_clean(done)
     assert not (done.latest / "verdict.json").exists()
     assert not (done.latest / "junit.xml").exists()
-    for word in ("accepted", "incomplete", "rejected", "survey"):
+    for word in ("accepted", "incomplete", "rejected"):
         assert word not in done.output.lower()

@@ -49,6 +49,10 @@ class NodeTaken(BadInput):
     kind = "node-taken"
 
 
+class NamedTwice(NodeTaken):
+    """The holder is this very run: the node is another one of it under a second name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What all leases of a run have in common. ``run`` is how its tag begins."""
@@ -93,7 +97,7 @@ class NodeLeases:
         own = [node for node, said in taken.items() if said.holder == self.terms.holder]
         if own:
             self._let_go(list(self._held))
-            raise NodeTaken(
+            raise NamedTwice(
                 "is a machine that this run holds already, under another name",
                 where=", ".join(own[:_MOST_NAMED]),
                 remedy="keep one of its names in the hostfile",

@@ -1,10 +1,11 @@
-"""No machine is two nodes of a run: looked at before leases are taken, and again in the survey."""
+"""No machine is two nodes of a run: the survey shows it, or a lease that the run itself holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,29 +13,29 @@ from railgauge.errors import NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.facts.identity import confusions, identity_argv, parse_identity
 from railgauge.model import Command
-from railgauge.plugin.context import Context
 from railgauge.survey import Found
 from railgauge.transport.registry import allots_nodes
+
+if TYPE_CHECKING:
+    from railgauge.plugin.context import Context
 
 _AT_ONCE = 64
 _TIME_LIMIT_S = 20.0
 
 
 def look(context: Context) -> None:
-    """Before leases: of one machine with two names the second would be found held by this run.
+    """Ask every node who it is, where a lease has shown that one of them has two names.
 
-    Ends the session with a line for each confusion. Who cannot be reached is left to the survey.
+    Ends the session with a line for each confusion.
     """
-    if context.recording or allots_nodes(context.cluster.transport):
-        return
     names = [node.name for node in context.cluster.nodes]
     with ThreadPoolExecutor(min(_AT_ONCE, len(names))) as pool:
         found = list(pool.map(lambda name: _asked(context, name), names))
     _refuse(context, filter(None, found))
 
 
-def look_again(context: Context, found: Mapping[str, Found]) -> None:
-    """After the survey, which knows more. A replay stays what it was."""
+def check(context: Context, found: Mapping[str, Found]) -> None:
+    """The same after the survey, which knows more. A replay stays what it was."""
     if context.recording:
         return
     known = [facts for facts in found.values() if isinstance(facts, NodeFacts)]

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from railgauge.holder import Holder
-from railgauge.nodelease import NodeLeases, NodeTaken, Terms
+from railgauge.nodelease import NamedTwice, NodeLeases, NodeTaken, Terms
+from railgauge.plugin import distinct
 from railgauge.tag import Tag
 from railgauge.transport.registry import allots_nodes
 
@@ -117,6 +118,8 @@ class Holding:
         try:
             self._leases.take(names, context.config.getoption("--wait"))
         except NodeTaken as error:
+            if isinstance(error, NamedTwice):
+                distinct.look(context)  # which can say the other name too
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)

@@ -179,12 +179,11 @@ class Controller:
         write_whole(context.store.folder / "thresholds.json", limits)
         for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
-        distinct.look(context)
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
         found = self._surveyed(cluster)
         self._write_environment(found)
-        distinct.look_again(context, found)
+        distinct.check(context, found)
 
     def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
         """What is true of every node now; in a replay, what was."""
