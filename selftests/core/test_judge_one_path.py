@@ -16,6 +16,7 @@ HEADING = (
     "#        (B)    (elements)                             (us)  (GB/s)  (GB/s)             (us)"
     "  (GB/s)  (GB/s)\n"
 )
+SLOTS = ("0x08", "0x09", "0x0e", "0x11", "0x32", "0x38", "0x3b", "0x3c")
 RULE = "-" * 80 + "\n"
 
 
@@ -27,7 +28,8 @@ def table(sizes, ranks=8, busbw=100.0, hosts=("mx01",), wrong=0):
         f"# nThread 1 nGpus 1 minBytes {sizes[0]} maxBytes {sizes[-1]} step: 2(factor) warmup "
         "iters: 5 iters: 10 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n"
         + "".join(
-            f"#  Rank  {rank} Pid {9 + rank} on {host} device  {rank % 8} [0x08] MetaX C500\n"
+            f"#  Rank  {rank} Pid {9 + rank} on {host} device  {rank % 8} "
+            f"[{SLOTS[rank % 8]}] MetaX C500\n"
             for rank, host in listed
         )
         + rows(sizes, ranks, busbw, wrong)
@@ -38,9 +40,10 @@ def table(sizes, ranks=8, busbw=100.0, hosts=("mx01",), wrong=0):
 
 def rows(sizes, ranks=8, busbw=100.0, wrong=0):
     algbw = busbw * ranks / (2 * (ranks - 1))
+    kind, width = ("bfloat16", 2) if ranks <= 8 else ("float", 4)
     sides = [f"{size / algbw / 1e3:.2f} {algbw:.2f} {busbw:.2f} {wrong}" for size in sizes]
     return HEADING + "".join(
-        f" {size} {size // 4} float sum -1 {side} {side}\n"
+        f" {size} {size // width} {kind} sum -1 {side} {side}\n"
         for size, side in zip(sizes, sides, strict=True)
     )
 
@@ -181,7 +184,8 @@ def test_a_node_with_a_rank_too_few_is_refused_as_in_a_run(judge):
     last = next(line for line in text.splitlines(True) if "Rank  23 " in line)
     code, said = judge(text.replace(last, "").replace(rows(SWEEP, 24), rows(SWEEP, 23)))
     assert (code, said["measurement"], said["judgements"]) == (10, "group_all_reduce", [])
-    assert "ran on 23 GPUs (8 on a, 8 on b, 7 on c), not on 24" in said["errors"][0]
+    assert "asked for 24 GPUs" in said["errors"][0]
+    assert "23 GPUs (8 on a, 8 on b, 7 on c)" in said["errors"][0]
 
 
 def test_wrong_results_reject_as_in_a_run(judge):
