@@ -155,6 +155,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         tools=document.get("tools", {}),
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
         fabric=fabric,
+        versions=document.get("versions", {}),
     )
 
 

@@ -108,6 +108,7 @@ class Cluster(_Index):
     tools: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     fabric: Fabric | None = None
+    versions: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

@@ -69,3 +69,9 @@ def test_pcie_link(node, nic, expect):
     """The slot runs at its full speed (GT/s) and width (lanes)."""
     link = [f"nics.{nic}.pcie_speed_gts", f"nics.{nic}.pcie_width"]
     expect(node, *link, declared=f"nics.{nic}.pcie_link")
+
+
+@pytest.mark.expects("nic_numa")
+def test_nic_numa(node, nic, expect):
+    """The NIC hangs on the NUMA node on which it hangs on the other nodes."""
+    expect(node, f"nics.{nic}.numa_node")

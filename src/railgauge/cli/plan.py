@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         platform=options.platform,
     )
     platform = thresholds.load(cluster.platform, options.root / "thresholds")
+    platform = thresholds.with_versions(platform, cluster.versions, cluster.source)
     if complaints := list(thresholds.uncovered(platform)):
         raise Uncovered(complaints[0], where=platform.path)
     level = plan.level(platform, cluster, options.level, options.rounds)

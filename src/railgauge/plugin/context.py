@@ -199,9 +199,11 @@ def _platform(config: pytest.Config, cluster: Cluster, replayed: Recording | Non
     named = config.getoption("--platform")
     if replayed and not named:
         path = replayed.folder / "thresholds.json"
-        return thresholds.load_file(path, path.read_text(encoding="utf-8"))
-    name = named if replayed else cluster.platform
-    return thresholds.load(name, config.rootpath / "thresholds")
+        platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
+    else:
+        name = named if replayed else cluster.platform
+        platform = thresholds.load(name, config.rootpath / "thresholds")
+    return thresholds.with_versions(platform, cluster.versions, cluster.source)
 
 
 def _level(

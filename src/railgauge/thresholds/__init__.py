@@ -3,9 +3,11 @@
 from railgauge.thresholds.limits import limit_for, physical_ceiling, uncovered
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.thresholds.versions import VERSIONS, with_versions
 
 __all__ = [
     "LEVELS",
+    "VERSIONS",
     "Expectation",
     "Measurement",
     "Nic",
@@ -16,4 +18,5 @@ __all__ = [
     "load_file",
     "physical_ceiling",
     "uncovered",
+    "with_versions",
 ]
