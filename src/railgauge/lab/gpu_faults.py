@@ -63,7 +63,8 @@ def ecc_off(node: Node, fault: Fault, _platform: Platform) -> None:
 
 
 def vbios(node: Node, fault: Fault, platform: Platform) -> None:
-    _gpu(node, fault)["vbios"] = platform["faults"][fault.name]["version"]
+    gpu = _gpu(node, fault)
+    gpu["vbios"] = platform["faults"][fault.name]["version"]
 
 
 def version(node: Node, fault: Fault, platform: Platform) -> None:
