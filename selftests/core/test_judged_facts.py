@@ -1,0 +1,115 @@
+"""Every fact that is collected is judged, or is identity; nothing is collected for nobody."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from railgauge import thresholds
+from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
+from railgauge.stacks import Section, stack
+
+ROOT = Path(__file__).resolve().parents[2]
+PREFLIGHT = sorted((ROOT / "tests/preflight").glob("test_*.py"))
+
+# What tells one node, device or port from another, or a start of a node from the next.
+IDENTITY = {
+    "node", "hostname", "boot_id", "gpus.*.index", "nics.*.name", "nics.*.part_number",
+    "nics.*.netdev", "netdevs.*.name", "gids.*.index", "gids.*.gid", "gids.*.ipv4",
+    "gids.*.roce_version",
+}  # fmt: skip
+# Told in the reports and by design never blamed (document 003): see diagnose/notes.py.
+NOTED = {"irqs.*.name", "irqs.*.count", "irqs.*.cpus"}
+# Says of all other facts why they are not known: an expectation that needs one is an error then.
+REASONS = {"missing"}
+DEVICES = {"gpus": GpuFacts, "nics": NicFacts, "netdevs": NetdevFacts, "irqs": IrqFacts}
+
+
+def collected() -> set[str]:
+    """The paths of all fields, ``*`` for each device or entry."""
+    found = {item.name for item in fields(NodeFacts)} - DEVICES.keys() - {"gpu_software"}
+    for name, kind in DEVICES.items():
+        found |= {f"{name}.*.{item.name}" for item in fields(kind)} - {"nics.*.gids"}
+    found |= {f"gids.*.{item.name}" for item in fields(GidFacts)}
+    return found | {f"gpu_software.{name}" for name in SOFTWARE}
+
+
+def readings() -> set[str]:
+    """What any stack puts under ``gpu_software``, known or with the reason why it is not."""
+    found: set[str] = set()
+    for vendor in ("nvidia", "amd", "metax"):
+        told = stack(vendor).parse({name: Section(name, "") for name in ("none",)})
+        found |= {path.partition(".")[2] for path in told.missing if "gpu_software." in path}
+    return found
+
+
+SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
+
+
+def preflight() -> Iterator[tuple[str, Callable[..., None]]]:
+    """The expectation that each test of preflight is about, and the test."""
+    for path in PREFLIGHT:
+        spec = importlib.util.spec_from_file_location(f"preflight_{path.stem}", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if name.startswith("test_"):
+                (mark,) = (m for m in function.pytestmark if m.name == "expects")
+                yield mark.args[0], function
+
+
+ANY = SimpleNamespace(nic=lambda _name: SimpleNamespace(pci_address="0000:12:00.0"))
+
+
+def asked(function: Callable[..., None]) -> set[str]:
+    """The paths that a test asks for, or holds another against."""
+    found: set[str] = set()
+
+    def expect(_node: str, *paths: str, same_as: str = "", **_more: str) -> None:
+        found.update({*paths, same_as} - {""})
+
+    values: dict[str, Any] = {"expect": expect, "platform": ANY}
+    needed = inspect.signature(function).parameters
+    function(**{name: values.get(name, "*") for name in needed})
+    return {re.sub(r"^topology\..*", "topology", path) for path in found}
+
+
+ASKED = {name: asked(function) for name, function in preflight()}
+COUNTED = {"gpus.#": "gpus", "nics.*.gids.#": "gids"}
+
+
+def test_every_fact_is_judged_or_is_identity() -> None:
+    judged = {path for paths in ASKED.values() for path in paths}
+    assert {path for path in collected() if path not in judged} == IDENTITY | NOTED | REASONS
+    assert not judged - collected() - COUNTED.keys(), "a test asks for what nobody collects"
+
+
+def test_a_fact_that_is_noted_is_told() -> None:
+    text = (ROOT / "src/railgauge/diagnose/notes.py").read_text(encoding="utf-8")
+    assert "facts.irqs" in text
+
+
+def test_all_that_stacks_call_software_is_known_here() -> None:
+    assert readings() == set(SOFTWARE)
+
+
+@pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
+def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
+    platform = thresholds.load(name, ROOT / "thresholds")
+    silent = ASKED.keys() - platform.expected.keys() - platform.not_applicable.keys()
+    assert not silent
+    assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
+
+
+def test_versions_are_asked_for_by_tests_of_their_names() -> None:
+    assert set(thresholds.VERSIONS) <= ASKED.keys()
