@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from preflight_tests import Test, asked_of, preflight
 
 from railgauge import thresholds
 from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
 from railgauge.stacks import Section, stack
 
 ROOT = Path(__file__).resolve().parents[2]
-PREFLIGHT = sorted((ROOT / "tests/preflight").glob("test_*.py"))
 
 # What tells one node, device or port from another, or a start of a node from the next.
 IDENTITY = {
@@ -54,33 +49,10 @@ def readings() -> set[str]:
 SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
 
 
-def preflight() -> Iterator[tuple[str, Callable[..., None]]]:
-    """The expectation that each test of preflight is about, and the test."""
-    for path in PREFLIGHT:
-        spec = importlib.util.spec_from_file_location(f"preflight_{path.stem}", path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            if name.startswith("test_"):
-                (mark,) = (m for m in function.pytestmark if m.name == "expects")
-                yield mark.args[0], function
-
-
-ANY = SimpleNamespace(nic=lambda _name: SimpleNamespace(pci_address="0000:12:00.0"))
-
-
-def asked(function: Callable[..., None]) -> set[str]:
+def asked(test: Test) -> set[str]:
     """The paths that a test asks for, or holds another against."""
-    found: set[str] = set()
-
-    def expect(_node: str, *paths: str, same_as: str = "", **_more: str) -> None:
-        found.update({*paths, same_as} - {""})
-
-    values: dict[str, Any] = {"expect": expect, "platform": ANY}
-    needed = inspect.signature(function).parameters
-    function(**{name: values.get(name, "*") for name in needed})
+    at = asked_of(test)
+    found = {*at.paths, at.same_as} - {""}
     return {re.sub(r"^topology\..*", "topology", path) for path in found}
 
 
