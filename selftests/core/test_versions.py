@@ -110,7 +110,11 @@ def test_what_a_platform_asks_for_outright_needs_no_comparison() -> None:
 
 
 def declared(**versions: Any) -> Platform:
-    return with_versions(H200, versions, "here.yaml")
+    return with_versions(H200, by_model(versions), "here.yaml")
+
+
+def by_model(versions: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {name: {"*": v} if isinstance(v, str) else v for name, v in versions.items()}
 
 
 def test_a_declared_version_must_be_found_on_every_node() -> None:
@@ -144,7 +148,7 @@ def test_firmware_is_declared_for_all_or_by_model() -> None:
 def test_what_is_declared_applies_even_where_the_platform_asks_for_nothing() -> None:
     tcpx = thresholds.load("h100-tcpx", ROOT / "thresholds")
     assert "ofed" in tcpx.not_applicable
-    site = with_versions(tcpx, {"ofed": "24.10-1.1.4"}, "here.yaml")
+    site = with_versions(tcpx, by_model({"ofed": "24.10-1.1.4"}), "here.yaml")
     assert "ofed" not in site.not_applicable
     with pytest.raises(FactMissing):
         judge_at(FactAt("a", ("ofed",)), site.expected["ofed"], site, {"a": node("a")})
@@ -153,9 +157,9 @@ def test_what_is_declared_applies_even_where_the_platform_asks_for_nothing() -> 
 def test_two_declarations_that_differ_are_bad_input() -> None:
     own = replace(H200.expected["gpu_driver"], rule="equals", value="550.90.07")
     platform = replace(H200, expected={**H200.expected, "gpu_driver": own})
-    assert with_versions(platform, {"gpu_driver": "550.90.07"}, "here.yaml")
+    assert with_versions(platform, {"gpu_driver": {"*": "550.90.07"}}, "here.yaml")
     with pytest.raises(BadInput, match=r"550\.54\.15") as raised:
-        with_versions(platform, {"gpu_driver": "550.54.15"}, "here.yaml")
+        with_versions(platform, {"gpu_driver": {"*": "550.54.15"}}, "here.yaml")
     assert raised.value.where == "here.yaml"
     assert "thresholds/h200.json" in raised.value.remedy
 
@@ -172,8 +176,8 @@ def read(folder: Path, versions: str) -> Any:
 def test_a_hostfile_declares_versions(tmp_path: Path) -> None:
     text = 'gpu_driver: 550.90.07, gpu_runtime: "12.4", nic_firmware: {MT4129: 28.39.1002}'
     assert read(tmp_path, text) == {
-        "gpu_driver": "550.90.07",
-        "gpu_runtime": "12.4",
+        "gpu_driver": {"*": "550.90.07"},
+        "gpu_runtime": {"*": "12.4"},
         "nic_firmware": {"MT4129": "28.39.1002"},
     }
 

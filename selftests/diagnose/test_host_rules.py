@@ -200,7 +200,7 @@ def test_another_kernel_is_no_firmware():
 
 def test_a_version_that_is_declared_is_wrong_by_itself():
     """It is no matter of what the other nodes have, and one remedy mends all of them."""
-    declared = with_versions(platform(), {"gpu_driver": "550.90.07"}, "bench.yaml")
+    declared = with_versions(platform(), {"gpu_driver": {"*": "550.90.07"}}, "bench.yaml")
     found = findings([fact("n1", "gpu_driver"), fact("n2", "gpu_driver")])
     assert named(diagnose(found)) == [
         ("nodes-differ", "n1, gpu_driver"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from railgauge.errors import BadInput
-from railgauge.model import Basis
+from railgauge.model import ALL_MODELS, Basis
 from railgauge.thresholds.model import Expectation, Platform
 
 # The expectations that are about a version, and so may stand under ``versions`` in a hostfile.
@@ -19,12 +19,12 @@ _BASIS = Basis("hostfile", "the cluster's hostfile declares this version")
 
 
 def with_versions(
-    platform: Platform, versions: Mapping[str, str | Mapping[str, str]], where: str
+    platform: Platform, versions: Mapping[str, Mapping[str, str]], where: str
 ) -> Platform:
     """The platform as this cluster has it: each declared version must be found as it stands there.
 
-    A version is text, or text by model where devices of several models have one each. It takes the
-    place of an expectation that nodes be alike, and of a reason why nothing was expected.
+    ``versions`` are by name and model of the device, ``*`` for all. A declared one takes the place
+    of an expectation that nodes be alike, and of a reason why nothing was expected.
     ``where`` is the hostfile. Raises ``BadInput`` where the platform file declares another one.
     """
     declared = {name: _declared(name, wanted) for name, wanted in versions.items()}
@@ -32,7 +32,7 @@ def with_versions(
         own = platform.expected.get(name)
         if own and own.rule in _SAID and (own.rule, own.value) != _rule(versions[name]):
             raise BadInput(
-                f"versions.{name} is {versions[name]}, the platform file says {own.value}",
+                f"versions.{name} is {declared[name].value}, the platform file says {own.value}",
                 where=where,
                 remedy=f"declare it in one of the two; the other is {platform.path}",
             )
@@ -43,9 +43,11 @@ def with_versions(
 _SAID = ("equals", "one_of", "by_model")
 
 
-def _declared(name: str, wanted: str | Mapping[str, str]) -> Expectation:
+def _declared(name: str, wanted: Mapping[str, str]) -> Expectation:
     return Expectation(name, *_rule(wanted), _BASIS, f"/versions/{name}")
 
 
-def _rule(wanted: str | Mapping[str, str]) -> tuple[str, object]:
-    return ("equals", wanted) if isinstance(wanted, str) else ("by_model", dict(wanted))
+def _rule(wanted: Mapping[str, str]) -> tuple[str, object]:
+    if wanted.keys() == {ALL_MODELS}:
+        return "equals", wanted[ALL_MODELS]
+    return "by_model", dict(wanted)
