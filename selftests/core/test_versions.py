@@ -106,6 +106,11 @@ def test_what_a_platform_asks_for_outright_needs_no_comparison() -> None:
         outcome(nodes, path, "as_declared", True, same_as=same_as)
 
 
+def test_as_declared_needs_a_place_where_it_is_declared() -> None:
+    with pytest.raises(FactMissing, match="no place for subject"):
+        outcome([replace(node("a"), kernel="6.1")], "kernel", "as_declared", True)
+
+
 # --- versions in the hostfile ---
 
 

@@ -28,20 +28,27 @@ def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Fo
         raise FactMissing("was not surveyed", where=at.node)
     if isinstance(facts, NoEvidence):
         raise facts
+    value = value_at(facts, at)
     declared = _declared(at, expectation, platform, facts)
     peers = _peers(at, facts, found, expectation.value) if expectation.rule == "alike" else ()
-    return judge_fact(expectation, value_at(facts, at), declared=declared, peers=peers)
+    return judge_fact(expectation, value, declared=declared, peers=peers)
 
 
 def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: NodeFacts) -> object:
     """What the fact is held against, where the expectation itself does not say it."""
     if expectation.rule == "by_model" and isinstance(expectation.value, Mapping):
         return _of_model(at, expectation.value, facts)
+    if at.declared:
+        return declared_at(platform, at.declared)
     if expectation.rule != "as_declared":
         return None
-    if at.same_as:
-        return require(facts, at.same_as)
-    return declared_at(platform, at.declared)
+    if not at.same_as:
+        raise FactMissing(
+            f"the hardware section has no place for {expectation.name}",
+            where=platform.name,
+            remedy="write what it must be: equals, one_of, at_least or at_most",
+        )
+    return require(facts, at.same_as)
 
 
 def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> object:
