@@ -3,21 +3,23 @@
 from dataclasses import replace
 
 import pytest
-from diagnose_scenes import blocked, causes, collective, fact, healthy, named, names, path, unknown
+from diagnose_scenes import (
+    blocked,
+    causes,
+    collective,
+    fact,
+    findings,
+    healthy,
+    named,
+    names,
+    path,
+    platform,
+    unknown,
+)
 
-from railgauge.diagnose import host
+from railgauge.diagnose import diagnose, host
 from railgauge.errors import FactMissing
-
-
-def with_nics(node, **changes):
-    """A node whose NICs differ; ``None`` for one that is absent."""
-    facts = healthy(node)
-    nics = [
-        replace(nic, firmware=changes.get(nic.name, nic.firmware))
-        for nic in facts.nics
-        if changes.get(nic.name, "") is not None
-    ]
-    return replace(facts, nics=tuple(nics))
+from railgauge.thresholds import with_versions
 
 
 def only(found):
@@ -27,9 +29,10 @@ def only(found):
 
 @pytest.mark.parametrize(("subject", "cause"), host._BY_SUBJECT.items())
 def test_a_fact_is_its_cause_at_its_node_and_part(subject, cause):
-    part = {"acs": "", "nodes_alike": "kernel"}.get(subject, "mlx5_3")
+    part = "" if subject == "acs" or cause == "nodes-differ" else "mlx5_3"
+    cause = "version-mismatch" if subject == "gpu_fabric_manager" else cause
     found = only(causes(fact("n2", subject, part, "0000:16:00.0")))
-    device = "0000:16:00.0" if subject == "acs" else part
+    device = "0000:16:00.0" if subject == "acs" else part or subject
     assert named([found]) == [(cause, f"n2, {device}")]
     assert found.confidence == "certain"
     assert subject in found.says
@@ -50,19 +53,13 @@ def lost_nic(node="n2", nic="mlx5_3"):
 
 
 def test_a_lost_nic_explains_all_that_is_not_known_of_it():
-    away = with_nics("n2", mlx5_3=None)
-    found = causes(
-        lost_nic(), fact("n2", "nodes_alike", "nic_firmware"), facts=[away], nodes=names(4)
-    )
+    found = causes(lost_nic(), unknown("n2", "nic_firmware", "mlx5_3"), nodes=names(4))
     assert named(found) == [("nic-missing", "n2, mlx5_3")]
     assert len(found[0].evidence) == 5
 
 
 def test_another_firmware_beside_a_lost_nic_is_a_cause_of_its_own():
-    away = with_nics("n2", mlx5_3=None, mlx5_5="20.1")
-    found = causes(
-        lost_nic(), fact("n2", "nodes_alike", "nic_firmware"), facts=[away], nodes=names(4)
-    )
+    found = causes(lost_nic(), fact("n2", "nic_firmware", "mlx5_5", "20.1"), nodes=names(4))
     assert named(found) == [("nic-missing", "n2, mlx5_3"), ("firmware-mismatch", "n2, mlx5_5")]
 
 
@@ -186,24 +183,43 @@ def test_a_network_device_that_is_down_is_a_link_that_is_down():
 # --- firmware and images ---
 
 
-def test_odd_firmware_is_named_with_its_nic():
-    odd = with_nics("n3", mlx5_6="28.10")
-    found = causes(fact("n3", "nodes_alike", "nic_firmware"), facts=[odd], nodes=names(4))
-    assert named(found) == [("firmware-mismatch", "n3, mlx5_6")]
-    assert "28.10" in found[0].says
-    assert "28.39" in found[0].says
-
-
-def test_without_a_majority_no_firmware_is_the_odd_one():
-    odd = with_nics("n2", mlx5_6="28.10")
-    items = [fact(node, "nodes_alike", "nic_firmware") for node in names(2)]
-    assert {c.cause for c in causes(items, facts=[odd])} == {"nodes-differ"}
+def test_odd_firmware_is_named_with_its_device():
+    nic = fact("n3", "nic_firmware", "mlx5_6", "28.10")
+    gpu = fact("n2", "gpu_vbios", "gpu4", "96.00.74")
+    found = causes(nic, gpu, nodes=names(4))
+    assert set(named(found)) == {
+        ("firmware-mismatch", "n3, mlx5_6"),
+        ("firmware-mismatch", "n2, gpu4"),
+    }
+    assert "28.10" in found[0].says + found[1].says
 
 
 def test_another_kernel_is_no_firmware():
-    assert named(causes(fact("n3", "nodes_alike", "kernel"), nodes=names(4))) == [
-        ("nodes-differ", "n3, kernel")
+    assert named(causes(fact("n3", "kernel"), nodes=names(4))) == [("nodes-differ", "n3, kernel")]
+
+
+def test_a_version_that_is_declared_is_wrong_by_itself():
+    """It is no matter of what the other nodes have, and one remedy mends all of them."""
+    declared = with_versions(platform(), {"gpu_driver": {"*": "550.90.07"}}, "bench.yaml")
+    found = findings([fact("n1", "gpu_driver"), fact("n2", "gpu_driver")])
+    assert named(diagnose(found)) == [
+        ("nodes-differ", "n1, gpu_driver"),
+        ("nodes-differ", "n2, gpu_driver"),
     ]
+    assert named(diagnose(replace(found, platform=declared))) == [
+        ("version-mismatch", "n[1-2], gpu_driver")
+    ]
+
+
+# --- what the GPUs of a node have alike ---
+
+
+def test_what_all_gpus_of_a_node_have_is_said_once_of_the_node():
+    every = [fact("n1", "gpu_mig", f"gpu{index}") for index in range(8)]
+    found = only(causes(every))
+    assert named([found]) == [("gpu-partitioned", "n1")]
+    assert len(found.evidence) == 8
+    assert named(causes(every[:7]))[6] == ("gpu-partitioned", "n1, gpu6")
 
 
 # --- the way from NIC to GPU memory ---
@@ -224,7 +240,7 @@ def test_another_module_is_not_taken_for_peer_memory():
 
 def test_a_driver_that_is_not_registered_after_a_kernel_update():
     lacking = replace(healthy("n1", "metax-c500"), peer_memory=())
-    records = [fact("n1", "peer_memory"), fact("n1", "nodes_alike", "kernel")]
+    records = [fact("n1", "peer_memory"), fact("n1", "kernel")]
     found = causes(records, facts=[lacking], on="metax-c500", nodes=names(4))
     assert named(found) == [("gpudirect-rdma-disabled", "n1")]
     assert "kernel is not that of the others" in found[0].says
@@ -311,6 +327,6 @@ def test_a_node_without_facts_breaks_no_rule():
     nothing = FactMissing("the probe printed nothing", where="n1")
     items = [
         fact("n1", s)
-        for s in ("gpu_count", "kernel_module", "peer_memory", "gpu_processes", "nodes_alike")
+        for s in ("gpu_count", "kernel_module", "peer_memory", "gpu_processes", "kernel")
     ]
-    assert causes(items, fact("n1", "nodes_alike", "nic_firmware"), facts=[nothing])
+    assert causes(items, fact("n1", "nic_firmware", "mlx5_0"), facts=[nothing])

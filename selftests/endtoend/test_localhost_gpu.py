@@ -20,7 +20,7 @@ QUERY = {
     "index": "0", "name": "NVIDIA X1", "pci.bus_id": "00000000:8F:00.0",
     "memory.total [MiB]": "81920 MiB", "driver_version": "595.71.05",
     "persistence_mode": "Enabled", "power.limit [W]": "700.00 W",
-    "clocks.current.sm [MHz]": "345 MHz", "clocks.max.sm [MHz]": "1980 MHz",
+    "clocks.max.sm [MHz]": "1980 MHz",
     "ecc.mode.current": "Enabled", "ecc.errors.uncorrected.volatile.total": "0",
     "pcie.link.gen.current": "1", "pcie.link.gen.max": "5", "pcie.link.width.current": "16",
     "pcie.link.width.max": "16", "mig.mode.current": "Disabled",
@@ -38,6 +38,7 @@ LOG = """<?xml version="1.0" ?>
       <remapped_row_pending>No</remapped_row_pending>
       <remapped_row_failure>No</remapped_row_failure>
     </remapped_rows>
+    <gpu_power_readings><default_power_limit>700.00 W</default_power_limit></gpu_power_readings>
     <pci><pci_bus_id>00000000:8F:00.0</pci_bus_id></pci>
     <processes></processes>
   </gpu>
@@ -133,10 +134,20 @@ def test_bandwidth_is_held_to_the_slot(accept, tmp_path):
 
 
 def test_a_sick_gpu_is_rejected_by_name(accept, tmp_path):
-    sick = {"ecc.errors.uncorrected.volatile.total": "3", "pcie.link.width.current": "8"}
+    sick = {
+        "ecc.errors.uncorrected.volatile.total": "3",
+        "pcie.link.width.current": "8",
+        "power.limit [W]": "350.00 W",
+        "mig.mode.current": "Enabled",
+    }
     run = accept(tools(tmp_path / "bin", **sick))
     assert run.code == 1, run.output
-    assert causes(run) == {("gpu-memory-errors", "gpu0"), ("gpu-pcie-degraded", "gpu0")}
+    assert causes(run) == {
+        ("gpu-memory-errors", "gpu0"),
+        ("gpu-pcie-degraded", "gpu0"),
+        ("gpu-power-capped", "gpu0"),
+        ("gpu-partitioned", "gpu0"),
+    }
 
 
 def test_without_the_driver_s_tool_there_is_no_verdict(accept, tmp_path):

@@ -144,6 +144,7 @@ SYSFS = {
     "device/max_link_width": "16",
 }
 HOST = {
+    "sys/module/mlx5_core/version": "24.10-1.1.4",
     "proc/sys/kernel/hostname": "mx-sh-demo",
     "proc/sys/kernel/osrelease": "5.15.0-119-generic",
     "proc/sys/kernel/random/boot_id": "3f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10",

@@ -19,6 +19,9 @@ def missing(facts):
     return {path: why for path, why in facts.missing.items() if not path.startswith("gpus.*.")}
 
 
+BIOS = "1.26.1.0"
+
+
 def test_healthy_node_has_every_fact(node):
     facts = node.facts(METAX)
     assert missing(facts) == {}
@@ -28,15 +31,16 @@ def test_healthy_node_has_every_fact(node):
         "5.15.0-119-generic",
     )
     assert (facts.os, facts.cpus, facts.numa_nodes) == ("Ubuntu 22.04.4 LTS", 4, 2)
+    assert facts.ofed == "24.10-1.1.4"
     assert (facts.governors, facts.numa_balancing) == (("performance",), 0)
     assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))
     assert (facts.acs_enabled, facts.peer_memory) == ((), ("mxcd",))
     assert facts.gpus == (
-        GpuFacts(0, "MetaX C500", "0000:08:00.0", 65536, 0, power_limit_w=350.0),
-        GpuFacts(1, "MetaX C500", "0000:09:00.0", 65536, 0, power_limit_w=350.0),
+        GpuFacts(0, "MetaX C500", "0000:08:00.0", 65536, 0, vbios=BIOS, power_limit_w=350.0),
+        GpuFacts(1, "MetaX C500", "0000:09:00.0", 65536, 0, vbios=BIOS, power_limit_w=350.0),
     )
     assert facts.gpu_driver == "3.5.0"
-    assert facts.gpu_software == {"mx-smi": "2.2.3", "maca": "2.32.0.6", "bios": "1.26.1.0"}
+    assert facts.gpu_software == {"runtime": "2.32.0.6"}
     assert facts.topology["gpu0"] == {"gpu1": "MX", "mlx5_0": "PXB"}
     assert facts.gpu_processes == ()
 
@@ -60,8 +64,6 @@ def test_nic_comes_from_sysfs_and_tools(node):
             sm_lid=1,
             pcie_speed_gts=32.0,
             pcie_width=16,
-            pcie_max_speed_gts=32.0,
-            pcie_max_width=16,
             gids=(GidFacts(0, "fe80:0000:0000:0000:a088:c203:005a:ab6c", None, "v1"),),
         ),
     )

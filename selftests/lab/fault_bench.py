@@ -9,6 +9,11 @@ from lab_bench import Bench
 IB = "sys/class/infiniband"
 PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "corrupt")
 """Faults whose checks are in ``test_lab_fault_parts``."""
+TOLD = (
+    "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
+    "gpu-partition", "vbios", "version",
+)  # fmt: skip
+"""Faults whose checks are in ``test_lab_gpu_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

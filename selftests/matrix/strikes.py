@@ -56,6 +56,16 @@ CAUSES = {
     "mtu": "mtu-mismatch",
     "firmware": "firmware-mismatch",
     "corrupt": "data-corruption",
+    "remap-failed": "gpu-memory-errors",
+    "ecc-off": "gpu-ecc-off",
+    "power-cap": "gpu-power-capped",
+    "gpu-clock": "gpu-clock-limited",
+    "gpu-pcie": "gpu-pcie-degraded",
+    "gpu-link": "gpu-link-down",
+    "gpu-fabric": "gpu-fabric-down",
+    "gpu-partition": "gpu-partitioned",
+    "vbios": "firmware-mismatch",
+    "version": "nodes-differ",
     "irq-affinity": "",
 }
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
@@ -215,6 +225,14 @@ def _bridge(ground: Ground) -> Choice:
     return address, address
 
 
+def _version(ground: Ground) -> Choice:
+    """One that other nodes of the cluster can be compared with by its own name."""
+    older = ground.lab["faults"]["version"]
+    alike = [name for name in older if ground.platform.expected[name].rule == "alike"]
+    name = ground.random.choice([name for name in alike if name != "gpu_vbios"])
+    return name, name
+
+
 def _tool(ground: Ground) -> Choice:
     """One that is run on the nodes themselves, not the launcher's."""
     measured = ground.platform.measurements.values()
@@ -228,7 +246,12 @@ _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
          "mtu", "firmware", "slow-nic"),
         _nic,
     ),
-    **dict.fromkeys(("gpu-missing", "ecc", "slow-gpu"), _gpu),
+    **dict.fromkeys(
+        ("gpu-missing", "ecc", "slow-gpu", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
+         "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios"),
+        _gpu,
+    ),
+    "version": _version,
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     "slow-xgmi": _link,
     "acs": _bridge,

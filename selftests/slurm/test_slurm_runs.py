@@ -29,7 +29,7 @@ def loopback(document: dict[str, Any]) -> None:
     """The platform of real TCP nodes, with the one interface that all machines have."""
     document["platform"] = "loopback"
     document["hardware"]["nics"][0] |= {"name": "lo", "rate_gbps": 10000}
-    kept = {"nodes_alike": document["expected"].pop("nodes_alike")}
+    kept = {"kernel": document["expected"].pop("kernel")}
     tcp = document["measurements"]["host_tcp_bandwidth"]
     del tcp["traffic"]
     tcp["options"] = {"duration_s": 1, "streams": 1}

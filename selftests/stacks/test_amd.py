@@ -36,6 +36,7 @@ def static(gpu):
         "ras": {"ecc_block_state": {"UMC": "ENABLED", "SDMA": "ENABLED"}},
         "partition": {"compute_partition": "SPX", "memory_partition": "NPS1"},
         "numa": {"node": gpu, "affinity": gpu},
+        "vbios": {"part_number": "113-M3000100-102", "version": "022.040.003.042.000001"},
         "vram": {"type": "HBM3", "size": value(196592, "MB")},
     }
 
@@ -117,7 +118,7 @@ def test_both_tools_make_one_gpu():
     first, second = facts.gpus
     assert (first.index, first.model, first.bus_id) == (0, "AMD Instinct MI300X", BUSES[0])
     assert (first.memory_mib, first.power_limit_w, second.numa_node) == (196592, 750.0, 1)
-    assert (first.clock_mhz, first.clock_max_mhz) == (132, 2100)
+    assert (first.clock_max_mhz, first.vbios) == (2100, "022.040.003.042.000001")
     assert (first.ecc_enabled, first.ecc_uncorrected, second.ecc_uncorrected) == (True, 0, 1)
     assert (first.retired_pages, second.retired_pages) == (0, 3)
     assert (first.remap_pending, first.remap_failed) == (False, False)
@@ -127,13 +128,14 @@ def test_both_tools_make_one_gpu():
     assert (first.compute_partition, first.memory_partition) == ("SPX", "NPS1")
     assert (facts.driver, facts.software) == (
         "6.10.5",
-        {"amd-smi": "24.6.2+2b02a07", "rocm": "6.2.0"},
+        {"runtime": "6.2.0"},
     )
     assert facts.topology == {"gpu0": {"gpu1": "XGMI"}, "gpu1": {"gpu0": "XGMI"}}
     assert facts.processes == ("python3 (pid 104225, 1024 MiB)",)
     assert facts.peer_memory == ("dma-buf",)
-    assert set(facts.missing) == {
-        f"gpus.*.{name}" for name in ("persistence_mode", "remapped_rows", "mig_enabled", "fabric")
+    lacking = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric")
+    assert set(facts.missing) == {f"gpus.*.{name}" for name in lacking} | {
+        "gpu_software.collective_library"
     }
 
 

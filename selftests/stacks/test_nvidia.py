@@ -18,13 +18,13 @@ H200 = "019-q-x-xml-h200-8gpu-v13.txt"
 
 HEADING = (
     "index, name, pci.bus_id, memory.total [MiB], driver_version, persistence_mode, "
-    "power.limit [W], clocks.current.sm [MHz], clocks.max.sm [MHz], ecc.mode.current, "
+    "power.limit [W], clocks.max.sm [MHz], ecc.mode.current, "
     "ecc.errors.uncorrected.volatile.total, pcie.link.gen.current, pcie.link.gen.max, "
     "pcie.link.width.current, pcie.link.width.max, mig.mode.current\n"
 )
 ROW = (
     "{index}, NVIDIA H200, 00000000:{bus}:00.0, 143771 MiB, 550.90.07, Enabled, 700.00 W, "
-    "1980 MHz, 1980 MHz, Enabled, 0, 5, 5, 16, 16, Disabled\n"
+    "1980 MHz, Enabled, 0, 5, 5, 16, 16, Disabled\n"
 )
 QUERY_TEXT = HEADING + ROW.format(index=0, bus="8F") + ROW.format(index=1, bus="90")
 XML = """<?xml version="1.0" ?>
@@ -94,7 +94,7 @@ def test_two_outputs_make_one_gpu():
     first, second = facts.gpus
     assert (first.index, first.model, first.bus_id) == (0, "NVIDIA H200", "0000:8f:00.0")
     assert (first.memory_mib, first.power_limit_w, first.numa_node) == (143771, 700.0, 0)
-    assert (first.persistence_mode, first.clock_mhz, first.clock_max_mhz) == (True, 1980, 1980)
+    assert (first.persistence_mode, first.clock_max_mhz) == (True, 1980)
     assert (first.ecc_enabled, first.ecc_uncorrected, first.fabric) == (True, 0, "Completed")
     assert (first.remapped_rows, first.remap_pending, first.remap_failed) == (3, True, False)
     assert (first.pcie_gen, first.pcie_width, first.pcie_max_gen, first.pcie_max_width) == (
@@ -107,7 +107,7 @@ def test_two_outputs_make_one_gpu():
     assert (second.links_up, second.links_total, second.numa_node) == (1, 2, 1)
     assert facts.topology["gpu0"] == {"gpu1": "NV18", "mlx5_0": "PIX"}
     assert (facts.driver, facts.processes) == ("550.90.07", ())
-    assert facts.software == {"cuda": "12.4", "kernel_module": "open"}
+    assert facts.software == {"runtime": "12.4", "kernel_module": "open"}
 
 
 def test_what_a_gpu_does_not_tell_is_missing_with_the_reason():
@@ -186,8 +186,13 @@ def test_xml_of_eight_h200():
     assert [gpu.memory_mib for gpu in facts.gpus] == [143771] * 8
     gpu = facts.gpus[0]
     assert (gpu.model, gpu.bus_id, gpu.power_limit_w) == ("NVIDIA H200", "0000:8f:00.0", 700.0)
-    assert (gpu.remapped_rows, gpu.remap_pending, gpu.fabric) == (0, False, "Completed")
-    assert (gpu.clock_mhz, gpu.clock_max_mhz, gpu.mig_enabled) == (345, 1980, False)
+    assert (gpu.remapped_rows, gpu.remap_pending, gpu.remap_failed) == (0, False, False)
+    assert (gpu.clock_max_mhz, gpu.mig_enabled, gpu.pcie_gen) == (1980, False, 5)
+    assert (gpu.fabric, gpu.vbios, gpu.power_default_w) == (
+        "Completed, Success",
+        "96.00.D9.00.02",
+        700.0,
+    )
 
 
 def test_xml_with_a_history_of_errors():

@@ -54,14 +54,18 @@ def test_metax_names():
     assert all(" " not in name for name in metax.probe_commands)
 
 
+def c500(index, bus_id, **told):
+    return GpuFacts(index, "MetaX C500", bus_id, 65536, 0, power_limit_w=350.0, **told)
+
+
 def test_table_of_2_2_3():
     facts = metax(text(TABLE_223), text(TOPO))
     assert missing(facts) == {}
     assert len(facts.gpus) == 8
-    assert facts.gpus[0] == GpuFacts(0, "MetaX C500", "0000:08:00.0", 65536, 0, None, 350.0)
-    assert facts.gpus[7] == GpuFacts(7, "MetaX C500", "0000:3c:00.0", 65536, 0, None, 350.0)
+    assert facts.gpus[0] == c500(0, "0000:08:00.0", vbios="1.26.1.0")
+    assert facts.gpus[7] == c500(7, "0000:3c:00.0", vbios="1.26.1.0")
     assert facts.driver == "3.5.0"
-    assert facts.software == {"mx-smi": "2.2.3", "maca": "2.32.0.6", "bios": "1.26.1.0"}
+    assert facts.software == {"runtime": "2.32.0.6"}
     assert facts.processes == ()
 
 
@@ -69,8 +73,10 @@ def test_table_of_2_2_9():
     facts = metax(text(TABLE_229), text(TOPO))
     assert missing(facts) == {}
     assert [gpu.index for gpu in facts.gpus] == list(range(8))
-    assert facts.gpus[3] == GpuFacts(3, "MetaX C500", "0000:12:00.0", 65536, 0, False, 350.0)
-    assert (facts.driver, facts.software["maca"]) == ("3.4.4", "3.3.0.15")
+    assert facts.gpus[3] == c500(
+        3, "0000:12:00.0", vbios="1.30.0.0", persistence_mode=False, mig_enabled=False
+    )
+    assert (facts.driver, facts.software["runtime"]) == ("3.4.4", "3.3.0.15")
 
 
 def test_two_gpus_on_one_board_keep_their_own_numbers():
@@ -115,7 +121,7 @@ def test_processes():
 def test_failed_tool_gives_no_facts_at_all():
     facts = metax(text(TABLE_223), code=1)
     assert (facts.gpus, facts.driver, facts.software) == ((), None, {})
-    assert {"gpus", "gpu_driver", "gpu_software", "gpu_processes"} <= set(facts.missing)
+    assert {"gpus", "gpu_driver", "gpu_software.runtime", "gpu_processes"} <= set(facts.missing)
 
 
 def test_topology_of_document_000():

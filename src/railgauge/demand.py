@@ -103,7 +103,7 @@ def fact_question(platform: Platform, name: str, node: str, part: ladder.Part) -
     return Question(FACT, fact=ladder.fact_at(platform, name, node, part), metric=name)
 
 
-_SHOWN = ("gpu", "nic", "link", "fact", "switch")
+_SHOWN = ("gpu", "nic", "adapter", "link", "switch")
 
 
 def part_label(values: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ file it can be made again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from railgauge.errors import FactMissing, NoEvidence
@@ -28,11 +28,51 @@ def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Fo
         raise FactMissing("was not surveyed", where=at.node)
     if isinstance(facts, NoEvidence):
         raise facts
-    declared = declared_at(platform, at.declared) if at.declared else None
-    if at.same_as:
-        declared = require(facts, at.same_as)
-    peers = _peers(at, found) if expectation.rule == "alike" else None
-    return judge_fact(expectation, value_at(facts, at), declared=declared, peers=peers)
+    value = value_at(facts, at)
+    declared = _declared(at, expectation, platform, facts)
+    peers = _peers(at, facts, found, expectation.value) if expectation.rule == "alike" else ()
+    return judge_fact(expectation, value, declared=declared, peers=peers)
+
+
+def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: NodeFacts) -> object:
+    """What the fact is held against, where the expectation itself does not say it."""
+    if expectation.rule == "by_model" and isinstance(expectation.value, Mapping):
+        return _of_model(at, expectation.value, facts)
+    if at.declared:
+        return declared_at(platform, at.declared)
+    if expectation.rule != "as_declared":
+        return None
+    if not at.same_as:
+        raise FactMissing(
+            f"the hardware section has no place for {expectation.name}",
+            where=platform.name,
+            remedy="write what it must be: equals, one_of, at_least or at_most",
+        )
+    return require(facts, at.same_as)
+
+
+def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> object:
+    kind, model = _device(at)
+    name = require(facts, f"{kind}.{model}")
+    if name not in by_model:
+        raise FactMissing(
+            f"nothing is declared for the model {name[:80]}",
+            where=at.node,
+            remedy=f"declare it beside {', '.join(by_model)}",
+        )
+    return by_model[name]
+
+
+# What a device is called that is alike: of which model it is.
+_MODELS = {"gpus": "model", "nics": "hca_type"}
+
+
+def _device(at: FactAt) -> tuple[str, str]:
+    """``gpus.0`` and ``model`` of the path ``gpus.0.vbios``."""
+    kind, _, rest = at.paths[0].partition(".")
+    if kind not in _MODELS or not rest:
+        raise FactMissing(f"{at.paths[0][:80]} is not of a device that has a model", where=at.node)
+    return f"{kind}.{rest.partition('.')[0]}", _MODELS[kind]
 
 
 def value_at(facts: NodeFacts, at: FactAt) -> object:
@@ -42,10 +82,7 @@ def value_at(facts: NodeFacts, at: FactAt) -> object:
 
 
 def _at(facts: NodeFacts, path: str, absent: str) -> Any:
-    head, star, rest = path.partition(".*.")
     try:
-        if star:
-            return sorted(f"{item.name} {_field(item, rest)}" for item in require(facts, head))
         return require(facts, path) if not absent or _has(facts, path) else absent
     except (AttributeError, TypeError):
         raise FactMissing(f"there is no fact {path[:80]}", where=facts.node) from None
@@ -57,16 +94,27 @@ def _has(facts: NodeFacts, path: str) -> bool:
     return any(item.name == inner.partition(".")[0] for item in require(facts, kind))
 
 
-def _peers(at: FactAt, found: Found) -> dict[str, object]:
-    """The same fact of every node that has it, by node."""
-    values: dict[str, object] = {}
-    for node, facts in found.items():
+def _peers(at: FactAt, facts: NodeFacts, found: Found, among: object) -> list[object]:
+    """The same fact of every node that has it, or of every device of the model, on all nodes."""
+    nodes = [one for one in found.values() if not isinstance(one, NoEvidence)]
+    if among == "model":
+        return list(_of_devices(at, facts, nodes))
+    values: list[object] = []
+    for one in nodes:
         try:
-            if not isinstance(facts, NoEvidence):
-                values[node] = value_at(facts, at)
+            values.append(value_at(one, at))
         except FactMissing:
             continue
     return values
+
+
+def _of_devices(at: FactAt, facts: NodeFacts, nodes: list[NodeFacts]) -> Iterator[object]:
+    device, model = _device(at)
+    kind, field = device.partition(".")[0], at.paths[0].rpartition(".")[2]
+    name = require(facts, f"{device}.{model}")
+    for item in (item for one in nodes for item in getattr(one, kind)):
+        if getattr(item, model) == name and getattr(item, field) is not None:
+            yield getattr(item, field)
 
 
 def declared_at(platform: Platform, path: str) -> object:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from railgauge.errors import Gathered, HostfileError
-from railgauge.model import Cluster, Node, SlurmSettings, SshSettings
+from railgauge.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
 from railgauge.schema import JsonPath, complaints
 from railgauge.subnet.declared import declared_fabric, declared_leaves, fabric_from_json
 
@@ -177,6 +177,10 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         tools=document.get("tools", {}),
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
         fabric=fabric,
+        versions={
+            name: {ALL_MODELS: said} if isinstance(said, str) else said
+            for name, said in document.get("versions", {}).items()
+        },
     )
 
 

@@ -45,6 +45,8 @@ def site(path: Path, root: Path, named: str | None = None) -> tuple[Cluster, Pla
     if name := cluster.platform if cluster else named or hostfile.named_platform(path):
         with gathered.trying():
             platform = thresholds.load(name, root / "thresholds")
+            if cluster:
+                platform = thresholds.with_versions(platform, cluster.versions, cluster.source)
     if platform:
         with gathered.trying():
             check(platform, root, cluster)

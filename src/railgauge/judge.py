@@ -7,6 +7,7 @@ unit, no sense) raises ``NoEvidence`` and becomes an *error*: it is never a pass
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -234,16 +235,18 @@ def judge_fact(
     value: object,
     *,
     declared: object = None,
-    peers: Mapping[str, object] | None = None,
+    peers: Collection[object] = (),
 ) -> Judgement:
     """One fact of a node against what the platform file expects of it.
 
-    ``declared`` is the hardware section's word for rule ``as_declared``; ``peers`` the same fact of
-    every node, by node, for rule ``alike``.
+    ``declared`` is what it is held against under the rules ``as_declared`` and ``by_model``;
+    ``peers`` is the same fact of every node or device, its own among them, for rule ``alike``.
     """
-    wanted = {"as_declared": declared, "alike": _majority(peers or {})}.get(
-        expectation.rule, expectation.value
-    )
+    wanted = expectation.value
+    if expectation.rule in ("as_declared", "by_model"):
+        wanted = declared
+    elif expectation.rule == "alike":
+        wanted = _majority(peers)
     holds = RULES[expectation.rule](value, wanted)
     if expectation.rule == "contains" and isinstance(value, Collection):
         value = [item for item in expectation.value if item in value]  # type: ignore[attr-defined]
@@ -283,7 +286,9 @@ RULES: dict[str, Callable[[object, object], bool]] = {
     ),
     "contains": _contains,
     "at_least": _at_least,
+    "at_most": lambda value, wanted: _at_least(wanted, value),
     "as_declared": lambda value, wanted: wanted is not None and _equal(value, wanted),
+    "by_model": lambda value, wanted: wanted is not None and _equal(value, wanted),
     "alike": lambda value, wanted: wanted is not None and _equal(value, wanted),
 }
 _RULE_WORDS = {
@@ -291,20 +296,27 @@ _RULE_WORDS = {
     "one_of": "one of",
     "contains": "with",
     "at_least": "at least",
+    "at_most": "at most",
+    "by_model": "declared:",
     "as_declared": "declared:",
-    "alike": "as on most nodes:",
+    "alike": "as most have it:",
 }
 
 
-def _majority(peers: Mapping[str, object]) -> object:
-    """What more than half of the nodes have; ``None`` if they are of several minds."""
-    values = list(peers.values())
-    return next((v for v in values if 2 * sum(_equal(v, w) for w in values) > len(values)), None)
+def _majority(peers: Collection[object]) -> object:
+    """What more than half of them have; ``None`` if they are of several minds."""
+    counts = Counter(map(repr, peers))
+    most, count = next(iter(counts.most_common(1)), ("", 0))
+    if 2 * count <= len(peers):
+        return None
+    return next(value for value in peers if repr(value) == most)
 
 
 def _text(value: object) -> str:
     if value is None:
-        return "undecided (no value is held by most nodes)"
+        return "undecided (no value is held by more than half)"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {item}" for key, item in value.items()) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -93,9 +93,16 @@ class _Index:
     _by_name: dict[str, Node]
 
 
+# Of a declared version: it holds for devices of all models, and for what has no model.
+ALL_MODELS = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster(_Index):
-    """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path."""
+    """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path.
+
+    ``versions`` are those that are declared, by model of a device, ``*`` for whatever has one.
+    """
 
     name: str
     platform: str
@@ -108,6 +115,7 @@ class Cluster(_Index):
     tools: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     fabric: Fabric | None = None
+    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

@@ -26,10 +26,10 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC = (
 class FactAt:
     """A fact of one node: where it stands, and what it is compared with.
 
-    ``paths`` are those of ``facts.require`` (several make a list, ``gpus.#`` counts,
-    ``nics.*.firmware`` takes that field of each). ``declared`` is a path into the hardware section
-    of the platform file, ``same_as`` one into the same node's facts. ``absent`` is what stands for
-    a device that the node does not have at all.
+    ``paths`` are those of ``facts.require`` (several make a list, ``gpus.#`` counts).
+    ``declared`` is a path into the hardware section of the platform file, ``same_as`` one into the
+    same node's facts: what ``as_declared`` compares with. ``absent`` is what stands for a device
+    that the node does not have at all.
     """
 
     node: str

@@ -31,3 +31,21 @@ def test_kernel_modules(node, expect):
 def test_acs(node, expect):
     """No PCIe bridge redirects traffic between peers through the root complex."""
     expect(node)
+
+
+@pytest.mark.expects("cpus")
+def test_cpus(node, expect):
+    """The node has as many CPUs as the others."""
+    expect(node)
+
+
+@pytest.mark.expects("numa_nodes")
+def test_numa_nodes(node, expect):
+    """The node's CPUs form as many NUMA nodes as the others'."""
+    expect(node)
+
+
+@pytest.mark.expects("numa_cpus")
+def test_numa_cpus(node, expect):
+    """The same CPUs belong to a NUMA node as on the others."""
+    expect(node)

@@ -31,3 +31,9 @@ def test_netdev_mtu(node, nic, expect):
 def test_netdev_numa(node, nic, expect):
     """The fabric's network device hangs on the declared NUMA node."""
     expect(node, nic=nic)
+
+
+@pytest.mark.expects("netdev_driver")
+def test_netdev_driver(node, nic, expect):
+    """The fabric's network device has the driver that it has on the other nodes."""
+    expect(node, nic=nic)

@@ -118,7 +118,7 @@ def verify(
     own = _judge(contents, records, platform)
     _refuse_other_items(records, own.records)
     _refuse_other_verdict(contents, own.verdict, said)
-    elsewhere = _judge(contents, records, other) if other else None
+    elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
     return Report(
         signature=signature,
         statement=said,

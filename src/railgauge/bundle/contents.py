@@ -107,7 +107,16 @@ class Contents:
         return cluster
 
     def platform(self) -> Platform:
-        return platform_in(self.bytes(PLATFORM), Path(f"{RUN}{PLATFORM}"))
+        platform = platform_in(self.bytes(PLATFORM), Path(f"{RUN}{PLATFORM}"))
+        return self.of_this_cluster(platform)
+
+    def of_this_cluster(self, platform: Platform) -> Platform:
+        """The platform with the versions that the hostfile of the run declares."""
+        name = f"{RUN}{CLUSTER}"
+        try:
+            return thresholds.with_versions(platform, self.cluster().versions, name)
+        except BadInput as error:
+            raise BadBundle(error.what, where=name) from None
 
     def records(self) -> dict[str, ItemRecord]:
         """Every item's record; of one that ran twice what counts of both."""

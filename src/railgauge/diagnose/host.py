@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from railgauge.diagnose.model import Claim, Scene, Where, by_node, missed
-from railgauge.facts import NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
 from railgauge.record import ItemRecord
+from railgauge.thresholds import VERSIONS
 
 _PORT = ("port_state", "physical_state", "link_rate", "lid", "subnet_manager", "gid", "active_mtu")
 _NETDEV = "netdev"
@@ -18,18 +19,8 @@ def lost_nics(scene: Scene) -> Iterator[Claim]:
         for record in records:
             if missed(record):
                 rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
-                alike = _alike(scene, node, "nic_firmware") if _is_lone(scene, node) else []
                 says = f"{record.pairing} is declared and absent"
-                evidence = (record, *rest, *alike)
-                yield Claim("nic-missing", Where(node, record.pairing), says, evidence)
-
-
-def _is_lone(scene: Scene, node: str) -> bool:
-    """Whether the firmware list of the node differs by nothing but the absent NICs."""
-    here, others = scene.facts(node), _majority_firmware(scene)
-    return here is not None and all(
-        others.get(nic.name) in (None, nic.firmware) for nic in here.nics
-    )
+                yield Claim("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
 
 def lost_gpus(scene: Scene) -> Iterator[Claim]:
@@ -42,7 +33,7 @@ def lost_gpus(scene: Scene) -> Iterator[Claim]:
 
 
 # What is not as declared of a GPU that took the number of another, or lost a neighbour.
-_MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links")
+_MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa")
 
 
 def _is_moved(record: ItemRecord) -> bool:
@@ -87,32 +78,6 @@ def _state(records: Iterable[ItemRecord]) -> str:
     )
 
 
-def firmware(scene: Scene) -> Iterator[Claim]:
-    """NICs whose firmware is not that of the same NIC on most nodes."""
-    common = _majority_firmware(scene)
-    for node, records in by_node(_alike(scene, "", "nic_firmware")).items():
-        here = scene.facts(node)
-        for nic in _odd(here, common):
-            says = f"{nic.name} has firmware {nic.firmware}, most nodes have {common[nic.name]}"
-            yield Claim("firmware-mismatch", Where(node, nic.name), says, tuple(records))
-
-
-def _odd(here: NodeFacts | None, common: dict[str, str]) -> list[NicFacts]:
-    return [n for n in here.nics if common.get(n.name) not in (None, n.firmware)] if here else []
-
-
-def _majority_firmware(scene: Scene) -> dict[str, str]:
-    """NIC -> the firmware that more than half of the nodes that have the NIC give it."""
-    said: dict[str, list[str]] = {}
-    for node in scene.findings.found:
-        facts = scene.facts(node)
-        for nic in facts.nics if facts else ():
-            said.setdefault(nic.name, []).append(nic.firmware or "")
-    return {
-        name: v for name, all_ in said.items() for v in set(all_) if 2 * all_.count(v) > len(all_)
-    }
-
-
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
 
 
@@ -126,7 +91,7 @@ def peer_memory(scene: Scene) -> Iterator[Claim]:
             device = ",".join(modules)
             yield Claim("peer-memory-module-missing", Where(node, device), says, tuple(records))
         elif any(record.subject == "peer_memory" and missed(record) for record in records):
-            differs = [*_alike(scene, node, "kernel"), *_alike(scene, node, "os")]
+            differs = [r for r in scene.about("kernel", "os") if node in r.nodes]
             updated = "; the node's kernel is not that of the others" if differs else ""
             evidence = (*records, *differs)
             yield Claim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
@@ -187,8 +152,21 @@ _BY_SUBJECT = {
     "netdev_rate": "link-rate-degraded",
     "gpu_ecc_errors": "gpu-memory-errors",
     "gpu_row_remap": "gpu-memory-errors",
+    "gpu_remap_failure": "gpu-memory-errors",
+    "gpu_remapped_rows": "gpu-memory-errors",
+    "gpu_retired_pages": "gpu-memory-errors",
+    "gpu_ecc_mode": "gpu-ecc-off",
     "gpu_links": "gpu-link-down",
+    "gpu_link_count": "gpu-link-down",
+    "gpu_link_rate": "gpu-link-down",
+    "gpu_fabric_state": "gpu-fabric-down",
     "gpu_pcie_width": "gpu-pcie-degraded",
+    "gpu_pcie_generation": "gpu-pcie-degraded",
+    "gpu_power_limit": "gpu-power-capped",
+    "gpu_clock_max": "gpu-clock-limited",
+    "gpu_mig": "gpu-partitioned",
+    "gpu_compute_partition": "gpu-partitioned",
+    "gpu_memory_partition": "gpu-partitioned",
     "gpu_persistence_mode": "persistence-mode-off",
     "memlock": "memlock-limited",
     "acs": "acs-enabled",
@@ -201,42 +179,70 @@ _BY_SUBJECT = {
     "link_layer": "hardware-differs",
     "gpu_nic_link": "hardware-differs",
     "netdev_numa": "hardware-differs",
-    "nodes_alike": "nodes-differ",
-}
+    "nic_numa": "hardware-differs",
+    "gpu_numa": "hardware-differs",
+    "nic_firmware": "firmware-mismatch",
+    "gpu_vbios": "firmware-mismatch",
+    **dict.fromkeys(
+        ("kernel", "os", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver", "gpu_driver",
+         "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
+        "nodes-differ",
+    ),
+}  # fmt: skip
 
 
 def settings(scene: Scene) -> Iterator[Claim]:
     """What one fact says by itself: items of one cause and part are one claim."""
-    found: dict[tuple[str, str, str], list[ItemRecord]] = {}
+    found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
     for record in scene.about(*_BY_SUBJECT):
         if missed(record):
-            key = (_BY_SUBJECT[record.subject], record.nodes[0], _device(record))
-            found.setdefault(key, []).append(record)
-    for (cause, node, device), records in found.items():
-        says = "; ".join(dict.fromkeys(record.reason for record in records))
-        yield Claim(cause, Where(node, device), says, tuple(records))
+            parts = found.setdefault((_cause(scene, record), record.nodes[0]), {})
+            parts.setdefault(_device(record), []).append(record)
+    for (cause, node), parts in found.items():
+        for device, records in _of_all_gpus(scene, parts).items():
+            says = "; ".join(list(dict.fromkeys(record.reason for record in records))[:_MOST])
+            yield Claim(cause, Where(node, device), says, tuple(records))
+
+
+def _cause(scene: Scene, record: ItemRecord) -> str:
+    """A version that the site or the platform declares is wrong by itself, not beside others."""
+    expectation = scene.findings.platform.expected.get(record.subject)
+    is_declared = expectation is not None and expectation.rule != "alike"
+    if is_declared and record.subject in VERSIONS:
+        return "version-mismatch"
+    return _BY_SUBJECT[record.subject]
+
+
+def _of_all_gpus(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
+    """What all GPUs of a node have alike is the node's, and is said once."""
+    gpus = scene.findings.platform.gpus
+    every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
+    if len(every) < _SEVERAL or not every <= parts.keys():
+        return parts
+    rest = {device: records for device, records in parts.items() if device not in every}
+    return {"": [record for device in sorted(every) for record in parts[device]]} | rest
+
+
+_SEVERAL = 2
 
 
 def _device(record: ItemRecord) -> str:
     """The bridges that a judgement on ACS lists, the fact that differs, the device of the item."""
     if record.subject == "acs":
         return missed(record)[0].measured
-    return record.pairing
+    return record.pairing or (record.subject if record.subject in _OF_NODES else "")
+
+
+# What a node differs in is named, as there is no device to name.
+_OF_NODES = frozenset(
+    {*VERSIONS, *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
+)
 
 
 def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
     """The open items of these subjects on nodes that missed one: what is unknown is no fault."""
     found = by_node(scene.about(*subjects))
     return {node: records for node, records in found.items() if any(map(missed, records))}
-
-
-def _alike(scene: Scene, node: str, fact: str) -> list[ItemRecord]:
-    """The open items that compare one fact of a node (of all nodes) with the others."""
-    return [
-        record
-        for record in scene.about("nodes_alike")
-        if record.pairing == fact and (not node or node in record.nodes)
-    ]
 
 
 def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
@@ -251,5 +257,5 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
 
 
 RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
-    lost_nics, lost_gpus, ports, firmware, peer_memory, gpu_processes, settings,
+    lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings,
 )  # fmt: skip

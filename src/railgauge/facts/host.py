@@ -14,6 +14,7 @@ _MODULE = re.compile(r"([\w\-]+) \d+ -?\d+\b.*")
 _MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|\d{1,20})\s", re.MULTILINE)
 _NODE_CPUS = re.compile(r"node(\d{1,4})/cpulist:([\d,\-]*)")
 _COMM = re.compile(r"(\d{1,10})/(comm|cmdline):(.*)")
+_OFED = re.compile(r"([\w.\-]{3,80}):?")
 _PEER = re.compile(r"([\w.\-]+)/version")
 
 
@@ -79,6 +80,12 @@ def parse_governors(text: str) -> tuple[str, ...] | None:
     """The distinct governors. One line that is not a governor spoils the lot."""
     words = [line.strip() for line in text.splitlines() if line.strip()]
     return tuple(sorted(set(words))) if words and all(map(_GOVERNOR.fullmatch, words)) else None
+
+
+def parse_ofed(text: str) -> str | None:
+    """``MLNX_OFED_LINUX-23.10-0.5.5.0`` of ``ofed_info -s``, which ends it with a colon."""
+    match = _OFED.fullmatch(parse_line(text) or "")
+    return match[1] if match else None
 
 
 def parse_flag(text: str) -> int | None:

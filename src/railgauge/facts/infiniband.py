@@ -111,8 +111,6 @@ _FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sm_lid": ("ports/1/sm_lid", _hexadecimal),
     "pcie_speed_gts": ("device/current_link_speed", _leading),
     "pcie_width": ("device/current_link_width", _whole),
-    "pcie_max_speed_gts": ("device/max_link_speed", _leading),
-    "pcie_max_width": ("device/max_link_width", _whole),
 }
 
 

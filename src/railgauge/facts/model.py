@@ -67,8 +67,6 @@ class NicFacts:
     sm_lid: int | None = None
     pcie_speed_gts: float | None = None
     pcie_width: int | None = None
-    pcie_max_speed_gts: float | None = None
-    pcie_max_width: int | None = None
     gids: tuple[GidFacts, ...] = ()
 
 
@@ -106,6 +104,7 @@ class IrqFacts:
 class NodeFacts:
     """Everything one probe found out about a node.
 
+    ``ofed`` is the release of the RDMA drivers where they are not the kernel's own.
     ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
     it was rebooted. ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or
     bytes as digits.
@@ -124,6 +123,7 @@ class NodeFacts:
     kernel: str | None = None
     boot_id: str | None = None
     os: str | None = None
+    ofed: str | None = None
     cpus: int | None = None
     numa_nodes: int | None = None
     numa_cpus: Mapping[str, str] = field(default_factory=dict)

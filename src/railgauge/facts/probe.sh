@@ -106,11 +106,15 @@ hcas() {
   grep -s PCI_SLOT_NAME= /dev/null */device/uevent
   grep -sH . */fw_ver */hca_type */ports/1/state */ports/1/phys_state */ports/1/rate \
     */ports/1/link_layer */ports/1/lid */ports/1/sm_lid */device/numa_node \
-    */device/current_link_speed */device/current_link_width \
-    */device/max_link_speed */device/max_link_width
+    */device/current_link_speed */device/current_link_width
   grep -svH ':0000:0000:0000:0000$' */ports/1/gids/*
   grep -sH . */ports/1/gid_attrs/types/*
   exit 0
+}
+# The release of the vendor's RDMA drivers: in its own words, or else those of its kernel module.
+ofed() {
+  if command -v ofed_info >/dev/null; then limited 'ofed_info -s'
+  else show sys/module/mlx5_core/version; fi
 }
 # show_gids forks for every entry of every table: only where sysfs has no tables.
 gids() {
@@ -141,6 +145,7 @@ section peer_memory peers
 section netdevs netdevs
 section irqs irqs
 section infiniband hcas
+section ofed ofed
 section ibv_devinfo limited ibv_devinfo
 section ibdev2netdev limited 'ibdev2netdev -v'
 section show_gids gids

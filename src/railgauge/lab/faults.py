@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import fault_places
+from railgauge.lab import fault_places, gpu_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
@@ -82,6 +82,26 @@ _FAULTS = {
         "GPU diagnostics run all the time and swing every collective", soft.background_diagnostics
     ),
     "ecc": _Kind("GPU DEVICE has uncorrectable memory errors", hard.ecc),
+    "remap-failed": _Kind(
+        "GPU DEVICE has bad memory that could not be replaced", gpu_faults.remap_failed
+    ),
+    "ecc-off": _Kind("GPU DEVICE runs without ECC", gpu_faults.ecc_off),
+    "power-cap": _Kind("GPU DEVICE may draw half its power", gpu_faults.power_cap),
+    "gpu-clock": _Kind(
+        "GPU DEVICE's clock cannot rise to that of the others", gpu_faults.gpu_clock
+    ),
+    "gpu-pcie": _Kind(
+        "GPU DEVICE's slot is a generation lower and half as wide", gpu_faults.gpu_pcie
+    ),
+    "gpu-link": _Kind("one link of GPU DEVICE to the others is down", gpu_faults.gpu_link),
+    "gpu-fabric": _Kind(
+        "GPU DEVICE is not registered with the NVLink fabric", gpu_faults.gpu_fabric
+    ),
+    "gpu-partition": _Kind("GPU DEVICE is cut into parts", gpu_faults.gpu_partition),
+    "vbios": _Kind("GPU DEVICE has another firmware image", gpu_faults.vbios),
+    "version": _Kind(
+        "DEVICE (kernel, ofed, gpu_driver, …) is older than on the others", gpu_faults.version
+    ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are on the far NUMA node, which does not matter",
         soft.irq_affinity,

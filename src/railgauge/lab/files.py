@@ -42,6 +42,7 @@ def of(node: dict[str, Any]) -> Files:
         **_etc(node["host"]),
         **_system(node["host"]),
         **_peer_memory(node["peer_memory"]),
+        **dict.fromkeys(node["host"].get("libraries", ()), ""),
         **_pci_functions(node),
         **net_files.of(node),
         **{

@@ -191,12 +191,14 @@ def _site(config: pytest.Config) -> tuple[Cluster, Platform]:
 
 def _replayed(config: pytest.Config, replayed: Recording) -> tuple[Cluster, Platform]:
     """The cluster of the bundle, by the limits of the bundle, unless others are named."""
+    cluster = replayed.cluster
     if named := config.getoption("--platform"):
-        return replayed.cluster, inputs.platform(named, config.rootpath)
-    path = replayed.folder / "thresholds.json"
-    platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
-    inputs.check(platform, config.rootpath)
-    return replayed.cluster, platform
+        platform = inputs.platform(named, config.rootpath)
+    else:
+        path = replayed.folder / "thresholds.json"
+        platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
+        inputs.check(platform, config.rootpath)
+    return cluster, thresholds.with_versions(platform, cluster.versions, cluster.source)
 
 
 def _level(

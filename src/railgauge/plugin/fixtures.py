@@ -49,8 +49,8 @@ def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., No
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
     Which fact that is stands in ``railgauge.ladder``, or with the expectation in the platform file.
-    ``nic=`` and ``fact=`` name the other parts. An unreachable node, or a fact that was not read,
-    is an error here.
+    ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that was not read, is
+    an error here.
     """
     item = request.node
 

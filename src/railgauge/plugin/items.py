@@ -85,7 +85,7 @@ def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
 
 # What a test may be parametrized over, in the order in which ids show it. Pairs come round by
 # round, so that neighbours in the order of items use different nodes.
-ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "link", "fact", "size")
+ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapter", "link", "size")
 
 
 _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
@@ -99,9 +99,7 @@ def _choices(context: Context, subject: Subject, argument: str) -> Sequence[obje
         return context.level.nodes
     if argument == "link":
         return demand.links(platform)
-    if subject.kind == "measures":
-        return list(range(platform.gpus.count if platform.gpus else 0))
-    return ladder.choices_of(platform, platform.expected[subject.name], argument)
+    return ladder.choices_of(platform, argument)
 
 
 def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:

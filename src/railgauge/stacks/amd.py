@@ -12,6 +12,7 @@ from railgauge.stacks import readings as read
 from railgauge.stacks.amd_smi import Raw, Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
+from railgauge.stacks.versions import Version, library_files, library_version, versions
 
 # Every release knows these options; one that it does not know would cost the whole answer.
 _ROCM_SMI = (
@@ -30,7 +31,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "power_limit_w": (
         "limit/ppt0/socket_power_limit", "limit/socket_power", "limit/power_limit",
     ),
-    "clock_mhz": ("clock/gfx_0/clk", "clock/gfx_0/cur_clk"),
+    "vbios": ("vbios/version", "ifwi/version"),
     "clock_max_mhz": ("clock/gfx_0/max_clk",),
     "ecc_enabled": ("ras/ecc_block_state/umc",),
     "ecc_uncorrected": ("ecc/total_uncorrectable_count", "ecc/total_uncorrect_count"),
@@ -41,11 +42,11 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "compute_partition": ("partition/accelerator_partition", "partition/compute_partition"),
     "memory_partition": ("partition/memory_partition",),
 }  # fmt: skip
+_NOT_AMD = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric")
 # The same where only rocm-smi is there.
 _ELDER_PLACES = {
     "memory_mib": "memory",
     "power_limit_w": "power_limit",
-    "clock_mhz": "clock",
     "pcie_gen": "pcie",
     "pcie_width": "pcie",
 }
@@ -64,6 +65,7 @@ class Amd:
             "amd-smi-xgmi": "amd-smi xgmi",
             "amd-smi-version": "amd-smi version",
             "rocm-smi": _ROCM_SMI,
+            "amd-rccl": library_files("librccl"),
             "amd-dma-buf": 'release=$(cat "$R/proc/sys/kernel/osrelease") &&'
             ' grep -e ^CONFIG_DMABUF_MOVE_NOTIFY= -e ^CONFIG_PCI_P2PDMA= "$R/boot/config-$release"',
         }
@@ -81,14 +83,11 @@ class Amd:
         gpus, problem = _gpus(raws, elder, parse_xgmi("" if links.failure else links.text))
         problem = problem or _gpu_problem(sections, raws, elder)
         driver = _driver(raws, elder)
-        software = _software(section(sections, "amd-smi-version"))
+        software, unknown = versions(_software(sections))
         topology = _topology(gpus, elder)
         missing = {
             "gpus": problem,
             "gpu_driver": "" if driver else elder.problem or "rocm-smi: shows no driver version",
-            "gpu_software": ""
-            if software
-            else section(sections, "amd-smi-version").failure or "amd-smi: shows no version",
             "gpu_processes": elder.problem,
             "topology": "" if topology else elder.problem or "rocm-smi: shows no link types",
         }
@@ -100,6 +99,7 @@ class Amd:
             processes=elder.processes,
             peer_memory=_dma_buf(section(sections, "amd-dma-buf")),
             missing={name: reason for name, reason in missing.items() if reason}
+            | unknown
             | unread(gpus, lambda name: _why(name, sections)),
         )
 
@@ -161,8 +161,8 @@ def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> Gp
         bus_id=read.bus_id(told("bus_id")),
         memory_mib=_memory_mib(_first(raw, "memory_mib"), card.get("memory")),
         numa_node=read.whole(told("numa_node")),
+        vbios=read.said(_first(raw, "vbios")),
         power_limit_w=read.number(told("power_limit_w")),
-        clock_mhz=read.whole(told("clock_mhz")),
         clock_max_mhz=read.whole(told("clock_max_mhz")),
         ecc_enabled=read.switch(told("ecc_enabled")),
         ecc_uncorrected=read.whole(told("ecc_uncorrected")),
@@ -210,8 +210,14 @@ def _driver(raws: Mapping[int, Raw], elder: RocmLog) -> str | None:
     return elder.driver or next((version for version in told if version), None)
 
 
-def _software(version: Section) -> dict[str, str]:
-    return {} if version.failure else parse_versions(version.text)
+def _software(sections: Mapping[str, Section]) -> dict[str, Version]:
+    """Each with why it is not known, should it be none."""
+    printed = section(sections, "amd-smi-version")
+    told = {} if printed.failure else parse_versions(printed.text)
+    return {
+        "runtime": (told.get("rocm"), printed.failure or "amd-smi version: shows no ROCm version"),
+        "collective_library": library_version(section(sections, "amd-rccl"), "librccl"),
+    }
 
 
 def _dma_buf(settings: Section) -> tuple[str, ...]:
@@ -228,7 +234,7 @@ def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], elder
 
 
 def _why(name: str, sections: Mapping[str, Section]) -> str:
-    if name in {"persistence_mode", "remapped_rows", "mig_enabled", "fabric"}:
+    if name in _NOT_AMD:
         return "AMD's GPUs have no such value"
     asked = _asked(name)
     failure = section(sections, asked).failure
@@ -240,7 +246,7 @@ def _asked(name: str) -> str:
         return "amd-smi-xgmi"
     if name in {"retired_pages", "remap_pending", "remap_failed"}:
         return "amd-smi-bad-pages"
-    measured = {"clock_mhz", "clock_max_mhz", "ecc_uncorrected", "pcie_gen", "pcie_width"}
+    measured = {"clock_max_mhz", "ecc_uncorrected", "pcie_gen", "pcie_width"}
     return "amd-smi-metric" if name in measured else "amd-smi-static"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from railgauge.stacks import readings as read
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
 from railgauge.stacks.topology import Topology, parse_topology
+from railgauge.stacks.versions import versions
 
 _BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
@@ -23,6 +24,8 @@ _READINGS = {
     "memory": re.compile(r"\d{1,9} ?/ ?\d{1,9} ?MiB"),
     "state": re.compile(r"(?:Not )?Available\b"),
 }
+# GPU-Util and, in newer tables, whether the GPU is cut into slices (sGPU-M).
+_SLICED = re.compile(r"\d{1,3}%\s+(Enabled|Disabled)")
 _PERSISTENCE = re.compile(r"\d{1,4}\s+(On|Off)")
 _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})", re.MULTILINE)
 _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:MiB)?\s*\|")
@@ -51,14 +54,16 @@ class MetaX:
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         table = section(sections, "mx-smi")
         text = "" if table.failure else table.text
-        software = parse_versions(text)
-        driver = software.pop("driver", None)
+        told = parse_versions(text)
+        driver = told.get("driver")
+        maca = (told.get("maca"), table.failure or _silent("MACA version"))
+        software, unknown = versions({"runtime": maca})
         topology = parse_topology(section(sections, "mx-smi-topo").text)
-        gpus, processes = _placed(parse_gpus(text), topology), parse_processes(text)
+        gpus = _placed(parse_gpus(text), topology, told.get("bios"))
+        processes = parse_processes(text)
         missing = {
             "gpus": table.failure or _gpu_problem(text, gpus),
             "gpu_driver": table.failure or ("" if driver else _silent("driver")),
-            "gpu_software": table.failure or ("" if software else _silent("version")),
             "gpu_processes": table.failure or ("" if processes is not None else _silent("process")),
             "topology": section(sections, "mx-smi-topo").failure
             or (topology.problem and f"mx-smi topo -n: {topology.problem}"),
@@ -70,6 +75,7 @@ class MetaX:
             topology=topology.distances,
             processes=processes or (),
             missing={fact: reason for fact, reason in missing.items() if reason}
+            | unknown
             | unread(gpus, lambda name: f"mx-smi: shows no {name}"),
         )
 
@@ -121,6 +127,7 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
     memory = next((m for m in map(_MEMORY.fullmatch, second) if m), None)
     power = next((m for m in map(_POWER.fullmatch, second) if m), None)
     persistence = _PERSISTENCE.fullmatch(first[where - 1])
+    sliced = next((m for m in map(_SLICED.fullmatch, first) if m), None)
     return GpuFacts(
         index=int(own[1]) if own else int(board[1]),
         model=board[2],
@@ -128,12 +135,16 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
         memory_mib=int(memory[1]) if memory else None,
         power_limit_w=float(power[1]) if power else None,
         persistence_mode=read.switch(persistence[1]) if persistence else None,
+        mig_enabled=read.switch(sliced[1]) if sliced else None,
     )
 
 
-def _placed(gpus: tuple[GpuFacts, ...], topology: Topology) -> tuple[GpuFacts, ...]:
+def _placed(
+    gpus: tuple[GpuFacts, ...], topology: Topology, bios: str | None
+) -> tuple[GpuFacts, ...]:
+    """With the NUMA node of each; the heading names one BIOS, which stands for all GPUs."""
     nodes = topology.numa_nodes
-    return tuple(replace(gpu, numa_node=nodes.get(f"gpu{gpu.index}")) for gpu in gpus)
+    return tuple(replace(gpu, numa_node=nodes.get(f"gpu{gpu.index}"), vbios=bios) for gpu in gpus)
 
 
 def parse_processes(text: str) -> tuple[str, ...] | None:

@@ -58,12 +58,14 @@ class GpuFacts:
     """One GPU as its vendor's tools list it; ``None`` is what no tool of this node told.
 
     ``bus_id`` is spelled as the kernel does, ``memory_mib`` is the size and not the use.
-    ``power_limit_w`` is the cap in force, ``clock_mhz`` the compute clock at this moment.
+    ``power_limit_w`` is the cap in force, ``power_default_w`` that of the board as it is delivered.
     ``ecc_uncorrected`` counts errors since the driver was loaded. ``remap_pending`` and
     ``remap_failed`` speak of memory rows (NVIDIA) or pages (AMD) that wait to be replaced.
     ``links_up`` of ``links_total`` are NVLink, xGMI or MetaXLink; ``link_rate_gbps`` is the slowest
     of them, decimal Gb/s one way. ``pcie_gen`` may be below its maximum while the GPU is idle.
-    ``compute_partition`` is ``MIG``, ``SPX``, ``CPX``, …; ``fabric`` the fabric manager's word.
+    ``mig_enabled`` says whether the GPU is cut into parts (MIG; sGPU of MetaX);
+    ``compute_partition`` is ``SPX``, ``CPX``, …; ``fabric`` is what the GPU says of its
+    registration with the NVLink fabric, state and status: ``Completed, Success``.
     """
 
     index: int
@@ -72,8 +74,9 @@ class GpuFacts:
     memory_mib: int | None
     numa_node: int | None = None
     persistence_mode: bool | None = None
+    vbios: str | None = None
     power_limit_w: float | None = None
-    clock_mhz: int | None = None
+    power_default_w: float | None = None
     clock_max_mhz: int | None = None
     ecc_enabled: bool | None = None
     ecc_uncorrected: int | None = None
@@ -113,6 +116,8 @@ def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, s
 class StackFacts:
     """What a vendor's tools said about a node.
 
+    ``software`` holds versions: ``runtime`` (CUDA, ROCm or MACA), ``collective_library``,
+    ``fabric_manager``, and the kind of the ``kernel_module``; what was not read is absent there.
     ``topology`` maps ``gpu0`` to the distance of every other device: ``{"mlx5_0": "PXB"}``.
     ``processes`` are the processes that hold GPU memory, one readable line each.
     ``peer_memory`` is evidence beside the kernel's list of peer memory clients and modules.

@@ -22,11 +22,15 @@ from railgauge.stacks.nvidia_smi import (
 )
 from railgauge.stacks.nvidia_tables import Links, parse_nvlink
 from railgauge.stacks.topology import Topology, parse_topology
+from railgauge.stacks.versions import Version, library_files, library_version, versions
 
 _Parser = Callable[[str], SmiLog]
 _OPEN_MODULE = re.compile(r"NVRM version:.*\bOpen Kernel Module\b")
 _KERNEL = re.compile(r"(\d{1,3})\.(\d{1,3})\b.*", re.DOTALL)
 _DMA_BUF_SINCE = (5, 12)
+# nv-fabricmanager says "Fabric Manager version is : 550.90.07".
+_MANAGER = re.compile(r"version is\s*:\s*([\w.\-]{1,40})", re.IGNORECASE)
+_LONGEST = 1000
 _BUS_IN_FRONT = re.compile(r"GPU ([0-9A-Fa-f:.]{12,16}): ")
 
 # Fields of GpuFacts and the raw text that each is read from.
@@ -36,7 +40,8 @@ _SOURCES = {
     "memory_mib": "memory.total",
     "persistence_mode": "persistence_mode",
     "power_limit_w": "power.limit",
-    "clock_mhz": "clocks.sm",
+    "power_default_w": "power.default_limit",
+    "vbios": "vbios_version",
     "clock_max_mhz": "clocks.max.sm",
     "ecc_enabled": "ecc.mode.current",
     "ecc_uncorrected": "ecc.errors.uncorrected.volatile.total",
@@ -67,6 +72,8 @@ class Nvidia:
             "nvidia-smi-topo": "nvidia-smi topo -m",
             "nvidia-smi-nvlink": "nvidia-smi nvlink -s",
             "nvidia-module": 'cat "$R/proc/driver/nvidia/version"',
+            "nvidia-nccl": library_files("libnccl"),
+            "nvidia-fabricmanager": "nv-fabricmanager --version",
         }
     )
     collective_prefix: str = "NCCL"
@@ -85,10 +92,10 @@ class Nvidia:
         gpus = _gpus(raws, distances, parse_nvlink("" if links.failure else links.text))
         processes = _processes(section(sections, "nvidia-smi-apps"), whole, gpus)
         driver = read.said(query.driver) or read.said(whole.driver)
+        software, unknown = versions(_software(whole, sections))
         missing = {
             "gpus": problem,
             "gpu_driver": "" if driver else _silent("driver", query, whole),
-            "gpu_software": "" if whole.cuda else _silent("CUDA version", whole, whole),
             "gpu_processes": "" if processes is not None else _silent("processes", whole, whole),
             "topology": topology.failure
             or (distances.problem and f"nvidia-smi topo -m: {distances.problem}"),
@@ -96,11 +103,12 @@ class Nvidia:
         return StackFacts(
             gpus=gpus,
             driver=driver,
-            software=_software(whole, sections),
+            software=software,
             topology=distances.distances,
             processes=processes or (),
             peer_memory=_dma_buf(sections),
             missing={name: reason for name, reason in missing.items() if reason}
+            | unknown
             | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, whole)),
         )
 
@@ -157,8 +165,9 @@ def _gpu(index: int, raw: Raw, topology: Topology, links: Mapping[int, Links]) -
         memory_mib=read.whole(raw.get("memory.total")),
         numa_node=topology.numa_nodes.get(f"gpu{index}"),
         persistence_mode=read.switch(raw.get("persistence_mode")),
+        vbios=read.said(raw.get("vbios_version")),
         power_limit_w=read.number(raw.get("power.limit")),
-        clock_mhz=read.whole(raw.get("clocks.sm")),
+        power_default_w=read.number(raw.get("power.default_limit")),
         clock_max_mhz=read.whole(raw.get("clocks.max.sm")),
         ecc_enabled=read.switch(raw.get("ecc.mode.current")),
         ecc_uncorrected=read.whole(raw.get("ecc.errors.uncorrected.volatile.total")),
@@ -174,8 +183,14 @@ def _gpu(index: int, raw: Raw, topology: Topology, links: Mapping[int, Links]) -
         pcie_max_gen=read.whole(raw.get("pcie.link.gen.max")),
         pcie_max_width=read.width(raw.get("pcie.link.width.max")),
         mig_enabled=read.switch(raw.get("mig.mode.current")),
-        fabric=read.said(raw.get("fabric")),
+        fabric=_fabric(raw),
     )
+
+
+def _fabric(raw: Raw) -> str | None:
+    """State and status; drivers before 535 show the state alone."""
+    words = (read.said(raw.get(name)) for name in ("fabric", "fabric.status"))
+    return ", ".join(word for word in words if word) or None
 
 
 def _sum(raw: Raw, *names: str) -> int | None:
@@ -198,12 +213,25 @@ def _by_number(line: str, numbers: Mapping[str | None, int]) -> str:
     return f"GPU {number}: {line[match.end() :]}" if match and number is not None else line
 
 
-def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, str]:
-    module = section(sections, "nvidia-module")
-    found = {"cuda": read.said(whole.cuda)}
-    if not module.failure and "NVRM version:" in module.text:
-        found["kernel_module"] = "open" if _has_open_module(module) else "proprietary"
-    return {name: version for name, version in found.items() if version}
+def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
+    """Each with why it is not known, should it be none."""
+    manager = section(sections, "nvidia-fabricmanager")
+    told = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
+    return {
+        "runtime": (read.said(whole.cuda), _silent("CUDA version", whole)),
+        "kernel_module": _kind_of_module(section(sections, "nvidia-module")),
+        "collective_library": library_version(section(sections, "nvidia-nccl"), "libnccl"),
+        "fabric_manager": (
+            told[1] if told else None,
+            manager.failure or "nv-fabricmanager --version: shows no version",
+        ),
+    }
+
+
+def _kind_of_module(module: Section) -> Version:
+    if module.failure or "NVRM version:" not in module.text:
+        return None, module.failure or "/proc/driver/nvidia/version: shows no NVRM version"
+    return ("open" if _has_open_module(module) else "proprietary"), ""
 
 
 def _has_open_module(module: Section) -> bool:

@@ -17,7 +17,7 @@ _DRIVER, _CUDA = "driver_version", "cuda_version"
 
 QUERY = (
     "index", "name", "pci.bus_id", "memory.total", "driver_version", "persistence_mode",
-    "power.limit", "clocks.sm", "clocks.max.sm", "ecc.mode.current",
+    "power.limit", "clocks.max.sm", "ecc.mode.current",
     "ecc.errors.uncorrected.volatile.total", "pcie.link.gen.current", "pcie.link.gen.max",
     "pcie.link.width.current", "pcie.link.width.max", "mig.mode.current",
 )  # fmt: skip
@@ -35,7 +35,11 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "power_readings/current_power_limit", "GPU Power Readings/Current Power Limit",
         "Power Readings/Power Limit",
     ),
-    "clocks.sm": ("clocks/sm_clock", "Clocks/SM"),
+    "power.default_limit": (
+        "gpu_power_readings/default_power_limit", "power_readings/default_power_limit",
+        "GPU Power Readings/Default Power Limit", "Power Readings/Default Power Limit",
+    ),
+    "vbios_version": ("vbios_version", "VBIOS Version"),
     "clocks.max.sm": ("max_clocks/sm_clock", "Max Clocks/SM"),
     "ecc.mode.current": ("ecc_mode/current_ecc", "ECC Mode/Current", "Ecc Mode/Current"),
     "pcie.link.gen.current": (
@@ -62,6 +66,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "Retired Pages/Pending Page Blacklist",
     ),
     "fabric": ("fabric/state", "Fabric/State"),
+    "fabric.status": ("fabric/status", "Fabric/Status"),
 }  # fmt: skip
 # Sums; a part that reads N/A spoils nothing as long as another is a number.
 _SUMS: dict[str, re.Pattern[str]] = {

@@ -8,9 +8,11 @@ from railgauge.thresholds.limits import (
 )
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.thresholds.versions import VERSIONS, with_versions
 
 __all__ = [
     "LEVELS",
+    "VERSIONS",
     "Expectation",
     "Measurement",
     "Nic",
@@ -22,4 +24,5 @@ __all__ = [
     "load_file",
     "physical_ceiling",
     "uncovered",
+    "with_versions",
 ]

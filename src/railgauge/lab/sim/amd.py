@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _NO_DRIVER = 255
 _LINK_WEIGHT = 15
+_WHOLE = ("SPX", "NPS1")
 _DIAGNOSTIC_BYTES = 3258974208
 
 
@@ -79,6 +80,8 @@ def _nested(depth: int, tree: dict[str, Any]) -> list[str]:
 
 def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
     _, _, most_speed, most = gpu["pci"]["link"]
+    compute, memory = gpu.get("partition", _WHOLE)
+    ecc = "DISABLED" if gpu.get("ecc_off") else "ENABLED"
     return {
         "GPU": index,
         "ASIC": {
@@ -98,13 +101,19 @@ def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
             "SLOT_TYPE": "OAM",
         },
         "LIMIT": {
-            "MAX_POWER": (gpu["power_cap_w"], "W"),
+            "MAX_POWER": (gpu.get("power_default_w", gpu["power_cap_w"]), "W"),
             "MIN_POWER": (0, "W"),
             "SOCKET_POWER": (gpu["power_cap_w"], "W"),
         },
         "DRIVER": {"NAME": "amdgpu", "VERSION": node["smi"]["driver"]},
-        "RAS": {"ECC_BLOCK_STATE": {"UMC": "ENABLED", "SDMA": "ENABLED", "GFX": "ENABLED"}},
-        "PARTITION": {"COMPUTE_PARTITION": "SPX", "MEMORY_PARTITION": "NPS1"},
+        "VBIOS": {
+            "NAME": "AMD MI300X",
+            "BUILD_DATE": "2024/04/15 00:00",
+            "PART_NUMBER": "113-M3000100-102",
+            "VERSION": gpu.get("vbios", node["smi"]["vbios"]),
+        },
+        "RAS": {"ECC_BLOCK_STATE": {"UMC": ecc, "SDMA": "ENABLED", "GFX": "ENABLED"}},
+        "PARTITION": {"COMPUTE_PARTITION": compute, "MEMORY_PARTITION": memory},
         "NUMA": {"NODE": gpu["numa"], "AFFINITY": gpu["numa"]},
         "VRAM": {"TYPE": "HBM", "VENDOR": "N/A", "SIZE": (gpu["memory_mib"], "MB")},
     }
@@ -159,12 +168,13 @@ def _list(index: int, gpu: Gpu, _node: Node) -> dict[str, Any]:
 
 def _bad_pages(index: int, gpu: Gpu, _node: Node) -> dict[str, Any]:
     none, pending = "No bad pages found.", gpu["remapped"]["pending"]
+    left = gpu["remapped"]["failure"]
     found = [{"page_address": "0x1f4a3000", "page_size": 4096, "status": "PENDING"}]
     return {
         "GPU": index,
         "RETIRED": none,
         "PENDING": found if pending else none,
-        "UN_RES": none,
+        "UN_RES": [{**one, "status": "UN_RES"} for one in found] if left else none,
     }
 
 
@@ -201,7 +211,8 @@ def _xgmi(node: Node) -> list[str]:
             lines.append(f" {verb:<51}" + "".join(f"{cell:<8}" for cell in cells).rstrip())
     lines += ["", "XGMI LINK STATUS:", "       bdf          " + " ".join(short)]
     for a, bus in enumerate(short):
-        states = "  ".join("X" if a == b else "U" for b in range(len(short)))
+        down = [(a + 1 + link) % len(short) for link in gpus[a].get("nvlinks_down", [])]
+        states = "  ".join("X" if a == b else "D" if b in down else "U" for b in range(len(short)))
         lines.append(f"GPU{a}   {bus:<12} {states}")
     return [*lines, "", "* U:Up D:Down X:Disabled"]
 
@@ -249,8 +260,8 @@ def _card(index: int, gpu: Gpu) -> dict[str, str]:
         "Card Series": gpu["model"],
         "Card Model": f"0x{gpu['pci']['device']}",
         "Card Vendor": "Advanced Micro Devices, Inc. [AMD/ATI]",
-        "Compute Partition": "SPX",
-        "Memory Partition": "NPS1",
+        "Compute Partition": gpu.get("partition", _WHOLE)[0],
+        "Memory Partition": gpu.get("partition", _WHOLE)[1],
         "(Topology) Numa Node": str(gpu["numa"]),
         "(Topology) Numa Affinity": str(gpu["numa"]),
     }

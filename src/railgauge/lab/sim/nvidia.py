@@ -1,4 +1,4 @@
-"""``nvidia-smi``: which of its faces is asked for, and the changes that it makes."""
+"""``nvidia-smi``: which of its faces is asked for, and what it changes; ``nv-fabricmanager``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _NO_DRIVER = (
 )
 
 
-def run(_tool: str, arguments: list[str], node: Node) -> int:
+def run(tool: str, arguments: list[str], node: Node) -> int:
     """Exit code as nvidia-smi has it: 9 without the driver, 6 without GPUs, 2 for bad words."""
+    if tool == "nv-fabricmanager":
+        print(f"Fabric Manager version is : {node['smi']['fabric_manager']}")
+        return 0
     if "nvidia" not in node["host"]["modules"]:
         print(_NO_DRIVER)
         return 9

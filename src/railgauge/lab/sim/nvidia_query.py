@@ -31,6 +31,37 @@ def bus_id(gpu: Gpu) -> str:
     return f"0000{gpu['bus']}".upper()
 
 
+def vbios(gpu: Gpu, node: Node) -> str:
+    """That of the platform, unless the GPU has its own."""
+    return str(gpu.get("vbios", node["smi"]["vbios"]))
+
+
+def generation(gpu: Gpu) -> int:
+    """Of the link as it was trained."""
+    return 5 if gpu["pci"]["link"][0] == "32GT/s" else 4
+
+
+def default_w(gpu: Gpu) -> float:
+    """The power limit of the board as it was delivered."""
+    return float(gpu["power_default_w"] if "power_default_w" in gpu else gpu["power_cap_w"])
+
+
+def mig(gpu: Gpu) -> str:
+    """Whether the GPU is cut into instances."""
+    return "Enabled" if gpu.get("mig") else "Disabled"
+
+
+def ecc_mode(gpu: Gpu) -> str:
+    """Whether its memory is protected."""
+    return "Disabled" if gpu.get("ecc_off") else "Enabled"
+
+
+def fabric(gpu: Gpu) -> dict[str, str]:
+    """What the GPU says of its registration with the NVLink fabric."""
+    known: dict[str, str] = gpu.get("fabric", {"state": "Completed", "status": "Success"})
+    return known
+
+
 def settings(node: Node) -> dict[str, Any]:
     """What was changed on this node since it started."""
     try:
@@ -164,14 +195,14 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "count": ("", lambda row: len(row["node"]["gpus"])),
     "timestamp": ("", lambda _: time.strftime("%Y/%m/%d %H:%M:%S.000")),
     "driver_version": ("", lambda row: row["node"]["smi"]["driver"]),
-    "vbios_version": ("", lambda row: row["node"]["smi"]["vbios"]),
+    "vbios_version": ("", lambda row: vbios(row["gpu"], row["node"])),
     "pci.bus_id": _IDENTITY["gpu_bus_id"],
     "gpu_bus_id": _IDENTITY["gpu_bus_id"],
     "pci.device_id": ("", lambda row: row["gpu"]["device_id"]),
     "pci.domain": ("", lambda row: "0x" + row["gpu"]["bus"][:4].upper()),
     "pci.bus": ("", lambda row: "0x" + row["gpu"]["bus"][5:7].upper()),
-    "pcie.link.gen.current": ("", lambda _: 5),
-    "pcie.link.gen.gpucurrent": ("", lambda _: 5),
+    "pcie.link.gen.current": ("", lambda row: generation(row["gpu"])),
+    "pcie.link.gen.gpucurrent": ("", lambda row: generation(row["gpu"])),
     "pcie.link.gen.max": ("", lambda _: 5),
     "pcie.link.gen.gpumax": ("", lambda _: 5),
     "pcie.link.width.current": ("", lambda row: row["gpu"]["pci"]["link"][1]),
@@ -181,10 +212,10 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
         lambda row: "Enabled" if row["state"]["persistence"] else "Disabled",
     ),
     "compute_mode": ("", lambda _: "Default"),
-    "mig.mode.current": ("", lambda _: "Disabled"),
-    "mig.mode.pending": ("", lambda _: "Disabled"),
-    "ecc.mode.current": ("", lambda _: "Enabled"),
-    "ecc.mode.pending": ("", lambda _: "Enabled"),
+    "mig.mode.current": ("", lambda row: mig(row["gpu"])),
+    "mig.mode.pending": ("", lambda row: mig(row["gpu"])),
+    "ecc.mode.current": ("", lambda row: ecc_mode(row["gpu"])),
+    "ecc.mode.pending": ("", lambda row: ecc_mode(row["gpu"])),
     "ecc.errors.uncorrected.volatile.total": ("", _uncorrectable),
     "ecc.errors.uncorrected.aggregate.total": ("", _uncorrectable),
     "ecc.errors.uncorrected.volatile.dram": _ecc("dram_uncorrectable"),
@@ -201,8 +232,8 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "power.draw": ("W", lambda row: f"{row['gpu']['power_w']:.2f}"),
     "power.limit": ("W", lambda row: f"{row['gpu']['power_cap_w']:.2f}"),
     "enforced.power.limit": ("W", lambda row: f"{row['gpu']['power_cap_w']:.2f}"),
-    "power.default_limit": ("W", lambda row: f"{row['gpu']['power_cap_w']:.2f}"),
-    "power.max_limit": ("W", lambda row: f"{row['gpu']['power_cap_w']:.2f}"),
+    "power.default_limit": ("W", lambda row: f"{default_w(row['gpu']):.2f}"),
+    "power.max_limit": ("W", lambda row: f"{default_w(row['gpu']):.2f}"),
     "power.management": ("", lambda _: "Enabled"),
     "pstate": ("", lambda _: "P0"),
     "clocks.sm": ("MHz", _clock),
@@ -231,8 +262,8 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
         "MiB",
         lambda row: row["gpu"]["memory_mib"] - row["gpu"]["reserved_mib"] - _used(row),
     ),
-    "fabric.state": ("", lambda _: "Completed"),
-    "fabric.status": ("", lambda _: "Success"),
+    "fabric.state": ("", lambda row: fabric(row["gpu"])["state"]),
+    "fabric.status": ("", lambda row: fabric(row["gpu"])["status"]),
 }
 _APPS: dict[str, tuple[str, Callable[[Any], object]]] = {
     **_IDENTITY,

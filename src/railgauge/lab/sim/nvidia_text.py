@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import time
 
-from .nvidia_query import bus_id, settings, uuid
+from .nvidia_query import (
+    bus_id,
+    default_w,
+    ecc_mode,
+    fabric,
+    generation,
+    mig,
+    settings,
+    uuid,
+    vbios,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +71,7 @@ def _gpu(index: int, gpu: dict[str, Any], node: Node) -> list[str]:
         f"| {index:>3}  {gpu['model']:<26}{persistent:>7}  |   {bus_id(gpu)} Off |{ecc:>21} |",
         f"| N/A   {gpu['temperature_c']}C    P0 {power:>23} | {memory:>22} |"
         f"{usage:>8}{'Default':>13} |",
-        f"|{'':41}|{'':24}|{'Disabled':>21} |",
+        f"|{'':41}|{'':24}|{mig(gpu):>21} |",
         _RULE,
     ]
 
@@ -108,22 +118,21 @@ def _sections(depth: int, tree: dict[str, Any]) -> list[str]:
 def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
     state, ecc = settings(node), _ecc(gpu)
     remapped = gpu["remapped"]
-    speed, width, _, most = gpu["pci"]["link"]
+    _, width, _, most = gpu["pci"]["link"]
     clock = state["locked_mhz"] or gpu["max_clock_mhz"]
-    watts = {"Current Power Limit": gpu["power_cap_w"], "Default Power Limit": gpu["power_cap_w"]}
-    generation = {"Max": 5, "Current": 5 if speed == "32GT/s" else 4}
+    watts = {"Current Power Limit": gpu["power_cap_w"], "Default Power Limit": default_w(gpu)}
     return {
         "Product Name": gpu["model"],
         "Product Architecture": "Hopper",
         "Persistence Mode": "Enabled" if state["persistence"] else "Disabled",
-        "MIG Mode": {"Current": "Disabled", "Pending": "Disabled"},
+        "MIG Mode": {"Current": mig(gpu), "Pending": mig(gpu)},
         "GPU UUID": uuid(gpu),
         "Minor Number": index,
-        "VBIOS Version": node["smi"]["vbios"],
+        "VBIOS Version": vbios(gpu, node),
         "PCI": {
             "Bus Id": bus_id(gpu),
             "GPU Link Info": {
-                "PCIe Generation": generation,
+                "PCIe Generation": {"Max": 5, "Current": generation(gpu)},
                 "Link Width": {"Max": f"{most}x", "Current": f"{width}x"},
             },
         },
@@ -133,7 +142,7 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "Used": f"{gpu['memory_used_mib']} MiB",
         },
         "Compute Mode": "Default",
-        "ECC Mode": {"Current": "Enabled", "Pending": "Enabled"},
+        "ECC Mode": {"Current": ecc_mode(gpu), "Pending": ecc_mode(gpu)},
         "ECC Errors": {"Volatile": ecc, "Aggregate": {**ecc, "SRAM Threshold Exceeded": "No"}},
         "Remapped Rows": {
             "Correctable Error": remapped["correctable"],
@@ -152,7 +161,7 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "SM": f"{gpu['max_clock_mhz']} MHz",
             "Memory": f"{gpu['max_memory_clock_mhz']} MHz",
         },
-        "Fabric": {"State": "Completed", "Status": "Success"},
+        "Fabric": {key.capitalize(): value for key, value in fabric(gpu).items()},
         "Processes": _named(index, node) or "None",
     }
 
@@ -212,21 +221,20 @@ def _elements(depth: int, tree: dict[str, Any]) -> list[str]:
 def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
     state = settings(node)
     clock = state["locked_mhz"] or gpu["max_clock_mhz"]
-    speed, width, _, most = gpu["pci"]["link"]
-    generation = 5 if speed == "32GT/s" else 4
+    _, width, _, most = gpu["pci"]["link"]
     return {
         "product_name": gpu["model"],
         "product_architecture": "Hopper",
         "persistence_mode": "Enabled" if state["persistence"] else "Disabled",
-        "mig_mode": {"current_mig": "Disabled", "pending_mig": "Disabled"},
+        "mig_mode": {"current_mig": mig(gpu), "pending_mig": mig(gpu)},
         "uuid": uuid(gpu),
         "minor_number": index,
-        "vbios_version": node["smi"]["vbios"],
+        "vbios_version": vbios(gpu, node),
         "pci": {
             "pci_bus_id": bus_id(gpu),
             "pci_device_id": gpu["device_id"].removeprefix("0x"),
             "pci_gpu_link_info": {
-                "pcie_gen": {"max_link_gen": 5, "current_link_gen": generation},
+                "pcie_gen": {"max_link_gen": 5, "current_link_gen": generation(gpu)},
                 "link_widths": {"max_link_width": f"{most}x", "current_link_width": f"{width}x"},
             },
         },
@@ -236,13 +244,13 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "used": f"{gpu['memory_used_mib']} MiB",
         },
         "compute_mode": "Default",
-        "ecc_mode": {"current_ecc": "Enabled", "pending_ecc": "Enabled"},
+        "ecc_mode": {"current_ecc": ecc_mode(gpu), "pending_ecc": ecc_mode(gpu)},
         **_xml_memory(gpu),
         "temperature": {"gpu_temp": f"{gpu['temperature_c']} C"},
         "gpu_power_readings": {
             "average_power_draw": f"{gpu['power_w']:.2f} W",
             "current_power_limit": f"{gpu['power_cap_w']:.2f} W",
-            "default_power_limit": f"{gpu['power_cap_w']:.2f} W",
+            "default_power_limit": f"{default_w(gpu):.2f} W",
         },
         "clocks": {"graphics_clock": f"{clock} MHz", "sm_clock": f"{clock} MHz"},
         "max_clocks": {
@@ -250,7 +258,7 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "sm_clock": f"{gpu['max_clock_mhz']} MHz",
             "mem_clock": f"{gpu['max_memory_clock_mhz']} MHz",
         },
-        "fabric": {"state": "Completed", "status": "Success"},
+        "fabric": fabric(gpu),
         "processes": _xml_processes(index, node),
     }
 

@@ -1,4 +1,4 @@
-"""The scripts that come with the NIC vendor's driver: ibdev2netdev, show_gids, show_counters."""
+"""Scripts of the NIC vendor's driver: ibdev2netdev, show_gids, show_counters, ofed_info."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ _DESCRIPTION_WIDTH = 182
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
     """Exit code 0, or 1 where ``show_counters`` is asked for a device that is not there."""
+    if tool == "ofed_info":
+        print(f"{node['host']['ofed']}:")
+        return 0
     if tool == "ibdev2netdev":
         return _netdevs(node, verbose="-v" in arguments)
     if tool == "show_gids":

@@ -1,0 +1,108 @@
+"""Faults that the tools of GPUs tell of: of one GPU on one node, and in each of their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fault_bench import TOLD
+from lab_bench import Bench, StartLab
+
+from railgauge.errors import BadInput
+from railgauge.stacks import GpuFacts, Section, StackFacts, stack
+
+H200, MI300X = "h200", "mi300x"
+
+
+def answers(bench: Bench, index: int, vendor: str) -> StackFacts:
+    """What the suite reads from the tools of a node."""
+    asked = stack(vendor)
+    sections = {}
+    for name, text in asked.probe_commands.items():
+        ran = bench.run(index, "sh", "-c", f"R=root; {text}")
+        sections[name] = Section(name, ran.stdout + ran.stderr, ran.returncode)
+    return asked.parse(sections)
+
+
+def seen(bench: Bench, index: int, vendor: str) -> tuple[GpuFacts, ...]:
+    return answers(bench, index, vendor).gpus
+
+
+Told = Callable[[GpuFacts], object]
+WRONG: dict[str, tuple[Told, Any, Any]] = {
+    "remap-failed": (lambda gpu: gpu.remap_failed, False, True),
+    "ecc-off": (lambda gpu: gpu.ecc_enabled, True, False),
+    "gpu-clock": (lambda gpu: gpu.clock_max_mhz, None, None),
+    "gpu-pcie": (lambda gpu: (gpu.pcie_gen, gpu.pcie_width), (5, 16), (4, 8)),
+    "gpu-link": (lambda gpu: gpu.links_total and gpu.links_up == gpu.links_total, True, False),
+    "vbios": (lambda gpu: gpu.vbios, None, None),
+}
+NVIDIA_ONLY: dict[str, tuple[Told, Any, Any]] = {
+    "gpu-fabric": (lambda gpu: gpu.fabric, "Completed, Success", "In Progress"),
+    "gpu-partition": (lambda gpu: gpu.mig_enabled, False, True),
+    "power-cap": (lambda gpu: (gpu.power_limit_w, gpu.power_default_w), (700, 700), (350, 700)),
+    "remap-failed": (lambda gpu: gpu.remapped_rows, 0, 512),
+}
+AMD_ONLY: dict[str, tuple[Told, Any, Any]] = {
+    "gpu-partition": (
+        lambda gpu: (gpu.compute_partition, gpu.memory_partition),
+        ("SPX", "NPS1"),
+        ("CPX", "NPS4"),
+    ),
+    "power-cap": (lambda gpu: gpu.power_limit_w, 750, 375),
+}
+CASES = [
+    *((H200, "nvidia", name, *case) for name, case in [*WRONG.items(), *NVIDIA_ONLY.items()]),
+    *((MI300X, "amd", name, *case) for name, case in [*WRONG.items(), *AMD_ONLY.items()]),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}")
+def test_one_gpu_of_one_node_tells_of_it(start_lab: StartLab, case: tuple[Any, ...]) -> None:
+    platform, vendor, name, told, good, bad = case
+    node = "h200-02" if platform == H200 else "mi02"
+    bench = start_lab(platform, f"{name}@{node}:gpu3", nodes=2)
+    healthy = [told(gpu) for gpu in seen(bench, 0, vendor)]
+    struck = [told(gpu) for gpu in seen(bench, 1, vendor)]
+    assert healthy == [healthy[0] if good is None else good] * 8
+    assert struck[:3] + struck[4:] == healthy[1:]
+    assert struck[3] != healthy[3]
+    assert bad is None or struck[3] == bad
+
+
+def versions(bench: Bench, index: int) -> dict[str, str | None]:
+    facts = answers(bench, index, "nvidia")
+    return {
+        "kernel": bench.read(index, "proc/sys/kernel/osrelease"),
+        "ofed": bench.run(index, "ofed_info", "-s").stdout,
+        "gpu_driver": facts.driver,
+        **facts.software,
+    }
+
+
+@pytest.mark.parametrize(
+    ("what", "differ"),
+    [
+        ("kernel", {"kernel"}),
+        ("ofed", {"ofed"}),
+        ("gpu_driver", {"gpu_driver", "fabric_manager"}),  # both are of one release
+        ("gpu_runtime", {"runtime"}),
+        ("gpu_fabric_manager", {"fabric_manager"}),
+        ("collective_library", {"collective_library"}),
+    ],
+)
+def test_one_version_is_older(start_lab: StartLab, what: str, differ: set[str]) -> None:
+    bench = start_lab(H200, f"version@h200-02:{what}", nodes=2)
+    here, there = (versions(bench, index) for index in (0, 1))
+    assert all(here.values())
+    assert {name for name in here if here[name] != there[name]} == differ
+
+
+def test_a_version_that_the_lab_does_not_have_is_refused(start_lab: StartLab) -> None:
+    with pytest.raises(BadInput, match="no version of 'cuda'"):
+        start_lab(H200, "version@h200-02:cuda", nodes=2)
+
+
+def test_the_faults_that_are_told_are_all_here() -> None:
+    assert {name for _, _, name, *_ in CASES} | {"version"} == set(TOLD)
