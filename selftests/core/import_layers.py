@@ -14,7 +14,7 @@ LAYERS = (
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
-    {"dispersion"},
+    {"dispersion", "stamp"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
     {"runner", "confirmation", "record", "forecast", "ranks", "expectation"},
     {"diagnose", "assess"},
@@ -34,10 +34,10 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit",
+    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit", "stamp",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
-MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
+MAY_SAY_SIMULATED = {"stamp", "plugin", "report", "cli", LAB}
 
 Import = tuple[str, int, str]
 """Part that imports, line, and the dotted name that it imports."""

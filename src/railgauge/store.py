@@ -27,12 +27,22 @@ class Store:
     """Reads and writes a run's folder. Several processes may use it at once."""
 
     def __init__(
-        self, folder: Path, evidence: str = "hardware", secrets: Sequence[str] = ()
+        self,
+        folder: Path,
+        evidence: Callable[[], str] = lambda: "hardware",
+        secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that must not be written, whatever printed them."""
+        """``secrets`` are values that must not be written, whatever printed them.
+
+        ``evidence`` is asked whenever something is written: before the survey nobody knows.
+        """
         self.folder = folder
-        self.evidence = evidence
+        self._evidence = evidence
         self._secrets = tuple(secrets)
+
+    @property
+    def evidence(self) -> str:
+        return self._evidence()
 
     @property
     def transcripts(self) -> Path:

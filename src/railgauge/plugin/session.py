@@ -28,6 +28,7 @@ from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, terminal
 from railgauge.report.plots import Plot, plots
 from railgauge.store import write_whole
+from railgauge.survey import FILE as SURVEY
 from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
@@ -167,6 +168,8 @@ class Controller:
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
         self._write_environment(self._surveyed(cluster))
+        terminal.played(context)
+        self._run_plan()  # again: only now is it known what the evidence is
 
     def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
         """What is true of every node now; in a replay, what was."""
@@ -226,10 +229,10 @@ class Controller:
     def _write_environment(self, found: dict[str, Found]) -> None:
         context = self.context
         context.store.write_json(
-            "environment.json",
+            SURVEY,
             {
                 "schema_version": 1,
-                "evidence": context.evidence,
+                "evidence": context.evidence_of(found),
                 "cluster": context.declared.name,
                 "platform": context.platform.name,
                 "nodes": found_to_json(found),
@@ -316,8 +319,7 @@ class Controller:
 
     def _findings(self) -> Findings:
         context = self.context
-        surveyed = (context.store.folder / "environment.json").exists()
-        found = context.found if surveyed else {}
+        found = context.found if context.is_surveyed else {}
         known = (context.platform, context.declared, reboots.noticed(context))
         return Findings(self.records, found, *known, confirming.results(context))
 
