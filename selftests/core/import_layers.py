@@ -10,6 +10,7 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
+    {"nodeset"},
     {"units", "plain", "question", "redaction", "handout", "tag"},
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
@@ -34,7 +35,7 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit", "stamp",
+    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit", "stamp", "nodeset",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"stamp", "plugin", "report", "cli", LAB}

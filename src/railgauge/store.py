@@ -22,6 +22,9 @@ from railgauge.model import Case, Transcript
 from railgauge.question import CaseResult
 from railgauge.redaction import in_strings, mask_assignment, mask_environment, mask_values
 
+# The field of a line that binds it to all lines before it.
+CHAIN = "chain"
+
 
 class Store:
     """Reads and writes a run's folder. Several processes may use it at once."""

@@ -138,12 +138,7 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
         software=__version__,
         redacted=told,
     )
-    configuration = [
-        name
-        for name in sorted(writer.sha256)
-        if name == f"{RUN}{PLATFORM}" or name.startswith(f"{RUN}hostfile")
-    ]
-    return statement.make(writer.sha256, configuration, contents.records().values(), about)
+    return statement.make(writer.sha256, contents.records().values(), about)
 
 
 class _Run(FolderContents):

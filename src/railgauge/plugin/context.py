@@ -154,8 +154,7 @@ class Context:
     def _counters(self, case: Case) -> tuple[Command, ...]:
         if self.platform.measurements[case.measurement].traffic is None:
             return ()
-        argv = traffic.probe_argv(self.cluster.rootfs)
-        return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in case.nodes)
+        return traffic.probes(case.nodes, self.cluster.rootfs)
 
     def hurry(self) -> None:
         """Wait for no node any more."""

@@ -163,7 +163,7 @@ class Controller:
         self._keep_hostfile()
         limits = Path(context.platform.path).read_bytes().decode()  # to the byte
         write_whole(context.store.folder / "thresholds.json", limits)
-        for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
+        for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)

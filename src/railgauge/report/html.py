@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from railgauge.model import Judgement
-from railgauge.record import ItemRecord, from_json
+from railgauge.record import RUNGS, ItemRecord, from_json
 from railgauge.report import page
-from railgauge.report.allure import RUNGS
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.units import format_value
