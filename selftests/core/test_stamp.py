@@ -26,3 +26,20 @@ GONE = NodeUnreachable("no route", where="n4")
 )
 def test_the_nodes_decide_whatever_led_to_them(found, transport, said):
     assert stamp.of_nodes(found, transport) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "why"),
+    [
+        ("hardware", (REAL, GONE), ""),
+        ("hardware", (REAL, PLAYED), "says hardware evidence, and by the facts of its nodes it is"),
+        ("simulated", (REAL, SILENT), "says simulated evidence, and by the facts"),
+        ("simulated", (GONE,), ""),
+        ("hardware", (), ""),
+        ("replayed", (PLAYED,), ""),
+        ("gold", (REAL,), "says gold evidence, which no run has"),
+    ],
+)
+def test_what_a_run_says_is_held_against_its_nodes(said, found, why):
+    assert stamp.contradiction(said, found, "ssh").startswith(why)
+    assert bool(stamp.contradiction(said, found, "ssh")) == bool(why)

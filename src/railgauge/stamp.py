@@ -6,7 +6,7 @@ they say it with, whatever way led to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from railgauge.facts import NodeFacts
 
@@ -28,3 +28,14 @@ def of_nodes(found: Iterable[object], transport: str) -> str:
 
 def _is_played(found: object) -> bool:
     return isinstance(found, NodeFacts) and found.product == _PLAYED
+
+
+def contradiction(said: str, found: Collection[object], transport: str) -> str:
+    """What speaks against a stamp; empty if nothing does. Where no node answered nothing can."""
+    if said not in (HARDWARE, SIMULATED, REPLAYED):
+        return f"says {said} evidence, which no run has"
+    due = of_nodes(found, transport)
+    is_known = due == SIMULATED or any(isinstance(one, NodeFacts) for one in found)
+    if said in (due, REPLAYED) or not is_known:
+        return ""
+    return f"says {said} evidence, and by the facts of its nodes it is {due}"

@@ -11,7 +11,6 @@ from railgauge.bundle.statement import NAME, RUN
 from railgauge.bundle.trouble import NotVerified
 from railgauge.decision import FILE as PLAN
 from railgauge.decision import RunPlan
-from railgauge.facts import NodeFacts
 from railgauge.model import Cluster
 from railgauge.plain import to_plain
 from railgauge.record import ItemRecord
@@ -22,15 +21,8 @@ _LISTS = ("result", "configuration", "passedTests", "warnedTests", "failedTests"
 
 def refuse_other_stamp(run: RunPlan, cluster: Cluster, found: Mapping[str, object]) -> None:
     """Raise ``NotVerified`` unless the run's evidence is what its nodes say they are."""
-    if run.evidence == stamp.REPLAYED:
-        return
-    known = (stamp.HARDWARE, stamp.SIMULATED)
-    if run.evidence not in known:
-        _fail(PLAN, f"says {run.evidence} evidence, which no run has")
-    said = stamp.of_nodes(found.values(), cluster.transport)
-    is_known = said != stamp.HARDWARE or any(isinstance(f, NodeFacts) for f in found.values())
-    if is_known and said != run.evidence:
-        _fail(PLAN, f"says {run.evidence} evidence, and the facts of its nodes are of {said} ones")
+    if why := stamp.contradiction(run.evidence, found.values(), cluster.transport):
+        _fail(PLAN, why)
 
 
 def refuse_other_survey(run: RunPlan, cluster: Cluster, platform: str, surveyed: Surveyed) -> None:

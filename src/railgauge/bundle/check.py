@@ -26,7 +26,7 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.commands import Commands
 from railgauge.bundle.completeness import refuse_gaps, refuse_other_confirmations, refuse_unplanned
-from railgauge.bundle.contents import AGAIN, VERDICT, Contents
+from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
@@ -57,19 +57,29 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The platform file that judged: its name and title, and the SHA-256 of its bytes."""
+
+    platform: str
+    title: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What came of verifying: who signed, what was counted, and the verdict that stands.
 
     ``again`` items were judged again; ``kept`` ones ended for reasons that no evidence shows (they
     were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
-    planned and never ended. ``other`` is the verdict under other limits, ``differences`` what they
-    change.
+    planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
+    other limits, ``differences`` what they change.
     """
 
     signature: Signature
     statement: Statement
     files: int
     cluster: Cluster
+    limits: Limits
     verdict: Verdict
     again: int
     kept: int
@@ -78,7 +88,13 @@ class Report:
     differences: tuple[Difference, ...] = ()
 
     @property
+    def is_vouched(self) -> bool:
+        """Whether somebody who is known here has signed."""
+        return self.signature.state == signing.TRUSTED
+
+    @property
     def exit_code(self) -> int:
+        """That of the verdict that stands, or of the other limits if there are any."""
         return (self.other or self.verdict).exit_code
 
 
@@ -143,6 +159,7 @@ def verify(
         statement=said,
         files=len(said.sha256),
         cluster=cluster,
+        limits=Limits(platform.name, platform.title, said.sha256[f"{RUN}{PLATFORM}"]),
         verdict=own.verdict,
         again=sum(item.by_evidence for item in records.values()),
         kept=sum(not item.by_evidence for item in records.values()),
