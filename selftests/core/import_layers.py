@@ -10,7 +10,7 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
-    {"nodeset"},
+    {"nodeset", "chain"},
     {"units", "plain", "question", "redaction", "handout", "tag"},
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
@@ -35,7 +35,8 @@ PURE = {
     "record", "verdict", "facts", "localise", "stacks", "tools", "launchers", "traffic", "diagnose",
     "plain", "question", "redaction", "ranks", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
-    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit", "stamp", "nodeset",
+    "derive", "forecast", "handout", "tag", "holder", "linkcheck", "slotlimit", "stamp",
+    "nodeset", "chain",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"stamp", "plugin", "report", "cli", LAB}

@@ -43,7 +43,7 @@ def asked(test, **parts):
     return fact, "-".join(words)
 
 
-@pytest.mark.parametrize("test", every_test())
+@pytest.mark.parametrize("test", list(every_test()))
 @pytest.mark.parametrize(
     "parts",
     [PARTS, {**PARTS, "address": "0000:12:00.0"}, {**PARTS, "fact": "nic_firmware"}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from railgauge import record, stamp
+from railgauge import chain, record, stamp
 from railgauge.bundle.contents import FACTS, Surveyed
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.bundle.trouble import NotVerified
@@ -14,7 +14,6 @@ from railgauge.decision import RunPlan
 from railgauge.model import Cluster
 from railgauge.plain import to_plain
 from railgauge.record import ItemRecord
-from railgauge.store import CHAIN
 
 _LISTS = ("result", "configuration", "passedTests", "warnedTests", "failedTests")
 
@@ -61,7 +60,7 @@ def refuse_other_measurements(
 
 def _said(line: Mapping[str, Any]) -> dict[str, Any]:
     """The line without what binds it to the one before."""
-    return {name: value for name, value in line.items() if name != CHAIN}
+    return {name: value for name, value in line.items() if name != chain.FIELD}
 
 
 def refuse_other_lists(said: Mapping[str, Any], made: Mapping[str, Any]) -> None:

@@ -20,9 +20,8 @@ from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.decision import FILE as PLAN
 from railgauge.errors import BadInput
 from railgauge.record import FILE as RECORDS
-from railgauge.store import json_text
+from railgauge.store import MANIFEST, json_text
 
-MANIFEST = "manifest.json"
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
 

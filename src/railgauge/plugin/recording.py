@@ -41,7 +41,7 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
     line = measurement(_blank(item, about, draft), judgement)
-    store.append(MEASUREMENTS, {**line, "evidence": store.evidence})
+    store.append_bound(MEASUREMENTS, {**line, "evidence": store.evidence})
     for name in ("measured", "limit", "basis"):
         item.user_properties.append((f"{judgement.metric}.{name}", getattr(judgement, name)))
 
