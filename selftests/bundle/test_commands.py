@@ -99,7 +99,7 @@ def test_a_server_that_ended_too_early_is_all_there_is(homelab, case):
 
 
 def test_both_ends_have_one_port(homelab, case):
-    client, server, *counters = run_of(case, *homelab)
+    client, _, *counters = run_of(case, *homelab)
     _, other, *_ = run_of(case, *homelab, port=20000)
     assert "is not what" in refused(homelab, case, (client, other, *counters))
 
