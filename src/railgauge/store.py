@@ -58,7 +58,7 @@ class Store:
 
     def transcript_name(self, case: Case) -> str:
         """The readable transcript of a case, relative to the run's folder."""
-        return f"transcripts/{_slug(case.key)}.txt"
+        return text_file(case)
 
     def load(self, case: Case) -> CaseResult | None:
         """What was measured for this very case: every size of it, the repeats so far.
@@ -285,6 +285,11 @@ def identity(case: Case) -> dict[str, Any]:
 def case_file(case: Case) -> str:
     """Where a case's transcripts are kept for programs, relative to the run's folder."""
     return f"transcripts/{_slug(case.key)}.json"
+
+
+def text_file(case: Case) -> str:
+    """Where they are kept for people."""
+    return f"transcripts/{_slug(case.key)}.txt"
 
 
 def _slug(key: str) -> str:

@@ -11,6 +11,7 @@ from railgauge.bundle.statement import NAME, RUN
 from railgauge.bundle.trouble import NotVerified
 from railgauge.decision import FILE as PLAN
 from railgauge.decision import RunPlan
+from railgauge.facts import NodeFacts
 from railgauge.model import Cluster
 from railgauge.plain import to_plain
 from railgauge.record import ItemRecord
@@ -24,13 +25,28 @@ def refuse_other_stamp(run: RunPlan, cluster: Cluster, found: Mapping[str, objec
         _fail(PLAN, why)
 
 
-def refuse_other_survey(run: RunPlan, cluster: Cluster, platform: str, surveyed: Surveyed) -> None:
-    """Raise ``NotVerified`` unless the survey is that of this run."""
+def refuse_other_survey(
+    run: RunPlan,
+    cluster: Cluster,
+    platform: str,
+    surveyed: Surveyed,
+    found: Mapping[str, object],
+) -> None:
+    """Raise ``NotVerified`` unless the survey is that of this run, of all nodes and no other."""
     wanted = Surveyed(run.evidence, cluster.name, platform)
     for name in ("evidence", "cluster", "platform"):
         said, due = getattr(surveyed, name), getattr(wanted, name)
         if said != due:
             _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {due!r}")
+    names = {node.name for node in cluster.nodes}
+    if odd := sorted(set(found) ^ names):
+        what = (
+            "lacks a node of the cluster" if odd[0] in names else "has a node that is of no cluster"
+        )
+        _fail(FACTS, f"{what}: {odd[0][:80]!r}")
+    for name, facts in found.items():
+        if isinstance(facts, NodeFacts) and facts.node != name:
+            _fail(FACTS, f"has facts of {facts.node[:80]!r} in place of those of {name!r}")
 
 
 def refuse_other_measurements(

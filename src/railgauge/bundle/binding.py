@@ -18,6 +18,7 @@ from railgauge.model import Case, Pairing
 from railgauge.plan import Level
 from railgauge.question import FACT, READ, FactAt, Question
 from railgauge.record import RUNGS, ItemRecord
+from railgauge.store import text_file
 from railgauge.thresholds import Measurement, Platform
 from railgauge.units import format_size
 
@@ -55,6 +56,7 @@ class _Binding:
         self._refuse_other_test(item, named["test"])
         for question in item.questions:
             self._refuse_other_question(item, question)
+        _refuse_other_transcript(item)
 
     def _refuse_other_words(self, item: ItemRecord, words: str) -> None:
         """What stands in brackets: place, part of the node, size."""
@@ -146,6 +148,18 @@ class _Binding:
             paths = plan.paths(self._platform, measurement, self._level.name)
             self._extents[measurement.name] = ({plan.nodes_of(p) for p in places}, set(paths))
         return self._extents[measurement.name]
+
+
+def _refuse_other_transcript(item: ItemRecord) -> None:
+    """The file that people are sent to is that of the last case that was read."""
+    if not item.by_evidence:
+        return
+    read = [question.case for question in item.questions if question.kind == READ]
+    due = text_file(read[-1]) if read and read[-1] else ""
+    if item.transcript != due:
+        _fail(
+            item, f"shows {item.transcript[:200] or 'no transcript'}, and stands on {due or 'none'}"
+        )
 
 
 def _fail(item: ItemRecord, what: str) -> NoReturn:

@@ -139,7 +139,8 @@ def verify(
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     records = contents.records()
     refuse_other_stamp(run, cluster, contents.found)
-    refuse_other_survey(run, cluster, platform.name, contents.surveyed())
+    if surveyed := contents.surveyed():
+        refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
     refuse_unplanned(run, records.values())
     level = plan.level(platform, cluster, run.level, run.rounds)
     refuse_other_items(records.values(), platform, level)

@@ -17,7 +17,7 @@ from railgauge.bundle.trouble import NotVerified
 from railgauge.errors import BadInput
 from railgauge.evidence import SERVICE
 from railgauge.model import Case, Cluster, Command, Transcript
-from railgauge.redaction import Redactor, mask_assignment, mask_environment
+from railgauge.redaction import MASK, Redactor, mask_assignment, mask_environment
 from railgauge.store import case_file
 from railgauge.thresholds import Platform
 from railgauge.traffic import AFTER, BEFORE
@@ -25,6 +25,8 @@ from railgauge.traffic import AFTER, BEFORE
 # Two ports that have no digit in common: where two plans differ, the port stands.
 _ONE, _OTHER = 11111, 22222
 _PORTS = range(1, 65536)
+# Of a word that holds a secret; looking for one takes its time.
+_LONGEST_SECRET = 4096
 
 
 # Where the nodes were reached in runs that this one carried on, a line each, where it differs.
@@ -52,14 +54,8 @@ def addresses(run: str, cluster: Cluster) -> Addresses:
     return Addresses(run, nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A command without what differs from run to run, as it may stand in a transcript."""
-
-    node: str
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    role: str
+# A command and the role of its transcript.
+_Due = tuple[Command, str]
 
 
 class Commands:
@@ -79,39 +75,36 @@ class Commands:
         """Raise ``NotVerified``, naming the file, for a transcript of anything else."""
         name = f"{RUN}{folder}{case_file(case)}"
         for number, run in enumerate(runs, 1):
-            heard = [_asked_by(one) for one in run if one.role not in (BEFORE, AFTER)]
-            fits = [self._fits(case, cluster, heard, name) for cluster in self._clusters]
-            if not any(fits):
+            heard = [one for one in run if one.role not in (BEFORE, AFTER)]
+            if not any(self._fits(case, cluster, heard, name) for cluster in self._clusters):
                 _fail(name, f"{_what(heard)} (run {number}) is not what {case.key} asks for")
             self._refuse_other_counters(case, run, name)
             for one in run:
                 self._refuse_twice(one, name)
 
-    def _fits(self, case: Case, cluster: Cluster, heard: Sequence[_Asked], name: str) -> bool:
+    def _fits(self, case: Case, cluster: Cluster, heard: Sequence[Transcript], name: str) -> bool:
         try:
             one, other = (self._planned(case, cluster, port) for port in (_ONE, _OTHER))
             for order in _orders(len(one)):
                 if len(order) != len(heard):
                     continue
                 port = _port(heard, [one[i] for i in order], [other[i] for i in order])
-                planned = self._planned(case, cluster, port)
-                if [planned[i] for i in order] == list(heard):
+                due = self._planned(case, cluster, port)
+                if all(_agrees(said, due[i]) for said, i in zip(heard, order, strict=True)):
                     return True
         except BadInput as error:
             _fail(name, f"cannot be planned anew: {error}")
         return False
 
-    def _planned(self, case: Case, cluster: Cluster, port: int) -> list[_Asked]:
-        commands = plan.commands(case, self._platform, cluster, port)
-        return [_asked_as(one, is_last=one is commands[-1]) for one in commands]
+    def _planned(self, case: Case, cluster: Cluster, port: int) -> list[_Due]:
+        *servers, last = plan.commands(case, self._platform, cluster, port)
+        return [*((one, SERVICE if one.endless else "server") for one in servers), (last, "client")]
 
     def _refuse_other_counters(self, case: Case, run: Iterable[Transcript], name: str) -> None:
         read = [one for one in run if one.role in (BEFORE, AFTER)]
-        if not read:
-            return
-        planned = traffic.probes(case.nodes, self._clusters[0].rootfs)
-        both = [_counted(one, role) for role in (BEFORE, AFTER) for one in planned]
-        if [_asked_by(one) for one in read] != both:
+        probes = traffic.probes(case.nodes, self._clusters[0].rootfs)
+        due = [(one, role) for role in (BEFORE, AFTER) for one in probes]
+        if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
             _fail(name, f"reads other counters than those of {', '.join(case.nodes)[:200]}, twice")
 
     def _refuse_twice(self, one: Transcript, name: str) -> None:
@@ -142,9 +135,9 @@ def _orders(count: int) -> Iterator[tuple[int, ...]]:
         yield (server,)
 
 
-def _port(heard: Sequence[_Asked], one: Sequence[_Asked], other: Sequence[_Asked]) -> int:
+def _port(heard: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
     """What stands where two plans with two ports differ; any if the port stands nowhere."""
-    for said, first, second in zip(heard, one, other, strict=True):
+    for said, (first, _), (second, _) in zip(heard, one, other, strict=True):
         for word, a, b in zip(said.argv, first.argv, second.argv, strict=False):
             if a != b:
                 head, _, tail = a.partition(str(_ONE))
@@ -154,33 +147,29 @@ def _port(heard: Sequence[_Asked], one: Sequence[_Asked], other: Sequence[_Asked
     return _ONE
 
 
-_redactor = Redactor()
+def _agrees(said: Transcript, due: _Due) -> bool:
+    command, role = due
+    asked, wanted = said.environment, mask_environment(command.environment)
+    return (
+        (said.node, said.role, len(said.argv)) == (command.node, role, len(command.argv))
+        and all(map(_is_word, said.argv, command.argv))
+        and asked.keys() == wanted.keys()
+        and all(_is_word(asked[name], wanted[name]) for name in wanted)
+    )
 
 
-def _asked_by(one: Transcript) -> _Asked:
-    return _without_secrets(one.node, one.argv, one.environment, one.role)
+def _is_word(said: str, due: str) -> bool:
+    """Whether a word is the planned one, or what a run or a bundle leaves of it."""
+    if said == due:
+        return True
+    if MASK not in said or len(due) > _LONGEST_SECRET:
+        return False
+    return said == Redactor().text(mask_assignment(due))
 
 
-def _asked_as(command: Command, *, is_last: bool) -> _Asked:
-    role = "client" if is_last else SERVICE if command.endless else "server"
-    return _without_secrets(command.node, command.argv, command.environment, role)
-
-
-def _counted(command: Command, role: str) -> _Asked:
-    return _without_secrets(command.node, command.argv, command.environment, role)
-
-
-def _without_secrets(
-    node: str, argv: Sequence[str], environment: Mapping[str, str], role: str
-) -> _Asked:
-    """As a run keeps commands, and a bundle: what was masked there is masked here."""
-    words = tuple(_redactor.text(mask_assignment(word)) for word in argv)
-    return _Asked(node, words, _redactor.data(mask_environment(environment)), role)
-
-
-def _what(heard: Sequence[_Asked]) -> str:
+def _what(heard: Sequence[Transcript]) -> str:
     said = heard[0] if heard else None
-    return f"{' '.join(said.argv)[:160]!r} on {said.node}" if said else "nothing"
+    return f"{' '.join(said.argv)[:160]!r} on {said.node[:80]}" if said else "nothing"
 
 
 def _fail(where: str, what: str) -> NoReturn:

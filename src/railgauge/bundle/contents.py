@@ -168,8 +168,10 @@ class Contents:
         read = strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
-    def surveyed(self) -> Surveyed:
-        """What the survey says of itself, beside the facts."""
+    def surveyed(self) -> Surveyed | None:
+        """What the survey says of itself, beside the facts; nothing if there was none."""
+        if FACTS not in self:
+            return None
         name = f"{RUN}{FACTS}"
         data = dict(strict.versioned(self._json(FACTS), 1, name))
         return strict.value(Surveyed, {k: v for k, v in data.items() if k in _SURVEYED}, name)
