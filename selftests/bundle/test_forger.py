@@ -19,6 +19,7 @@ from forger_bench import edited, of, transcripts, without_unused
 from railgauge.bundle import signing
 
 STATE = "test_nics.py::test_port_state[{}-mlx5_0]"
+FACTS = "run/environment.json"
 LAYER = "test_nics.py::test_link_layer[{}-mlx5_0]"
 HOSTS = bench.HOSTS
 
@@ -138,11 +139,17 @@ def without_size(records):
             one["questions"][-1]["size_bytes"] = None
 
 
+def another_text(records):
+    one, two, *_ = [r for r in records if "::test_write_bandwidth[" in r["id"]]
+    one["transcript"] = two["transcript"]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         (the_other_way, "asks for a measurement that level smoke does not make there"),
         (without_size, "asks for a measurement that it is not about"),
+        (another_text, "shows transcripts/host_write_bandwidth_"),
     ],
 )
 def test_an_item_that_was_measured_elsewhere(healthy, refused, change, why):
@@ -255,6 +262,19 @@ def everywhere(content):
     edited("run/environment.json", lambda found: found.update(evidence="hardware"))(content)
 
 
+def one_more_node(content):
+    """Most nodes decide what is alike."""
+    edited(FACTS, lambda d: d["nodes"].update(zeus=d["nodes"]["viper"]))(content)
+
+
+def no_node(content):
+    edited(FACTS, lambda d: d["nodes"].pop("columbia"))(content)
+
+
+def others_facts(content):
+    edited(FACTS, lambda d: d["nodes"].update(viper=d["nodes"]["columbia"]))(content)
+
+
 def in_a_line(content):
     content[forger.MEASUREMENTS] = content[forger.MEASUREMENTS].replace(
         b'"evidence": "simulated"', b'"evidence": "hardware"', 1
@@ -275,6 +295,9 @@ def in_a_line(content):
             None,
             "run/environment.json: is of cluster 'another', and the run is of 'lab-conn",
         ),
+        (one_more_node, None, "run/environment.json: has a node that is of no cluster: 'zeus'"),
+        (no_node, None, "run/environment.json: lacks a node of the cluster: 'columbia'"),
+        (others_facts, None, "has facts of 'columbia' in place of those of 'viper'"),
         (lambda content: None, in_a_line, "run/measurements.jsonl: has other lines of tests/"),
     ],
 )
