@@ -36,6 +36,8 @@ TRANSCRIPTS = "transcripts/"
 
 # A verdict over more nodes or pairs than this is nobody's.
 MOST_NODES = 4096
+# Nobody carries a run on more often.
+_MOST_RUNS = 100
 
 
 # As the hostfile has them: they go into names of files.
@@ -165,7 +167,9 @@ class Contents:
         """Where the nodes were reached in runs that this one carried on, if that differs."""
         if ELSEWHERE not in self:
             return ()
-        read = strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}")
+        read = list(strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}"))
+        if len(read) > _MOST_RUNS:  # each is one more plan for every transcript
+            raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
     def surveyed(self) -> Surveyed | None:
