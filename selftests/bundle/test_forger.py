@@ -49,6 +49,18 @@ def test_what_the_forger_changes_nothing_of_is_accepted(healthy, refused, verify
     assert (code, "accepted: it stands" in out) == (0, True)
 
 
+def test_one_machine_under_two_names_is_told(healthy, refused, verify, tmp_path):
+    def change(environment):
+        nodes = environment["nodes"]
+        nodes["viper"]["facts"]["boot_id"] = nodes["columbia"]["facts"]["boot_id"]
+
+    path = forger.sealed(healthy.path, tmp_path / "b", refused.key, edited(FACTS, change))
+    code, out, _ = verify(path, "--key", refused.public)
+    assert "ONE MACHINE columbia, viper: 2 names, one boot id" in out
+    code, out, _ = verify(healthy.path)
+    assert (code, "ONE MACHINE" in out) == (0, False)
+
+
 # --- records ---
 
 

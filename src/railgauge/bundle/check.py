@@ -31,6 +31,7 @@ from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.errors import NoEvidence
+from railgauge.facts import NodeFacts, boot
 from railgauge.model import Cluster, Outcome
 from railgauge.record import ItemRecord
 from railgauge.store import json_text
@@ -72,7 +73,7 @@ class Report:
     ``again`` items were judged again; ``kept`` ones ended for reasons that no evidence shows (they
     were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
     planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
-    other limits, ``differences`` what they change.
+    other limits, ``differences`` what they change. ``shared`` are nodes that are one machine.
     """
 
     signature: Signature
@@ -86,6 +87,7 @@ class Report:
     absent: int
     other: Verdict | None = None
     differences: tuple[Difference, ...] = ()
+    shared: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_vouched(self) -> bool:
@@ -167,6 +169,9 @@ def verify(
         absent=len(run.planned) - len(records),
         other=elsewhere.verdict if elsewhere else None,
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
+        shared=boot.shared(
+            {node: f.boot_id for node, f in contents.found.items() if isinstance(f, NodeFacts)}
+        ),
     )
 
 

@@ -97,6 +97,7 @@ def _print_json(report: Report) -> None:
         "evidence": about.evidence,
         "software": about.software,
         "files": report.files,
+        "one_machine": [list(nodes) for nodes in report.shared],
         "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
         "verdict": report.verdict.to_json(),
         "redacted": text.redacted_json(about.redacted),
@@ -128,6 +129,8 @@ def _print_text(report: Report) -> None:
         f"decides them), {report.absent} never ended"
     )
     verdict, counts = report.verdict, asdict(report.verdict.counts)
+    for nodes in report.shared:
+        print(f"ONE MACHINE {', '.join(nodes[:_MOST_LINES])}: {len(nodes)} names, one boot id")
     print(f"level      {verdict.level}, tested {_coverage(verdict)}")
     lacking = f", {absent} not run" if (absent := counts.get("not_run", 0)) else ""
     print(
