@@ -7,6 +7,7 @@ import io
 import json
 import random
 import tarfile
+import time
 
 import bundle_bench as bench
 import pytest
@@ -280,6 +281,38 @@ def test_records_of_wrong_types(healthy, verify, tmp_path, change):
     code, _, err = verify(forged(healthy.path, tmp_path / "b", edit))
     assert code == 2
     assert "run/records.jsonl:1" in err
+
+
+ADDRESSES = b'{"run": "x", "nodes": {"viper": {"data_address": "v", "nic_addresses": {}}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("run/elsewhere.jsonl", b"5\n"),
+        ("run/elsewhere.jsonl", b'{"run": "x", "nodes": {"viper": 5}}\n'),
+        ("run/elsewhere.jsonl", ADDRESSES.replace(b'"v"', b"7")),
+        ("run/elsewhere.jsonl", ADDRESSES * 101),
+        ("run/measurements.jsonl", b"[]\n"),
+        ("run/measurements.jsonl", b'{"id": 5}\n'),
+    ],
+)
+def test_lines_of_wrong_types(healthy, verify, tmp_path, name, data):
+    code, out, err = verify(forged(healthy.path, tmp_path / "b", lambda c: c.update({name: data})))
+    assert (code, out) == (2, "")
+    assert name in err
+
+
+def test_a_secret_word_costs_nothing_however_long_it_is(healthy, verify, tmp_path):
+    """What was masked in a command is looked for in a planned word, never in a stranger's."""
+
+    def change(data):
+        data["runs"][0][0]["argv"][0] = "[secret]" + "a-" * 1_000_000
+
+    began = time.process_time()
+    bad = forged(healthy.path, tmp_path / "b", lambda c: edit_json(first_transcript(c), change)(c))
+    assert verify(bad)[0] == 1
+    assert time.process_time() - began < 10.0
 
 
 def test_questions_that_nobody_asks(healthy, verify, tmp_path):

@@ -26,12 +26,18 @@ def flip(name, content, at=-40):
 
 
 def test_it_holds_where_nothing_of_the_project_is(healthy, tmp_path):
-    done = bench.elsewhere("verify", str(healthy.path), cwd=tmp_path)
+    done = bench.elsewhere("verify", str(healthy.path), "--unsigned", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "verdict    accepted: it stands, asserted 81 of 81" in done.stdout
     assert "81 judged again, 0 taken as recorded" in done.stdout
     assert "UNSIGNED" in done.stdout
     assert "SIMULATED evidence" in done.stdout
+    limits = healthy.project.folder / "thresholds" / "connectx4-homelab.json"
+    sha256 = bench.hashlib.sha256(limits.read_bytes()).hexdigest()
+    title = json.loads(limits.read_text())["title"]
+    assert f"limits     connectx4-homelab: {title}, sha256 {sha256}" in done.stdout
+    assert "level      smoke, tested 3 of 3 nodes, 3 of 3 pairs, " in done.stdout
+    assert "NOBODY VOUCHES" not in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,6 +100,22 @@ def test_a_signature_is_known_by_the_key_that_is_given(healthy, verify, tmp_path
     code, _, err = verify(healthy.path, "--key", key.with_suffix(".pub"))
     assert code == 1
     assert "is not signed" in err
+
+
+def test_without_a_key_that_fits_nobody_vouches_for_it(healthy, red, tmp_path, capsys):
+    key, path = bench.key_pair(tmp_path), tmp_path / "signed.railgauge"
+    bench.bundle(healthy.run.latest, path, "--key", str(key))
+    capsys.readouterr()
+    for given in (path, healthy.path):
+        assert bench.main(["verify", str(given)]) == 10
+        assert "NOBODY VOUCHES FOR IT: give --key" in capsys.readouterr().out
+        assert bench.main(["verify", str(given), "--json"]) == 10
+        assert json.loads(capsys.readouterr().out)["vouched"] is False
+        assert bench.main(["verify", str(given), "--unsigned"]) == 0
+        assert "NOBODY" not in capsys.readouterr().out
+    assert bench.main(["verify", str(path), "--key", str(key.with_suffix(".pub"))]) == 0
+    assert "NOBODY" not in capsys.readouterr().out
+    assert bench.main(["verify", str(red.path)]) == 1
 
 
 def test_a_passphrase_comes_from_the_environment(healthy, tmp_path, monkeypatch, capsys):

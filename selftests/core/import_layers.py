@@ -10,11 +10,12 @@ from pathlib import Path
 # Lowest first: a part may import from layers below its own, and from nowhere else.
 LAYERS = (
     {"errors", "model"},
+    {"nodeset", "chain"},
     {"units", "plain", "question", "redaction", "handout", "tag", "naming"},
     {"schema", "leases", "holder", "stacks", "launchers", "subnet"},
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
-    {"dispersion"},
+    {"dispersion", "stamp"},
     {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
     {"runner", "confirmation", "record", "forecast", "agreement", "expectation", "ladder"},
     {"diagnose", "assess", "demand"},
@@ -36,10 +37,10 @@ PURE = {
     "plain", "question", "redaction", "agreement", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
     "derive", "demand", "ladder", "soundness", "unanswered", "forecast", "handout", "tag", "holder",
-    "linkcheck", "slotlimit", "naming",
+    "linkcheck", "slotlimit", "naming", "stamp", "nodeset", "chain",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
-MAY_SAY_SIMULATED = {"plugin", "report", "cli", LAB}
+MAY_SAY_SIMULATED = {"stamp", "plugin", "report", "cli", LAB}
 
 Import = tuple[str, int, str]
 """Part that imports, line, and the dotted name that it imports."""

@@ -191,7 +191,7 @@ def test_what_never_ran_is_counted_once(homelab):
     name, gone = next(iter(records.items()))
     records[name] = never_ran(replace(gone, questions=(), by_evidence=False))
     assert records[name].reason == NEVER_RAN
-    assert not not_run(*judged(homelab, records))
+    assert not list(not_run(*judged(homelab, records)))
     verdict = decide(*judged(homelab, records))
     assert (verdict.counts.not_run, verdict.counts.planned) == (1, count(homelab))
 

@@ -15,6 +15,8 @@ from acceptance import BARE_SMOKE, MI300X, Project, Run, assert_clean, assert_so
 from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
 
+from railgauge.survey import FILE as SURVEY
+
 BALANCING = "proc/sys/kernel/numa_balancing"
 NUMA_ITEM = "tests/preflight/test_host.py::test_numa_balancing[{}]"
 FEW = ("-k", "numa_balancing")
@@ -68,6 +70,15 @@ def test_a_preparation_is_told_used_and_undone(project: Project) -> None:
     assert "prepared.json" in run.manifest
 
 
+def assert_simulated(run: Run) -> None:
+    """The lab is reached like any cluster over SSH: its nodes say what they are."""
+    said = {run.verdict["evidence"], *(line["evidence"] for line in run.measurements)}
+    said |= {json.loads((run.latest / n).read_text())["evidence"] for n in ("run.json", SURVEY)}
+    assert said == {"simulated"}
+    assert "evidence: SIMULATED - no hardware is measured in this run" in run.words
+    assert "(SIMULATED evidence)" in run.words
+
+
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_the_node_is_as_it_was(
     lab: StandingLab, project: Project, options: tuple[str, ...]
@@ -78,6 +89,7 @@ def test_the_node_is_as_it_was(
     assert "mi02: numa_balancing: 1 -> 0" in run.words
     assert [change["undone"] for change in journal(run.latest)] == [True]
     assert lab.files() == before
+    assert_simulated(run)
     assert balancing(lab) == AS_IT_WAS
 
 

@@ -149,6 +149,7 @@ HOST = {
     "proc/sys/kernel/osrelease": "5.15.0-119-generic",
     "proc/sys/kernel/random/boot_id": "3f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10",
     "proc/sys/kernel/numa_balancing": "0",
+    "sys/class/dmi/id/product_name": "PowerEdge XE9680",
     "proc/self/limits": LIMITS.format(memlock="unlimited"),
     "proc/modules": "ib_core 450560 9 rdma_cm,ib_ipoib, Live 0x0000000000000000\n"
     "metax 12570624 0 - Live 0x0000000000000000 (OE)",

@@ -44,7 +44,7 @@ class Replacement:
         self.store = SimpleNamespace(folder=folder)
         self.level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
         self.declared = self.cluster
-        self.columns = html.Columns(self.run.evidence)
+        self.columns = html.Columns(lambda: self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
         self.verdict = decision.decide(planned, held.findings(self.records, self.platform))
 

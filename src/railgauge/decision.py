@@ -6,7 +6,7 @@ and limits give the same ``verdict.json``, to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge import plan
@@ -71,12 +71,12 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
     )
 
 
-def not_run(run: RunPlan, findings: Findings) -> list[ItemRecord]:
+def not_run(run: RunPlan, findings: Findings) -> Iterator[ItemRecord]:
     """What the level demands of the cluster and no record answers or accounts for."""
     platform, cluster = findings.platform, findings.cluster
     wanted = plan.level(platform, cluster, run.level, run.rounds)
     records = _ordered(run, findings.records)
-    return list(unanswered(demands(Scope(platform, cluster, wanted)), records))
+    return unanswered(demands(Scope(platform, cluster, wanted)), records)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:

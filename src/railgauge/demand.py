@@ -25,7 +25,10 @@ PARTS = (SIZE, LINK, GPU, RUN)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What an item is about: where two of them are alike, they are about the same."""
+    """What an item is about: where two of them are alike, they are about the same.
+
+    ``part`` is the pairing, link, GPU, NIC or switch, as ids show it.
+    """
 
     subject: str
     way: str
@@ -36,9 +39,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One question that a level asks. ``part`` is the pairing, link, GPU, NIC, fact or switch."""
+    """One question that a level asks; ``place`` is what its nodes are called together."""
 
     key: Key
+    place: str
     rung: int
     question: Question
 
@@ -95,7 +99,7 @@ def _facts(scope: Scope, node: str) -> Iterator[Demand]:
     for name, expectation in scope.platform.expected.items():
         for part in ladder.parts(scope.platform, expectation):
             question = fact_question(scope.platform, name, node, part)
-            yield Demand(Key(name, FACT, (node,), part_label(part), None), 0, question)
+            yield Demand(Key(name, FACT, (node,), part_label(part), None), node, 0, question)
 
 
 def fact_question(platform: Platform, name: str, node: str, part: ladder.Part) -> Question:
@@ -141,7 +145,7 @@ def _of_run(
     for way, question in asked:
         part = question.placement or path
         key = Key(measurement.name, way, case.nodes, part, question.size_bytes)
-        yield Demand(key, measurement.rung, question)
+        yield Demand(key, str(place), measurement.rung, question)
 
 
 def _limits(

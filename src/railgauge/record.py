@@ -17,6 +17,18 @@ SCHEMA_VERSION = 2
 
 # The kind of an error that is nobody's but the suite's.
 OWN_ERROR = "bug"
+# One line a judgement, written as it is made.
+MEASUREMENTS = "measurements.jsonl"
+
+# What stands on each rung of the ladder: the folder of its tests.
+RUNGS = {
+    0: "preflight",
+    1: "network",
+    2: "gpudirect",
+    3: "intranode",
+    4: "collective",
+    5: "application",
+}
 
 _ORDER = list(Outcome)
 
@@ -67,6 +79,32 @@ class ItemRecord:
 def from_json(data: Mapping[str, Any], where: str = "") -> ItemRecord:
     """The record that ``to_json`` was made of. Raises ``BadInput`` for anything else."""
     return from_plain(ItemRecord, data, where)
+
+
+def measurement(item: ItemRecord, judgement: Judgement) -> dict[str, Any]:
+    """The line of ``measurements.jsonl`` that a judgement of an item makes, without its stamp."""
+    line: dict[str, Any] = {
+        "id": item.id,
+        "subject": item.subject,
+        "nodes": item.nodes,
+        "pairing": item.pairing,
+        "size_bytes": item.size_bytes,
+        "metric": judgement.metric,
+        "unit": judgement.unit,
+        "better": judgement.better,
+        "values": judgement.values,
+        "measured": judgement.measured,
+        "limit": judgement.limit,
+        "basis": judgement.basis,
+        "floor": judgement.floor,
+        "ceiling": judgement.ceiling,
+        "physical_ceiling": judgement.physical_ceiling,
+        "margin": judgement.margin,
+        "outcome": str(judgement.outcome),
+        "pointer": judgement.pointer,
+        "not_shown": judgement.not_shown,
+    }
+    return line
 
 
 def blank(item: ItemRecord) -> ItemRecord:

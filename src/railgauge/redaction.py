@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from railgauge.errors import BadInput
+from railgauge.nodeset import expanded
+
 MASK = "[secret]"
 
 # Values that are too short, or numbers, may stand in outputs for something else: they are masked
@@ -229,13 +232,10 @@ _MOST_HOSTS = 4096
 
 
 def _expanded(text: str) -> list[str]:
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
-
     try:
-        found = NodeSet(text, resolver=RESOLVER_NOGROUP)
-    except NodeSetException:
+        return list(expanded(text, _MOST_HOSTS))
+    except BadInput:
         return []
-    return list(found) if len(found) <= _MOST_HOSTS else []
 
 
 def _folded(names: Iterable[str]) -> str:

@@ -8,29 +8,39 @@ Whatever else went wrong is evidence, and no reason to measure again until it pa
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from railgauge import chain
+from railgauge.confirmation import FOLDER as AGAIN
 from railgauge.decision import FILE as PLAN
 from railgauge.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.facts import boot
 from railgauge.facts.boot import Reboot
+from railgauge.hostfile import cluster_from_json
 from railgauge.leases import is_held
-from railgauge.model import Case
+from railgauge.model import Case, Cluster
 from railgauge.plain import from_plain, to_plain
 from railgauge.prepare import JOURNAL
 from railgauge.question import CaseResult
-from railgauge.store import Store
+from railgauge.record import MEASUREMENTS
+from railgauge.store import MANIFEST, VOUCHED, Store
+from railgauge.survey import FILE as SURVEY
 
 FILE = "invocation.json"
 SCHEMA_VERSION = 1
 # What was taken from where, and what is no longer as it was: a line each.
 LOG = "resumed.jsonl"
 
+CLUSTER = "cluster.json"
 _MOST_CHANGES = 8
+_TRANSCRIPTS = "transcripts/*.json"
+_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE)
+_AS_LEFT = "put it back as the run left it, or start a new run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,21 @@ class Earlier:
                 remedy = f"railgauge undo {folder}"
                 raise BadInput("what it prepared is not undone", where=where, remedy=remedy)
 
+    def refuse_changed(self) -> None:
+        """Raise ``BadInput``, naming the file, if anything is not as the run left it.
+
+        A run that ended has a manifest of all its files; one that was cut off has written ahead
+        what its transcripts hold. A file that is not whole is no evidence, and is not taken over.
+        """
+        for folder in self._folders:
+            manifest = _json(folder / MANIFEST)
+            if isinstance(manifest, dict):
+                _refuse_other_than(folder, manifest.get("sha256", {}))
+            else:
+                _refuse_unvouched(folder)
+                _refuse_unvouched(folder / AGAIN)
+                _refuse_unbound(folder / MEASUREMENTS)
+
     def refuse_other_items(self, planned: Sequence[str]) -> None:
         """Raise ``BadInput`` unless just these items were planned; none were if it ended early."""
         before = _json(self._folders[0] / PLAN)
@@ -131,6 +156,13 @@ class Earlier:
             if before and after and before != after:
                 yield Reboot(node, before, after, after=self.name)
 
+    def clusters(self) -> Iterator[tuple[str, Cluster]]:
+        """Each run with its cluster as it was reached then; one that ended early has none."""
+        for folder in self._folders:
+            data = _json(folder / CLUSTER)
+            if isinstance(data, dict):
+                yield folder.name, cluster_from_json(data)
+
     def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Node and what is other there than in the earlier survey, beside its boot id."""
         for node, was, now in self._surveyed(facts):
@@ -140,11 +172,51 @@ class Earlier:
 
     def _surveyed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         """Each node that both surveys have, with what they found."""
-        before = _json(self._folders[0] / "environment.json") or {"nodes": {}}
+        before = _json(self._folders[0] / SURVEY) or {"nodes": {}}
         for node, now in facts.items():
             was = before["nodes"].get(node)
             if was is not None:
                 yield node, was, now
+
+
+def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
+    """Everything that is taken over, or tells what may be, against the run's manifest."""
+    transcripts = [*folder.glob(_TRANSCRIPTS), *folder.glob(f"{AGAIN}/{_TRANSCRIPTS}")]
+    for path in (*transcripts, *(folder / name for name in _READ)):
+        if path.is_file() and sha256.get(path.relative_to(folder).as_posix()) != _digest(path):
+            raise _changed(path, MANIFEST)
+
+
+def _refuse_unvouched(folder: Path) -> None:
+    _refuse_unbound(folder / VOUCHED)
+    vouched = {(line.get("name"), line.get("sha256")) for line in _lines(folder / VOUCHED)}
+    for path in folder.glob(_TRANSCRIPTS):
+        name = path.relative_to(folder).as_posix()
+        if (name, _digest(path)) not in vouched and _json(path) is not None:
+            raise _changed(path, VOUCHED)
+
+
+def _refuse_unbound(path: Path) -> None:
+    number = chain.first_broken(_lines(path))
+    if number is not None:
+        raise BadInput(
+            f"line {number} is not bound to those before it: it was changed, or others were",
+            where=str(path),
+            remedy=_AS_LEFT,
+        )
+
+
+def _lines(path: Path) -> list[Any]:
+    return Store(path.parent).lines(path.name)[0]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _changed(path: Path, by: str) -> BadInput:
+    what = f"is not what the run has measured: {by} has no such SHA-256 of it"
+    return BadInput(what, where=str(path), remedy=_AS_LEFT)
 
 
 def _boot_id(found: Any) -> str | None:

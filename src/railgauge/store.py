@@ -16,6 +16,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from railgauge import chain
 from railgauge.errors import from_json, to_json
 from railgauge.leases import locked
 from railgauge.model import Case, Transcript
@@ -23,17 +24,34 @@ from railgauge.naming import title
 from railgauge.question import CaseResult
 from railgauge.redaction import in_strings, mask_assignment, mask_environment, mask_values
 
+# The SHA-256 of each file of transcripts, written ahead of the file itself: what may be taken over
+# by a run that carries this one on.
+VOUCHED = "vouched.jsonl"
+# The SHA-256 of every file of a run that has ended.
+MANIFEST = "manifest.json"
+_TAIL_BYTES = 2**16
+
 
 class Store:
     """Reads and writes a run's folder. Several processes may use it at once."""
 
     def __init__(
-        self, folder: Path, evidence: str = "hardware", secrets: Sequence[str] = ()
+        self,
+        folder: Path,
+        evidence: Callable[[], str] = lambda: "hardware",
+        secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that must not be written, whatever printed them."""
+        """``secrets`` are values that must not be written, whatever printed them.
+
+        ``evidence`` is asked whenever something is written: before the survey nobody knows.
+        """
         self.folder = folder
-        self.evidence = evidence
+        self._evidence = evidence
         self._secrets = tuple(secrets)
+
+    @property
+    def evidence(self) -> str:
+        return self._evidence()
 
     @property
     def transcripts(self) -> Path:
@@ -41,7 +59,7 @@ class Store:
 
     def transcript_name(self, case: Case) -> str:
         """The readable transcript of a case, relative to the run's folder."""
-        return f"transcripts/{_stem(case)}.txt"
+        return text_file(case)
 
     def load(self, case: Case) -> CaseResult | None:
         """What was measured for this very case: every size of it, the repeats so far.
@@ -77,8 +95,18 @@ class Store:
             "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
             "error": to_json(result.error) if result.error else None,
         }
-        write_whole(self.folder / case_file(case), json_text(self._plain(data)), durable=True)
+        name, text = case_file(case), json_text(self._plain(data))
+        self._vouch(name, text)
+        write_whole(self.folder / name, text, durable=True)
         return result
+
+    def _vouch(self, name: str, text: str) -> None:
+        """Say what a file will hold. Whoever is killed before it does has an older one there."""
+        path = self.folder / VOUCHED
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path):
+            _append_bound(path, {"name": name, "sha256": digest}, durable=True)
 
     def _masked(self, result: CaseResult) -> CaseResult:
         runs = tuple(tuple(map(self._masked_transcript, run)) for run in result.runs)
@@ -115,9 +143,9 @@ class Store:
         digests = {
             path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(found)
-            if path.name != "manifest.json"
+            if path.name != MANIFEST
         }
-        self.write_json("manifest.json", {"schema_version": 1, "sha256": digests, **more})
+        self.write_json(MANIFEST, {"schema_version": 1, "sha256": digests, **more})
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """One line of JSON at the end of a ``.jsonl`` file.
@@ -130,11 +158,20 @@ class Store:
             file.write(b"" if _at_line_start(file) else b"\n")
             file.write(line.encode())
 
+    def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
+        """The same with a field more, which binds the line to all lines before it."""
+        path, plain = self.folder / name, self._plain(data)
+        assert isinstance(plain, Mapping)
+        with locked(self.folder / "leases" / f"{path.name}.lock"):
+            _append_bound(path, plain)
+
     def take_out(self, name: str, is_out: Callable[[Any], bool]) -> None:
         """Have a ``.jsonl`` file without some lines; whoever appends to it waits meanwhile."""
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             kept = [line for line in self.lines(name)[0] if not is_out(line)]
+            if kept and chain.FIELD in kept[0]:
+                kept = list(chain.rebound(kept))
             write_whole(path, "".join(map(_line_of, kept)))
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
@@ -159,6 +196,31 @@ def json_text(data: object) -> str:
 
 def _line_of(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _append_bound(path: Path, line: Mapping[str, Any], *, durable: bool = False) -> None:
+    with path.open("ab+") as file:
+        last = _last_whole(file)
+        begun = b"" if _at_line_start(file) else b"\n"
+        file.write(begun + _line_of(chain.bound(line, last)).encode())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _last_whole(file: BinaryIO) -> str:
+    """What binds the last whole line of a file; empty if there is none."""
+    end, size = file.seek(0, os.SEEK_END), _TAIL_BYTES
+    while True:
+        start = max(0, end - size)
+        file.seek(start)
+        tail = file.read(end - start).split(b"\n")
+        for line in reversed(tail if start == 0 else tail[1:]):
+            with suppress(ValueError, KeyError, TypeError):
+                return str(json.loads(line)[chain.FIELD])
+        if start == 0:
+            return ""
+        size *= 2
 
 
 def _at_line_start(file: BinaryIO) -> bool:
@@ -243,6 +305,11 @@ def _stem(case: Case) -> str:
     if len(slug) <= _LONGEST_STEM:
         return slug
     return f"{_slug(case.measurement)[:60]}-{len(case.nodes)}-nodes-{digest(case.key)}"
+
+
+def text_file(case: Case) -> str:
+    """Where they are kept for people."""
+    return f"transcripts/{_stem(case)}.txt"
 
 
 def _slug(key: str) -> str:

@@ -17,6 +17,9 @@ from railgauge.stacks import Stack
 from railgauge.transport import Answer
 from railgauge.transport.registry import fan_out
 
+# What the survey found on every node of a run.
+FILE = "environment.json"
+
 Found = NodeFacts | NoEvidence
 Progress = Callable[[Found], None]
 

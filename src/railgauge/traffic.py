@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.errors import FactMissing, MetricMissing
-from railgauge.model import Judgement, Outcome, Transcript
+from railgauge.model import Command, Judgement, Outcome, Transcript
 from railgauge.thresholds.model import Traffic
 from railgauge.units import format_value
 
@@ -62,6 +62,12 @@ def probe_argv(rootfs: str) -> tuple[str, ...]:
     files = " ".join(f"{folder}/{name}" for name in (*_BYTES, *_TROUBLE) for folder in folders)
     script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; :'
     return ("sh", "-c", script, "railgauge", rootfs)
+
+
+def probes(nodes: Iterable[str], rootfs: str) -> tuple[Command, ...]:
+    """The commands that read the counters of a case's nodes, before and after it alike."""
+    argv = probe_argv(rootfs)
+    return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in nodes)
 
 
 def parse(text: str) -> dict[str, Counters]:

@@ -7,11 +7,8 @@ from dataclasses import replace
 
 from railgauge.demand import Demand, Key
 from railgauge.model import Outcome
-from railgauge.naming import folded
 from railgauge.record import ItemRecord
 from railgauge.units import format_size
-
-_FEW = 4
 
 NOT_ASKED = "no item of this run asked for it"
 NEVER_RAN = "the run ended before it"
@@ -41,8 +38,7 @@ def _keys(item: ItemRecord) -> Iterator[Key]:
 def _record(demand: Demand) -> ItemRecord:
     key = demand.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
-    nodes = ":".join(key.nodes) if len(key.nodes) <= _FEW else folded(key.nodes)
-    where = "-".join(part for part in (nodes, key.part, size) if part)
+    where = "-".join(part for part in (demand.place, key.part, size) if part)
     return ItemRecord(
         id=f"{key.subject}::{key.way}[{where}]",
         rung=demand.rung,

@@ -7,20 +7,36 @@ measures, or who holds the key, is not found out by it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from railgauge import decision, record
+from railgauge import decision, plan, record
 from railgauge.assess import Assessor
 from railgauge.bundle import signing, statement, strict
+from railgauge.bundle.agreement import (
+    refuse_other_lists,
+    refuse_other_measurements,
+    refuse_other_stamp,
+    refuse_other_survey,
+)
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.completeness import refuse_gaps, refuse_other_confirmations
-from railgauge.bundle.contents import AGAIN, VERDICT, Contents
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.commands import Commands
+from railgauge.bundle.completeness import (
+    refuse_gaps,
+    refuse_left_out,
+    refuse_other_confirmations,
+    refuse_unplanned,
+)
+from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.errors import NoEvidence
+from railgauge.facts import NodeFacts, boot
 from railgauge.model import Cluster, Outcome
 from railgauge.record import ItemRecord
 from railgauge.store import json_text
@@ -47,28 +63,45 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The platform file that judged: its name and title, and the SHA-256 of its bytes."""
+
+    platform: str
+    title: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What came of verifying: who signed, what was counted, and the verdict that stands.
 
     ``again`` items were judged again; ``kept`` ones ended for reasons that no evidence shows (they
     were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
-    planned and never ended. ``other`` is the verdict under other limits, ``differences`` what they
-    change.
+    planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
+    other limits, ``differences`` what they change. ``shared`` are nodes that are one machine.
     """
 
     signature: Signature
     statement: Statement
     files: int
     cluster: Cluster
+    limits: Limits
     verdict: Verdict
     again: int
     kept: int
     absent: int
     other: Verdict | None = None
     differences: tuple[Difference, ...] = ()
+    shared: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether somebody who is known here has signed."""
+        return self.signature.state == signing.TRUSTED
 
     @property
     def exit_code(self) -> int:
+        """That of the verdict that stands, or of the other limits if there are any."""
         return (self.other or self.verdict).exit_code
 
 
@@ -112,25 +145,52 @@ def verify(
     contents = Contents(archive)
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     records = contents.records()
-    refuse_gaps(run, cluster, platform, records, contents.transcripts())
+    refuse_other_stamp(run, cluster, contents.found)
+    if surveyed := contents.surveyed():
+        refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
+    refuse_unplanned(run, records.values())
+    level = plan.level(platform, cluster, run.level, run.rounds)
+    refuse_other_items(records.values(), platform, level)
+    refuse_gaps(run, cluster, records, contents.transcripts())
     again = contents.transcripts(AGAIN)
     refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
+    _refuse_other_commands(contents, records.values())
+    refuse_left_out(run, contents.findings(records, platform))
     own = _judge(contents, records, platform)
     _refuse_other_items(records, own.records)
+    refuse_other_measurements(run, contents.ended(), contents.measurements())
     _refuse_other_verdict(contents, own.verdict, said)
+    made = statement.predicate(said.sha256, records.values(), said.about)
+    refuse_other_lists(said.predicate, made)
     elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
     return Report(
         signature=signature,
         statement=said,
         files=len(said.sha256),
         cluster=cluster,
+        limits=Limits(platform.name, platform.title, said.sha256[f"{RUN}{PLATFORM}"]),
         verdict=own.verdict,
         again=sum(item.by_evidence for item in records.values()),
         kept=sum(not item.by_evidence for item in records.values()),
         absent=len(run.planned) - len(records),
         other=elsewhere.verdict if elsewhere else None,
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
+        shared=boot.shared(
+            {node: f.boot_id for node, f in contents.found.items() if isinstance(f, NodeFacts)}
+        ),
     )
+
+
+def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:
+    """Every transcript that an item or a confirmation stands on is of the planned command."""
+    held = Commands(contents.platform(), contents.cluster(), contents.elsewhere())
+    own = (question for item in records for question in item.questions)
+    again = (one.question for one in contents.asked())
+    for folder, questions in (("", own), (AGAIN, again)):
+        cases = (case for one in questions for case in (one.case, one.other) if case)
+        for case in dict.fromkeys(cases):
+            with suppress(NoEvidence):  # that there is none is found when it is judged
+                held.refuse_others(case, contents.result(case, folder).runs, folder)
 
 
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:

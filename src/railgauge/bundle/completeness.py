@@ -6,12 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from railgauge import record
+from railgauge.bundle.contents import MOST_NODES
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
 from railgauge.confirmation import FILE, FOLDER, Asked
-from railgauge.decision import RunPlan
-from railgauge.model import Case, Cluster, Outcome
-from railgauge.question import FACT, LIMITS, READ, TRANSPORT, Question
+from railgauge.decision import RunPlan, not_run
+from railgauge.diagnose import Findings
+from railgauge.errors import BadInput
+from railgauge.model import Cluster, Outcome
+from railgauge.nodeset import expanded
+from railgauge.question import LIMITS, TRANSPORT
 from railgauge.record import ItemRecord
 from railgauge.store import case_file
 from railgauge.thresholds import Platform
@@ -22,10 +26,27 @@ _WITHOUT_EVIDENCE = frozenset(
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 
 
+def refuse_left_out(run: RunPlan, findings: Findings) -> None:
+    """Raise ``NotVerified`` for what the level demands and no record accounts for.
+
+    A run keeps a record also of what did not run.
+    """
+    for item in not_run(run, findings):
+        what = f"has no record of {item.id}, which the level demands"
+        raise NotVerified(what, where=f"{RUN}{record.FILE}")
+
+
+def refuse_unplanned(run: RunPlan, records: Iterable[ItemRecord]) -> None:
+    """Raise ``NotVerified`` for a record of an item that the run did not plan."""
+    planned = set(run.planned)
+    for item in records:
+        if item.id not in planned:
+            _fail(item, "was not planned")
+
+
 def refuse_gaps(
     run: RunPlan,
     cluster: Cluster,
-    platform: Platform,
     records: Mapping[str, ItemRecord],
     transcripts: set[str],
 ) -> None:
@@ -37,13 +58,10 @@ def refuse_gaps(
     planned, nodes = set(run.planned), {node.name for node in cluster.nodes}
     used: set[str] = set()
     for item in records.values():
-        if item.id not in planned:
-            _fail(item, "was not planned")
         if not set(item.nodes) <= nodes:
             _fail(item, "is about a node that the cluster does not have")
         _refuse_no_evidence(item, records, planned)
         for question in item.questions:
-            _refuse_other_subject(item, question, platform, run.level)
             used |= {case_file(case) for case in (question.case, question.other) if case}
     for name in sorted(used - transcripts):
         raise NotVerified("is not there, and an item was measured by it", where=f"{RUN}{name}")
@@ -70,12 +88,23 @@ def refuse_other_confirmations(
         measurement = platform.measurements.get(case.measurement)
         if measurement is None or not set(one.suspects) <= set(case.nodes) <= nodes:
             _wrong("asks for a measurement that the run cannot make")
+        if not _named(one) <= nodes:
+            _wrong("names a node that the cluster does not have")
         extent = measurement.extents[run.level]
         if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
         used.add(f"{FOLDER}/{case_file(case)}")
     if unused := sorted(transcripts - used):
         raise NotVerified("is of nothing that was asked again", where=f"{RUN}{unused[0]}")
+
+
+def _named(one: Asked) -> set[str]:
+    """Every node that the cause names: folded, undecided between several, or the other end."""
+    try:
+        parts = [expanded(part, MOST_NODES) for part in one.node.split("|", MOST_NODES) if part]
+    except BadInput as error:
+        _wrong(error.what)
+    return {name for part in parts for name in part} | ({one.peer} - {""})
 
 
 def _wrong(what: str) -> NoReturn:
@@ -96,41 +125,6 @@ def _refuse_no_evidence(
         ended = records.get(blocker)
         if blocker not in planned or (ended and ended.outcome not in _BLOCKING):
             _fail(item, f"is blocked by {blocker}, which did not go wrong")
-
-
-def _refuse_other_subject(
-    item: ItemRecord, question: Question, platform: Platform, level: str
-) -> None:
-    """An item may not stand on the evidence of another one."""
-    if question.kind == FACT:
-        fact = question.fact
-        if fact is None or question.metric != item.subject or fact.node not in item.nodes:
-            _fail(item, "asks for a fact that it is not about")
-        return
-    case = question.case
-    if case is None:
-        _fail(item, "asks for no measurement")
-    _refuse_other_case(item, case, platform, level)
-    if question.other:
-        _refuse_other_case(item, question.other, platform, level)
-    if question.kind != READ and (
-        case.measurement != item.subject
-        or case.nodes != item.nodes
-        or question.size_bytes != item.size_bytes
-        or (case.pairing is not None and str(case.pairing) != item.pairing)
-        or (question.placement is not None and question.placement != item.pairing)
-    ):
-        _fail(item, "asks for a measurement that it is not about")
-
-
-def _refuse_other_case(item: ItemRecord, case: Case, platform: Platform, level: str) -> None:
-    """A case has all sizes and repeats of its level, and only the item's nodes."""
-    measurement = platform.measurements.get(case.measurement)
-    if measurement is None or not set(case.nodes) <= set(item.nodes):
-        _fail(item, "asks for a measurement that the platform file does not have there")
-    extent = measurement.extents[level]
-    if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
-        _fail(item, f"asks for other sizes or repeats than level {level} has")
 
 
 def _fail(item: ItemRecord, what: str) -> NoReturn:

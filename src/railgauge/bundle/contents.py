@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from railgauge import confirmation, decision, plan, record, thresholds
 from railgauge.assess import Assessor
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
+from railgauge.bundle.commands import ELSEWHERE, Addresses
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import BadBundle
 from railgauge.confirmation import Asked, Confirmed
@@ -35,7 +36,9 @@ VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
 
 # A verdict over more nodes or pairs than this is nobody's.
-_MOST_NODES = 4096
+MOST_NODES = 4096
+# Nobody carries a run on more often.
+_MOST_RUNS = 100
 
 
 # As the hostfile has them: they go into names of files.
@@ -46,6 +49,18 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 class _Found:
     facts: NodeFacts | None = None
     error: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What ``environment.json`` says beside the facts of the nodes."""
+
+    evidence: str
+    cluster: str
+    platform: str
+
+
+_SURVEYED = ("evidence", "cluster", "platform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,7 @@ class Contents:
     def cluster(self) -> Cluster:
         name = f"{RUN}{CLUSTER}"
         cluster = strict.value(Cluster, self._json(CLUSTER), name)
-        if not 0 < len(cluster.nodes) <= _MOST_NODES:
+        if not 0 < len(cluster.nodes) <= MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
         for word in (cluster.name, *nodes, *cluster.groups):
@@ -121,12 +136,16 @@ class Contents:
     def records(self) -> dict[str, ItemRecord]:
         """Every item's record; of one that ran twice what counts of both."""
         records: dict[str, ItemRecord] = {}
+        for item in self.ended():
+            records[item.id] = record.merged(records.get(item.id), item)
+        return records
+
+    def ended(self) -> Iterator[ItemRecord]:
+        """Every record, in the order in which items ended: one may have run twice."""
         for place, data in strict.lines(self.bytes(record.FILE), f"{RUN}{record.FILE}"):
             fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
             del fields["schema_version"]
-            item = strict.value(ItemRecord, fields, place)
-            records[item.id] = record.merged(records.get(item.id), item)
-        return records
+            yield strict.value(ItemRecord, fields, place)
 
     def _found(self) -> dict[str, NodeFacts | NoEvidence]:
         """The facts of each node; none at all if the run ended before the survey did."""
@@ -153,6 +172,33 @@ class Contents:
             return ()
         read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
         return tuple(strict.value(Reboot, data, place) for place, data in read)
+
+    def elsewhere(self) -> tuple[Addresses, ...]:
+        """Where the nodes were reached in runs that this one carried on, if that differs."""
+        if ELSEWHERE not in self:
+            return ()
+        read = list(strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}"))
+        if len(read) > _MOST_RUNS:  # each is one more plan for every transcript
+            raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
+        return tuple(strict.value(Addresses, data, place) for place, data in read)
+
+    def surveyed(self) -> Surveyed | None:
+        """What the survey says of itself, beside the facts; nothing if there was none."""
+        if FACTS not in self:
+            return None
+        name = f"{RUN}{FACTS}"
+        data = dict(strict.versioned(self._json(FACTS), 1, name))
+        return strict.value(Surveyed, {k: v for k, v in data.items() if k in _SURVEYED}, name)
+
+    def measurements(self) -> dict[str, list[dict[str, Any]]]:
+        """The lines of ``measurements.jsonl`` by the item that made them."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        name = record.MEASUREMENTS
+        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+            if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+                raise BadBundle("is of no item", where=place)
+            found.setdefault(data["id"], []).append(data)
+        return found
 
     def asked(self) -> tuple[Asked, ...]:
         """The suspects that the run measured again; most runs have none."""

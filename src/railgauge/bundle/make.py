@@ -20,9 +20,8 @@ from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.decision import FILE as PLAN
 from railgauge.errors import BadInput
 from railgauge.record import FILE as RECORDS
-from railgauge.store import json_text
+from railgauge.store import MANIFEST, json_text
 
-MANIFEST = "manifest.json"
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
 
@@ -139,12 +138,7 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
         software=__version__,
         redacted=told,
     )
-    configuration = [
-        name
-        for name in sorted(writer.sha256)
-        if name == f"{RUN}{PLATFORM}" or name.startswith(f"{RUN}hostfile")
-    ]
-    return statement.make(writer.sha256, configuration, contents.records().values(), about)
+    return statement.make(writer.sha256, contents.records().values(), about)
 
 
 class _Run(FolderContents):

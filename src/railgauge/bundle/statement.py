@@ -22,6 +22,8 @@ from railgauge.verdict import ACCEPTED, INCOMPLETE, REJECTED
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
 RUN = "run/"
+# Files of a run that say how it was configured; the second has the ending of its format.
+_LIMITS, _HOSTFILE = "thresholds.json", "hostfile."
 
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -52,14 +54,27 @@ class About:
     redacted: Redacted
 
 
-def make(
-    sha256: Mapping[str, str],
-    configuration: Iterable[str],
-    records: Iterable[ItemRecord],
-    of: About,
-) -> bytes:
+def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: About) -> bytes:
     """The statement as the bytes that are signed: the same for the same run."""
-    predicate: dict[str, Any] = {
+    data = {
+        "_type": TYPE,
+        "subject": [_resource(name, digest) for name, digest in sorted(sha256.items())],
+        "predicateType": PREDICATE,
+        "predicate": predicate(sha256, records, of),
+    }
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def predicate(
+    sha256: Mapping[str, str], records: Iterable[ItemRecord], of: About
+) -> dict[str, Any]:
+    """What came of the tests, in in-toto's words; ``sha256`` by the name of the file."""
+    configuration = [
+        name
+        for name in sorted(sha256)
+        if name == f"{RUN}{_LIMITS}" or name.startswith(f"{RUN}{_HOSTFILE}")
+    ]
+    made: dict[str, Any] = {
         "result": _RESULTS[of.verdict],
         "configuration": [_resource(name, sha256[name]) for name in configuration],
         "passedTests": [],
@@ -68,14 +83,8 @@ def make(
         "railgauge": _about(of),
     }
     for record in sorted(records, key=lambda record: record.id):
-        predicate[_TESTS.get(record.outcome, "warnedTests")].append(record.id)
-    data = {
-        "_type": TYPE,
-        "subject": [_resource(name, digest) for name, digest in sorted(sha256.items())],
-        "predicateType": PREDICATE,
-        "predicate": predicate,
-    }
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        made[_TESTS.get(record.outcome, "warnedTests")].append(record.id)
+    return made
 
 
 def _resource(name: str, digest: str) -> dict[str, Any]:
@@ -99,6 +108,7 @@ class Statement:
 
     sha256: Mapping[str, str]
     about: About
+    predicate: Mapping[str, Any]
 
 
 def read(payload: bytes) -> Statement:
@@ -108,9 +118,10 @@ def read(payload: bytes) -> Statement:
         raise BadBundle(f"is no in-toto statement ({TYPE})", where=NAME)
     if data.get("predicateType") != PREDICATE:
         raise BadBundle(f"does not tell of test results ({PREDICATE})", where=NAME)
-    predicate = data.get("predicate")
-    about = predicate.get("railgauge") if isinstance(predicate, dict) else None
+    said = data.get("predicate")
+    about = said.get("railgauge") if isinstance(said, dict) else None
     known = strict.versioned(about, SCHEMA_VERSION, NAME)
+    assert isinstance(said, dict)
     subjects = [strict.value(_Subject, one, NAME) for one in _listed(data.get("subject"))]
     sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
     if len(sha256) < len(subjects):
@@ -118,7 +129,7 @@ def read(payload: bytes) -> Statement:
     of = strict.value(About, known, NAME)
     if not all(map(_WORD.fullmatch, (of.run_id, of.evidence, of.verdict, of.software))):
         raise BadBundle("says something of its run that is no word", where=NAME)
-    return Statement(sha256, of)
+    return Statement(sha256, of, said)
 
 
 def _listed(data: object) -> list[object]:

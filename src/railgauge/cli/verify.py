@@ -1,14 +1,17 @@
 """``railgauge verify``: does a bundle hold, and does its verdict stand?
 
-Exit codes: that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle holds; 1 and
-one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr if it does not; 2 for a file that is
-none. With ``--json`` the key ``verified`` tells the two kinds of 1 apart.
+Exit codes: that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle holds and was
+signed with a key that was given; 10 in place of 0 if nobody vouches for it, unless ``--unsigned``
+says that nobody needs to; 1 and one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr if it
+does not hold; 2 for a file that is none. With ``--json`` the key ``verified`` tells the two kinds
+of 1 apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from railgauge import plan, thresholds
 from railgauge.cli import text
 from railgauge.errors import Uncovered
 from railgauge.thresholds import Platform
+from railgauge.verdict import EXIT_CODES, INCOMPLETE, REJECTED, Verdict
 
 if TYPE_CHECKING:
     from railgauge.bundle.check import Report
@@ -26,6 +30,11 @@ HELP = "check a bundle, judge its transcripts again, and say whether its verdict
 EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
 
 _NOT_VERIFIED = 1
+_REJECTED, _INCOMPLETE = EXIT_CODES[REJECTED], EXIT_CODES[INCOMPLETE]
+_NOBODY = (
+    "NOBODY VOUCHES FOR IT: give --key with the public key of who must have signed, or --unsigned "
+    "to be content without"
+)
 _MOST_LINES = 20
 
 
@@ -34,7 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thresholds", type=Path, metavar="FILE", help="judge by these limits as well"
     )
-    parser.add_argument(
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--unsigned",
+        action="store_true",
+        help="be content with a bundle that nobody known here has signed",
+    )
+    who.add_argument(
         "--key",
         type=Path,
         metavar="PUBLIC",
@@ -57,7 +72,11 @@ def run(options: argparse.Namespace) -> int:
         print(f"railgauge: NOT VERIFIED: {text.printable(str(error))}", file=sys.stderr)
         return _NOT_VERIFIED
     (_print_json if options.json else _print_text)(report)
-    return report.exit_code
+    if report.is_vouched or options.unsigned:
+        return report.exit_code
+    if not options.json:
+        print(_NOBODY)
+    return report.exit_code if report.exit_code == _REJECTED else _INCOMPLETE
 
 
 def _limits(path: Path) -> Platform:
@@ -72,10 +91,13 @@ def _print_json(report: Report) -> None:
     data: dict[str, Any] = {
         "verified": True,
         "signature": {"state": report.signature.state, "key": report.signature.fingerprint or None},
+        "vouched": report.is_vouched,
+        "limits": asdict(report.limits),
         "run_id": about.run_id,
         "evidence": about.evidence,
         "software": about.software,
         "files": report.files,
+        "one_machine": [list(nodes) for nodes in report.shared],
         "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
         "verdict": report.verdict.to_json(),
         "redacted": text.redacted_json(about.redacted),
@@ -98,19 +120,30 @@ def _print_text(report: Report) -> None:
         f"run        {about.run_id}, {about.evidence.upper()} evidence, railgauge {about.software}"
     )
     print(f"signature  {_signature(report.signature)}")
+    limits = report.limits
+    print(text.printable(f"limits     {limits.platform}: {limits.title}, sha256 {limits.sha256}"))
     print(f"files      {report.files}, each as the statement says")
     print(f"redacted   {text.redacted(about.redacted)}")
     print(
         f"items      {report.again} judged again, {report.kept} taken as recorded (no evidence "
         f"decides them), {report.absent} never ended"
     )
-    counts = report.verdict.counts
+    verdict, counts = report.verdict, asdict(report.verdict.counts)
+    for nodes in report.shared:
+        print(f"ONE MACHINE {', '.join(nodes[:_MOST_LINES])}: {len(nodes)} names, one boot id")
+    print(f"level      {verdict.level}, tested {_coverage(verdict)}")
+    lacking = f", {absent} not run" if (absent := counts.get("not_run", 0)) else ""
     print(
-        f"verdict    {report.verdict.verdict}: it stands, asserted {counts.asserted} of "
-        f"{counts.planned}"
+        f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
+        f"{counts['planned']}{lacking}"
     )
     if report.other:
         _print_other(report)
+
+
+def _coverage(verdict: Verdict) -> str:
+    found = verdict.coverage.items()
+    return ", ".join(f"{c['tested']} of {c['declared']} {what}" for what, c in found)
 
 
 def _print_other(report: Report) -> None:

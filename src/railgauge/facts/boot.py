@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 # What a run keeps of reboots: a line each.
@@ -36,6 +36,15 @@ def parse_boot_id(text: str) -> str | None:
 def boot_argv(rootfs: str) -> tuple[str, ...]:
     """The command that prints it."""
     return ("cat", f"{rootfs.rstrip('/')}/{_PATH}")
+
+
+def shared(boots: Mapping[str, str | None]) -> tuple[tuple[str, ...], ...]:
+    """Nodes with one boot id, by node: several names of one machine."""
+    named: dict[str, list[str]] = {}
+    for node, boot in boots.items():
+        if boot:
+            named.setdefault(boot, []).append(node)
+    return tuple(tuple(nodes) for nodes in named.values() if len(nodes) > 1)
 
 
 def once(reboots: Iterable[Reboot]) -> tuple[Reboot, ...]:

@@ -10,6 +10,7 @@ _NUMBERED = re.compile(r"(?:cpu|node)\d{1,6}")
 _GOVERNOR = re.compile(r"[a-z][a-z_]*")
 _MOST_CPUS = 65_536
 _LONGEST_LINE = 4000
+_LONGEST_PRODUCT = 200
 _MODULE = re.compile(r"([\w\-]+) \d+ -?\d+\b.*")
 _MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|\d{1,20})\s", re.MULTILINE)
 _NODE_CPUS = re.compile(r"node(\d{1,4})/cpulist:([\d,\-]*)")
@@ -22,6 +23,12 @@ def parse_line(text: str) -> str | None:
     """The only line of a file such as ``/proc/sys/kernel/hostname``."""
     lines = text.split()
     return lines[0] if len(lines) == 1 else None
+
+
+def parse_product(text: str) -> str | None:
+    """What ``/sys/class/dmi/id/product_name`` calls the machine: words on one line."""
+    line = text.strip()
+    return line if line.isprintable() and 0 < len(line) <= _LONGEST_PRODUCT else None
 
 
 def parse_os(text: str) -> str | None:

@@ -106,8 +106,9 @@ class NodeFacts:
 
     ``ofed`` is the release of the RDMA drivers where they are not the kernel's own.
     ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
-    it was rebooted. ``governors`` are the distinct ones, sorted. ``memlock`` is ``unlimited`` or
-    bytes as digits.
+    it was rebooted. ``product`` is what the machine's firmware calls it: which machine
+    it is, nothing to judge. ``governors`` are the distinct ones, sorted. ``memlock`` is
+    ``unlimited`` or bytes as digits.
     ``acs_enabled`` names the PCI devices with ``SrcValid+`` by address, or ``bridge #n`` (from 1,
     in the order of lspci) where none was printed. ``topology`` maps ``gpu0`` to the distances of
     the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
@@ -124,6 +125,7 @@ class NodeFacts:
     boot_id: str | None = None
     os: str | None = None
     ofed: str | None = None
+    product: str | None = None
     cpus: int | None = None
     numa_nodes: int | None = None
     numa_cpus: Mapping[str, str] = field(default_factory=dict)

@@ -25,6 +25,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "boot_id": (boot.parse_boot_id, None),
     "os": (host.parse_os, None),
     "ofed": (host.parse_ofed, None),
+    "product": (host.parse_product, None),
     "cpus": (host.parse_count, None),
     "numa_nodes": (host.parse_count, None),
     "numa_cpus": (host.parse_numa_cpus, {}),

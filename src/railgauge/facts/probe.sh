@@ -134,6 +134,7 @@ section hostname show proc/sys/kernel/hostname
 section kernel show proc/sys/kernel/osrelease
 section boot_id show proc/sys/kernel/random/boot_id
 section os show etc/os-release
+section product show sys/class/dmi/id/product_name
 section cpus count cpu
 section numa_nodes count node
 section governors governors

@@ -118,6 +118,7 @@ def _system(host: dict[str, Any]) -> Files:
     found = {f"{_CPU}/{name}": cpus for name in ("online", "possible", "present")}
     found[f"{_CPU}/cpufreq/policy0/scaling_governor"] = f"{host['governor']}\n"
     found["sys/devices/system/node/online"] = online
+    found["sys/class/dmi/id/product_name"] = "railgauge lab node\n"
     for index, cpulist in enumerate(nodes):
         found[f"sys/devices/system/node/node{index}/cpulist"] = f"{cpulist}\n"
     return found

@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(session.Controller(context), "railgauge-controller")
         config.pluginmanager.register(workers.Foreman(context), "railgauge-foreman")
         if config.pluginmanager.hasplugin("html"):
-            config.pluginmanager.register(html.Columns(context.evidence), "railgauge-html")
+            config.pluginmanager.register(html.Columns(lambda: context.evidence), "railgauge-html")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

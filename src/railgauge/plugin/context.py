@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import hostfile, inputs, plan, thresholds, traffic
+from railgauge import hostfile, inputs, plan, stamp, thresholds, traffic
 from railgauge.decision import not_applicable
 from railgauge.errors import BadInput
 from railgauge.gates import Gates
@@ -26,6 +27,7 @@ from railgauge.runner import Earlier as TakeOver
 from railgauge.runner import Runner
 from railgauge.sessions import Sessions
 from railgauge.store import Store
+from railgauge.survey import FILE as SURVEY
 from railgauge.survey import Found, found_from_json
 from railgauge.tag import Tag
 from railgauge.thresholds import Platform
@@ -57,9 +59,23 @@ class Context:
 
     @property
     def evidence(self) -> str:
+        """What stands on every page. Known for certain once the nodes were surveyed."""
+        return self._surveyed_evidence if self.is_surveyed else self.evidence_of({})
+
+    @cached_property
+    def _surveyed_evidence(self) -> str:
+        return self.evidence_of(self.found)
+
+    def evidence_of(self, found: Mapping[str, Found]) -> str:
+        """The evidence that such a survey gives; in a replay nothing is measured at all."""
         if self.recording:
-            return "replayed"
-        return "simulated" if self.declared.transport == "lab" else "hardware"
+            return stamp.REPLAYED
+        return stamp.of_nodes(found.values(), self.declared.transport)
+
+    @property
+    def is_surveyed(self) -> bool:
+        """Whether the survey has ended, whichever process made it."""
+        return self.folder is not None and (self.folder / SURVEY).exists()
 
     @property
     def rounds(self) -> int | None:
@@ -81,7 +97,7 @@ class Context:
 
     def store_at(self, folder: Path) -> Store:
         """What writes there writes no secret."""
-        return Store(folder, self.evidence, secret_values(self.environment))
+        return Store(folder, lambda: self.evidence, secret_values(self.environment))
 
     @cached_property
     def gates(self) -> Gates:
@@ -103,7 +119,7 @@ class Context:
     @cached_property
     def found(self) -> dict[str, Found]:
         """What the survey found on each node; written by the controller."""
-        return found_from_json(self.store.read_json("environment.json")["nodes"])
+        return found_from_json(self.store.read_json(SURVEY)["nodes"])
 
     def result(self, case: Case) -> CaseResult:
         """What came of a case: measured now, or taken from this run."""
@@ -141,8 +157,7 @@ class Context:
     def _counters(self, case: Case) -> tuple[Command, ...]:
         if self.platform.measurements[case.measurement].traffic is None:
             return ()
-        argv = traffic.probe_argv(self.cluster.rootfs)
-        return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in case.nodes)
+        return traffic.probes(case.nodes, self.cluster.rootfs)
 
     def hurry(self) -> None:
         """Wait for no node any more."""

@@ -7,7 +7,6 @@ say so too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,10 +16,16 @@ from railgauge.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.model import Judgement, Outcome
 from railgauge.plugin.items import ABOUT, About
 from railgauge.question import Question
-from railgauge.record import OWN_ERROR, ItemRecord, settled, with_error, worst_of
+from railgauge.record import (
+    MEASUREMENTS,
+    OWN_ERROR,
+    ItemRecord,
+    measurement,
+    settled,
+    with_error,
+    worst_of,
+)
 from railgauge.store import Store
-
-JUDGEMENTS = "measurements.jsonl"
 
 
 @dataclass(slots=True)
@@ -43,32 +48,8 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Keep a judgement: in the item's record, and in ``measurements.jsonl``."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
-    line = {**_line(item.nodeid, about, judgement), "evidence": store.evidence}
-    store.append(JUDGEMENTS, line)
-
-
-def _line(item_id: str, about: About, judgement: Judgement) -> Mapping[str, object]:
-    return {
-        "id": item_id,
-        "subject": about.subject.name,
-        "nodes": about.nodes,
-        "pairing": about.pairing,
-        "size_bytes": about.size_bytes,
-        "metric": judgement.metric,
-        "unit": judgement.unit,
-        "better": judgement.better,
-        "values": judgement.values,
-        "measured": judgement.measured,
-        "limit": judgement.limit,
-        "basis": judgement.basis,
-        "floor": judgement.floor,
-        "ceiling": judgement.ceiling,
-        "physical_ceiling": judgement.physical_ceiling,
-        "margin": judgement.margin,
-        "outcome": str(judgement.outcome),
-        "pointer": judgement.pointer,
-        "not_shown": judgement.not_shown,
-    }
+    line = measurement(_blank(item, about, draft), judgement)
+    store.append_bound(MEASUREMENTS, {**line, "evidence": store.evidence})
 
 
 def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pytest
 
 from railgauge import resume
+from railgauge.bundle.commands import ELSEWHERE, addresses
 from railgauge.errors import BadInput
 from railgauge.facts.boot import once
 from railgauge.leases import held_open
 from railgauge.model import Case, Cluster
+from railgauge.plain import to_plain
 from railgauge.plugin import options, reboots
 from railgauge.question import CaseResult
 from railgauge.redaction import mask_named
@@ -57,6 +59,7 @@ def earlier(config: pytest.Config) -> Earlier | None:
         raise BadInput("--resume has no place in a replay", where="--replay")
     found = Earlier(resume.find(named, config.rootpath / "reports", config.invocation_params.dir))
     found.refuse_unfinished()
+    found.refuse_changed()
     _complete(config, found)
     return found
 
@@ -169,10 +172,20 @@ def log_changes(context: Context, facts: Mapping[str, Any]) -> None:
     for reboot in before:
         if out is not None and reboot.after == context.earlier.name:
             out.write_line(f"resume: {reboot.node} was rebooted since that run", yellow=True)
+    _log_addresses(context, context.earlier)
     for node, changes in context.earlier.facts_changed(facts):
         context.store.append(resume.LOG, {"node": node, "changed": changes})
         if out is not None:
             out.write_line(f"resume: {node} is no longer as it was: {changes}", yellow=True)
+
+
+def _log_addresses(context: Context, before: Earlier) -> None:
+    """Commands of an earlier run name its nodes' addresses; those of a lab are others each time."""
+    now = addresses("", context.cluster).nodes
+    for run, cluster in before.clusters():
+        then = addresses(run, cluster)
+        if then.nodes != now:
+            context.store.append(ELSEWHERE, to_plain(then))
 
 
 def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:

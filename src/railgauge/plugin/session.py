@@ -40,6 +40,7 @@ from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, junit, terminal
 from railgauge.report.plots import Plot, plots
 from railgauge.store import write_whole
+from railgauge.survey import FILE as SURVEY
 from railgauge.survey import Found, found_to_json, survey
 from railgauge.verdict import Verdict
 
@@ -177,13 +178,15 @@ class Controller:
         self._keep_hostfile()
         limits = Path(context.platform.path).read_bytes().decode()  # to the byte
         write_whole(context.store.folder / "thresholds.json", limits)
-        for name in ("measurements.jsonl", record.FILE):  # there even if nothing is measured
+        for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
         holding.take(context)  # before anything else is done on a node
         self._apply_preparations(cluster)
         found = self._surveyed(cluster)
         self._write_environment(found)
         distinct.check(context, found)
+        terminal.played(context)
+        self._run_plan()  # again: only now is it known what the evidence is
 
     def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
         """What is true of every node now; in a replay, what was."""
@@ -244,10 +247,10 @@ class Controller:
     def _write_environment(self, found: dict[str, Found]) -> None:
         context = self.context
         context.store.write_json(
-            "environment.json",
+            SURVEY,
             {
                 "schema_version": 1,
-                "evidence": context.evidence,
+                "evidence": context.evidence_of(found),
                 "cluster": context.declared.name,
                 "platform": context.platform.name,
                 "nodes": found_to_json(found),
@@ -349,8 +352,7 @@ class Controller:
 
     def _findings(self) -> Findings:
         context = self.context
-        surveyed = (context.store.folder / "environment.json").exists()
-        found = context.found if surveyed else {}
+        found = context.found if context.is_surveyed else {}
         known = (context.platform, context.declared, reboots.noticed(context))
         return Findings(self.records, found, *known, confirming.results(context))
 
@@ -359,7 +361,7 @@ class Controller:
         context = self.context
         absent = demanded.never_came(context, session, self.planned, self.records)
         self._keep(absent)
-        unasked = decision.not_run(self._run_plan(), self._findings())
+        unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
         demanded.tell(context, [*absent, *unasked])

@@ -18,9 +18,8 @@ from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
 from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
-from railgauge.plugin.recording import JUDGEMENTS
 from railgauge.plugin.scheduling import CaseScheduling, Loss
-from railgauge.record import with_error
+from railgauge.record import MEASUREMENTS, with_error
 from railgauge.report import allure_lost
 
 _LOG = "crashes.jsonl"
@@ -56,7 +55,7 @@ class Foreman:
             return
         running = self._id(loss.running)
         # It had been judged, perhaps, but nobody has heard of it: what counts is the next time.
-        self._context.store.take_out(JUDGEMENTS, lambda line: line["id"] == running)
+        self._context.store.take_out(MEASUREMENTS, lambda line: line["id"] == running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
         for item in loss.given_up:

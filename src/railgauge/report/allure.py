@@ -16,21 +16,13 @@ import allure
 
 from railgauge.errors import LimitMissed
 from railgauge.model import Judgement, Outcome, Transcript
-from railgauge.record import ItemRecord
+from railgauge.record import RUNGS, ItemRecord
 from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
 from railgauge.thresholds.model import Platform
 from railgauge.traffic import AFTER, BEFORE
 from railgauge.verdict import Verdict
 
-RUNGS = {
-    0: "preflight",
-    1: "network",
-    2: "gpudirect",
-    3: "intranode",
-    4: "collective",
-    5: "application",
-}
 _SEVERITY = {
     0: allure.severity_level.NORMAL,
     1: allure.severity_level.CRITICAL,

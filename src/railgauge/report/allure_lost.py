@@ -9,8 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from railgauge.model import Outcome
-from railgauge.record import ItemRecord
-from railgauge.report.allure import RUNGS
+from railgauge.record import RUNGS, ItemRecord
 
 
 def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from railgauge.model import Judgement
-from railgauge.record import ItemRecord, from_json
+from railgauge.record import RUNGS, ItemRecord, from_json
 from railgauge.report import page
-from railgauge.report.allure import RUNGS
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.units import format_value
@@ -32,12 +31,12 @@ class Columns:
     cell takes six bytes of the page: attributes go without where they can.
     """
 
-    def __init__(self, evidence: str) -> None:
+    def __init__(self, evidence: Callable[[], str]) -> None:
         self._evidence = evidence
         self.bases: dict[str, int] = {}
 
     def pytest_html_report_title(self, report: Any) -> None:
-        report.title = f"railgauge acceptance report ({self._evidence} evidence)"
+        report.title = f"railgauge acceptance report ({self._evidence()} evidence)"
 
     def pytest_html_results_table_header(self, cells: list[str]) -> None:
         cells.insert(1, '<th class="sortable" data-column-type="outcome">Outcome</th>')

@@ -9,8 +9,7 @@ from typing import Any
 from railgauge.diagnose import Cause
 from railgauge.model import Outcome
 from railgauge.prepare import JOURNAL, from_journal
-from railgauge.record import ItemRecord
-from railgauge.report.allure import RUNGS
+from railgauge.record import RUNGS, ItemRecord
 from railgauge.report.causes import about, unexplained
 from railgauge.verdict import Verdict, left_out, troubles, worst_measurements
 

@@ -46,10 +46,21 @@ def header(context: Any) -> list[str]:
         f"in {len(context.level.rounds)} rounds",
     ]
     if context.evidence != "hardware":
-        lines.append(f"evidence: {context.evidence.upper()} - no hardware is measured in this run")
+        lines.append(_no_hardware(context.evidence))
     if context.folder:
         lines.append(f"reports: {context.folder}")
     return lines
+
+
+def _no_hardware(evidence: str) -> str:
+    return f"evidence: {evidence.upper()} - no hardware is measured in this run"
+
+
+def played(context: Any) -> None:
+    """Say what the header could not know: the nodes that were surveyed only play hardware."""
+    out = context.config.pluginmanager.getplugin("terminalreporter")
+    if out is not None and context.evidence != context.evidence_of({}):
+        out.write_line(_no_hardware(context.evidence), yellow=True)
 
 
 def status(outcome: Outcome, report: pytest.TestReport) -> Any:

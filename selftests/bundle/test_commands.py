@@ -1,0 +1,143 @@
+"""A transcript is of the command that its case asks for, whatever port the run found free."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from railgauge import hostfile, plan, thresholds, traffic
+from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
+from railgauge.bundle.trouble import NotVerified
+from railgauge.evidence import SERVICE
+from railgauge.model import Transcript
+from railgauge.traffic import AFTER, BEFORE
+
+ROOT = Path(__file__).parents[2]
+PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
+
+
+def known(name):
+    schema = ROOT / "hostfiles" / "schema.json"
+    cluster = hostfile.load(ROOT / "hostfiles" / f"lab-{name}.yaml", schema_file=schema)
+    return thresholds.load(name, ROOT / "thresholds"), cluster
+
+
+def cases(platform, cluster):
+    """One case of every measurement."""
+    level = plan.level(platform, cluster, "smoke")
+    return list({case.measurement: case for _, case in plan.cases(platform, level)}.values())
+
+
+def ran(command, role, moment):
+    return Transcript(
+        command.node,
+        command.argv,
+        0,
+        f"{role} {moment}",
+        "",
+        1.0,
+        str(moment),
+        command.environment,
+        role,
+    )
+
+
+def run_of(case, platform, cluster, port=18600, moment=0):
+    """The transcripts of one run: who reports, its servers, and the counters around them."""
+    *servers, last = plan.commands(case, platform, cluster, port)
+    run = [ran(last, "client", moment)]
+    run += [ran(one, SERVICE if one.endless else "server", moment) for one in servers]
+    probes = traffic.probes(case.nodes, cluster.rootfs)
+    return (*run, *(ran(one, role, moment) for role in (BEFORE, AFTER) for one in probes))
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_every_measurement_of_every_platform(name):
+    platform, cluster = known(name)
+    held = Commands(platform, cluster)
+    for moment, case in enumerate(cases(platform, cluster)):
+        ports = (18515, 32767)
+        runs = [run_of(case, platform, cluster, p, f"{moment} {p}") for p in ports]
+        held.refuse_others(case, runs)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_no_measurement_stands_for_another(name):
+    """Not even where both run between the same nodes."""
+    platform, cluster = known(name)
+    every = cases(platform, cluster)
+    for case in every:
+        for other in every:
+            if other != case:
+                with pytest.raises(NotVerified, match="is not what"):
+                    Commands(platform, cluster).refuse_others(
+                        case, [run_of(other, platform, cluster)]
+                    )
+
+
+@pytest.fixture
+def homelab():
+    return known("connectx4-homelab")
+
+
+@pytest.fixture
+def case(homelab):
+    return next(c for c in cases(*homelab) if c.measurement == "host_write_bandwidth")
+
+
+def refused(homelab, case, *runs):
+    with pytest.raises(NotVerified) as caught:
+        Commands(*homelab).refuse_others(case, runs)
+    return str(caught.value)
+
+
+def test_a_server_that_ended_too_early_is_all_there_is(homelab, case):
+    client, server, *_ = run_of(case, *homelab)
+    Commands(*homelab).refuse_others(case, [(server,)])
+    assert "is not what" in refused(homelab, case, (client,))
+    assert "is not what" in refused(homelab, case, ())
+
+
+def test_both_ends_have_one_port(homelab, case):
+    client, _, *counters = run_of(case, *homelab)
+    _, other, *_ = run_of(case, *homelab, port=20000)
+    assert "is not what" in refused(homelab, case, (client, other, *counters))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: (replace(run[0], node="prometheus"), *run[1:]),
+        lambda run: (replace(run[0], argv=(*run[0].argv, "-q", "16")), *run[1:]),
+        lambda run: (replace(run[0], argv=run[0].argv[:-1]), *run[1:]),
+        lambda run: (replace(run[0], environment={"A": "b"}), *run[1:]),
+        lambda run: (replace(run[0], role="server"), *run[1:]),
+        lambda run: (run[1], run[0], *run[2:]),
+        lambda run: (run[0], *run[1:2], *run[1:]),
+        lambda run: (run[0], *run[2:]),
+        lambda run: run[:-1],
+        lambda run: (*run[:-1], replace(run[-1], node=run[-2].node)),
+        lambda run: (*run[:-1], replace(run[-1], argv=("true",))),
+    ],
+)
+def test_what_differs_is_refused(homelab, case, change):
+    assert refused(homelab, case, change(run_of(case, *homelab)))
+
+
+def test_nothing_is_printed_twice_at_once(homelab, case):
+    held = Commands(*homelab)
+    held.refuse_others(case, [run_of(case, *homelab)])
+    held.refuse_others(case, [run_of(case, *homelab, moment=1)])
+    other = next(c for c in cases(*homelab) if c.measurement == "host_read_bandwidth")
+    with pytest.raises(NotVerified, match="holds what was printed for run/transcripts/host_write"):
+        held.refuse_others(other, [run_of(other, *homelab)])
+
+
+def test_a_run_that_was_carried_on_reached_its_nodes_elsewhere(homelab, case):
+    platform, cluster = homelab
+    nodes = {n.name: Address(f"127.0.9.{i}", {}) for i, n in enumerate(cluster.nodes, 1)}
+    then = Addresses("earlier", nodes)
+    run = run_of(case, platform, moved(cluster, then))
+    assert addresses("earlier", moved(cluster, then)) == then
+    Commands(platform, cluster, [then]).refuse_others(case, [run])
+    assert "is not what" in refused(homelab, case, run)

@@ -1,0 +1,397 @@
+"""A forger whose key is trusted: what was not measured is found out all the same.
+
+Every bundle here is whole: hashes, lines of measurements, verdict, statement and signature were
+made anew from what was forged, by the suite's own code.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import bundle_bench as bench
+import forger_bench as forger
+import pytest
+from bundle_bench import edit_records
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from forger_bench import edited, of, transcripts, without_unused
+
+from railgauge.bundle import signing
+
+STATE = "test_nics.py::test_port_state[{}-mlx5_0]"
+FACTS = "run/environment.json"
+LAYER = "test_nics.py::test_link_layer[{}-mlx5_0]"
+HOSTS = bench.HOSTS
+
+
+@pytest.fixture
+def refused(verify, tmp_path):
+    """``refused(bundle, change)``: what is said of the forged bundle, which does not hold."""
+    key = Ed25519PrivateKey.generate()
+    public = tmp_path / "forger.pub"
+    public.write_text(signing.public_line(key))
+
+    def refused(source, *changes, **more):
+        path = forger.sealed(source.path, tmp_path / "forged", key, *changes, **more)
+        code, out, err = verify(path, "--key", public)
+        assert (code, out) == (1, ""), err
+        assert err.startswith("railgauge: NOT VERIFIED: ")
+        return err
+
+    refused.key, refused.public = key, public
+    return refused
+
+
+def test_what_the_forger_changes_nothing_of_is_accepted(healthy, refused, verify, tmp_path):
+    """So that whatever is refused below is refused for what was forged."""
+    path = forger.sealed(healthy.path, tmp_path / "b", refused.key, lambda content: None)
+    code, out, _ = verify(path, "--key", refused.public)
+    assert (code, "accepted: it stands" in out) == (0, True)
+
+
+def test_one_machine_under_two_names_is_told(healthy, refused, verify, tmp_path):
+    def change(environment):
+        nodes = environment["nodes"]
+        nodes["viper"]["facts"]["boot_id"] = nodes["columbia"]["facts"]["boot_id"]
+
+    path = forger.sealed(healthy.path, tmp_path / "b", refused.key, edited(FACTS, change))
+    code, out, _ = verify(path, "--key", refused.public)
+    assert "ONE MACHINE columbia, viper: 2 names, one boot id" in out
+    code, out, _ = verify(healthy.path)
+    assert (code, "ONE MACHINE" in out) == (0, False)
+
+
+# --- records ---
+
+
+def copied(records, *, fitted=()):
+    """Every item that went wrong gets the record of one that passed."""
+    good = of(records, STATE.format("columbia"))
+    for bad in records:
+        if bad["outcome"] != "passed":
+            kept = {name: bad[name] for name in ("id", *fitted)}
+            bad.update({**json.loads(json.dumps(good)), **kept})
+
+
+ABOUT = ("rung", "subject", "title", "nodes", "pairing", "size_bytes")
+
+
+@pytest.mark.parametrize(
+    ("fitted", "why"),
+    [((), "has the record of columbia-mlx5_0"), (ABOUT, "asks for a ")],
+    ids=["as it is", "fitted"],
+)
+def test_copies_of_a_record_that_passed(red, refused, fitted, why):
+    def change(content):
+        edit_records(lambda records: copied(records, fitted=fitted))(content)
+        without_unused(content)
+
+    said = refused(red, change)
+    assert "run/records.jsonl: tests/" in said
+    assert why in said
+
+
+def another_question(records):
+    """The port that is down is asked for what it still has."""
+    bad, good = of(records, STATE.format("viper")), of(records, LAYER.format("viper"))
+    bad.update({**good, "id": bad["id"]})
+
+
+def the_same_question(records):
+    for host in HOSTS:
+        bad, good = of(records, STATE.format(host)), of(records, LAYER.format(host))
+        bad.update({**good, "id": bad["id"]})
+
+
+def another_path(records):
+    for host in HOSTS:
+        fact = of(records, STATE.format(host))["questions"][0]["fact"]
+        fact["paths"] = ["nics.mlx5_0.physical_state"]
+
+
+def another_port(records):
+    fact = of(records, STATE.format("viper"))["questions"][0]["fact"]
+    fact["paths"] = ["nics.mlx5_1.port_state"]
+
+
+def on_another_rung(records):
+    for one in records:
+        if "::test_port_state[" in one["id"]:
+            one["rung"] = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (another_question, "and other items of its test are not"),
+        (the_same_question, "asks just what tests/preflight/test_nics.py::test_"),
+        (another_path, "asks for nics.mlx5_0.physical_state, which is not port_state"),
+        (another_port, "which is not port_state of mlx5_0"),
+        (on_another_rung, "stands on rung 1, and its subject on 0"),
+    ],
+)
+def test_an_item_that_asks_something_else(red, refused, change, why):
+    assert why in refused(red, edit_records(change))
+
+
+def the_other_way(records):
+    """The pair that the level measures, from its target to its source."""
+    for one in records:
+        if one["nodes"] == ["viper", "columbia"] or one["nodes"] == ["columbia", "viper"]:
+            a, b = one["nodes"]
+            one["nodes"] = [b, a]
+            one["id"] = one["id"].replace(f"{a}:{b}", f"{b}:{a}")
+            for question in one["questions"]:
+                question["case"]["nodes"] = [b, a]
+
+
+def without_size(records):
+    for one in records:
+        if "::test_write_bandwidth[" in one["id"]:
+            one["questions"][-1]["size_bytes"] = None
+
+
+def another_text(records):
+    one, two, *_ = [r for r in records if "::test_write_bandwidth[" in r["id"]]
+    one["transcript"] = two["transcript"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (the_other_way, "asks for a measurement that level smoke does not make there"),
+        (without_size, "asks for a measurement that it is not about"),
+        (another_text, "shows transcripts/host_write_bandwidth_"),
+    ],
+)
+def test_an_item_that_was_measured_elsewhere(healthy, refused, change, why):
+    def both(content):
+        edit_records(change)(content)
+        known = [json.loads(line)["id"] for line in content[forger.RECORDS].splitlines()]
+        edited("run/run.json", lambda run: run.update(planned=known))(content)
+
+    assert why in refused(healthy, both)
+
+
+# --- transcripts ---
+
+
+def two_of(content, word):
+    one, two, *_ = [name for name in transcripts(content) if f"/{word}_" in name]
+    return one, two
+
+
+def swapped(content):
+    """Two pairs of nodes: each file keeps the name of its case."""
+    one, two = two_of(content, "host_write_bandwidth")
+    a, b = json.loads(content[one]), json.loads(content[two])
+    a["runs"], b["runs"] = b["runs"], a["runs"]
+    content[one], content[two] = (json.dumps(data).encode() for data in (a, b))
+
+
+def copied_runs(content):
+    """What one pair printed, under the other pair's commands."""
+    one, two = two_of(content, "host_write_bandwidth")
+    a, b = json.loads(content[one]), json.loads(content[two])
+    for good, bad in zip(a["runs"], b["runs"], strict=True):
+        for from_, to in zip(good, bad, strict=True):
+            to.update({name: from_[name] for name in ("stdout", "started_at", "duration_s")})
+    content[two] = json.dumps(b).encode()
+
+
+def other_word(content):
+    name = two_of(content, "host_write_bandwidth")[0]
+    data = json.loads(content[name])
+    data["runs"][0][0]["argv"].insert(1, "--connection=UD")
+    content[name] = json.dumps(data).encode()
+
+
+def other_environment(content):
+    name = two_of(content, "host_write_bandwidth")[0]
+    data = json.loads(content[name])
+    data["runs"][0][0]["environment"]["MLX5_SINGLE_THREADED"] = "1"
+    content[name] = json.dumps(data).encode()
+
+
+def other_counters(content):
+    name = two_of(content, "host_write_bandwidth")[0]
+    data = json.loads(content[name])
+    (*_, last) = data["runs"][0]
+    last["argv"][-1] = "/elsewhere"
+    content[name] = json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (swapped, "(run 1) is not what host_write_bandwidth["),
+        (copied_runs, "holds what was printed for run/transcripts/host_write_bandwidth_"),
+        (other_word, "--connection=UD"),
+        (other_environment, "is not what host_write_bandwidth["),
+        (other_counters, "reads other counters than those of "),
+    ],
+)
+def test_transcripts_of_something_else(healthy, refused, change, why):
+    said = refused(healthy, change)
+    assert "NOT VERIFIED: run/transcripts/host_write_bandwidth_" in said
+    assert why in said
+
+
+# --- what the run set out to do ---
+
+
+def without_a_pair(content):
+    """The pair is in no plan, no record and no transcript."""
+    gone = "columbia:viper" if b"columbia:viper" in content[forger.RECORDS] else "viper:columbia"
+    edit_records(lambda records: _take_out(records, gone))(content)
+    planned = [json.loads(line)["id"] for line in content[forger.RECORDS].splitlines()]
+    edited("run/run.json", lambda run: run.update(planned=planned))(content)
+    for name in transcripts(content):
+        if gone in json.loads(content[name])["case"]["key"]:
+            del content[name]
+
+
+def _take_out(records, gone):
+    records[:] = [one for one in records if gone not in one["id"]]
+
+
+def test_a_pair_that_is_left_out_of_the_plan(healthy, refused):
+    assert "which the level demands" in refused(healthy, without_a_pair)
+
+
+@pytest.mark.parametrize("level", ["nightly", "signoff"])
+def test_a_level_that_was_not_measured(healthy, refused, level):
+    said = refused(healthy, edited("run/run.json", lambda run: run.update(level=level)))
+    assert f"level {level}" in said
+
+
+# --- evidence ---
+
+
+def everywhere(content):
+    edited("run/run.json", lambda run: run.update(evidence="hardware"))(content)
+    edited("run/environment.json", lambda found: found.update(evidence="hardware"))(content)
+
+
+def one_more_node(content):
+    """Most nodes decide what is alike."""
+    edited(FACTS, lambda d: d["nodes"].update(zeus=d["nodes"]["viper"]))(content)
+
+
+def no_node(content):
+    edited(FACTS, lambda d: d["nodes"].pop("columbia"))(content)
+
+
+def others_facts(content):
+    edited(FACTS, lambda d: d["nodes"].update(viper=d["nodes"]["columbia"]))(content)
+
+
+def in_a_line(content):
+    content[forger.MEASUREMENTS] = content[forger.MEASUREMENTS].replace(
+        b'"evidence": "simulated"', b'"evidence": "hardware"', 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "after", "why"),
+    [
+        (everywhere, None, "run/run.json: says hardware evidence, and by the facts of its nodes"),
+        (
+            edited("run/environment.json", lambda found: found.update(evidence="hardware")),
+            None,
+            "run/environment.json: is of evidence 'hardware', and the run is of 'simulated'",
+        ),
+        (
+            edited("run/environment.json", lambda found: found.update(cluster="another")),
+            None,
+            "run/environment.json: is of cluster 'another', and the run is of 'lab-conn",
+        ),
+        (one_more_node, None, "run/environment.json: has a node that is of no cluster: 'zeus'"),
+        (no_node, None, "run/environment.json: lacks a node of the cluster: 'columbia'"),
+        (others_facts, None, "has facts of 'columbia' in place of those of 'viper'"),
+        (lambda content: None, in_a_line, "run/measurements.jsonl: has other lines of tests/"),
+    ],
+)
+def test_a_stamp_that_is_not_the_nodes_own(healthy, refused, change, after, why):
+    assert why in refused(healthy, change, after=after or (lambda content: None))
+
+
+def a_value(lines):
+    lines[0]["measured"] = "much better"
+
+
+def fewer(lines):
+    del lines[0]
+
+
+def surplus(lines):
+    lines.append({**lines[0], "id": "tests/x.py::test_y[z]"})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (a_value, "has other lines of tests/"),
+        (fewer, "has "),
+        (surplus, "has lines of tests/x.py::test_y[z], which was not planned"),
+    ],
+)
+def test_measurements_that_no_record_has(healthy, refused, change, why):
+    def after(content):
+        lines = [json.loads(line) for line in content[forger.MEASUREMENTS].splitlines()]
+        change(lines)
+        content[forger.MEASUREMENTS] = "".join(json.dumps(one) + "\n" for one in lines).encode()
+
+    said = refused(healthy, lambda content: None, after=after)
+    assert f"run/measurements.jsonl: {why}" in said
+
+
+# --- what in-toto's own readers see ---
+
+
+def no_failure(said):
+    said["passedTests"] = sorted([*said["passedTests"], *said["failedTests"]])
+    said["failedTests"] = []
+
+
+@pytest.mark.parametrize(
+    ("say", "why"),
+    [
+        (lambda said: said.update(result="PASSED"), "says another result than the records give"),
+        (no_failure, "says another passedTests than the records give"),
+        (lambda said: said["warnedTests"].clear(), "says another warnedTests"),
+        (lambda said: said["configuration"].pop(), "says another configuration"),
+        (lambda said: said.update(url="https://example.org"), "says 'url', which no run has"),
+    ],
+)
+def test_a_statement_that_says_more_than_the_records(red, refused, say, why):
+    said = refused(red, lambda content: None, say=say)
+    assert f"statement.dsse.json: {why}" in said
+
+
+# --- hostile ---
+
+
+@pytest.mark.parametrize("node", ["a[0-999999999]", "viper|a[0-9]b[0-999999]", "a[0-9", "nobody"])
+def test_names_of_nodes_are_not_expanded_without_end(red, verify, tmp_path, node):
+    """A suspect that was measured again, on more nodes than there are."""
+
+    def change(content):
+        records = [json.loads(line) for line in content[forger.RECORDS].splitlines()]
+        asked = next(q for r in records for q in r["questions"] if q["kind"] == "limits")
+        case = asked["case"]
+        line = {
+            "cause": "slow-node",
+            "node": node,
+            "device": "",
+            "peer": "",
+            "suspects": case["nodes"][:1],
+            "question": asked,
+        }
+        content["run/confirmations.jsonl"] = (json.dumps(line) + "\n").encode()
+
+    began = time.process_time()
+    code, out, err = verify(bench.forged(red.path, tmp_path / "b", change))
+    assert (code, out) == (1, "")
+    assert err.startswith("railgauge: NOT VERIFIED: run/confirmations.jsonl: ")
+    assert time.process_time() - began < 10.0

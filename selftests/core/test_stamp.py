@@ -1,0 +1,45 @@
+"""Evidence is simulated as soon as one node says that it only plays hardware."""
+
+import pytest
+
+from railgauge import stamp
+from railgauge.errors import NodeUnreachable
+from railgauge.facts import NodeFacts
+
+REAL = NodeFacts("n1", product="PowerEdge XE9680")
+PLAYED = NodeFacts("n2", product="railgauge lab node")
+SILENT = NodeFacts("n3")
+GONE = NodeUnreachable("no route", where="n4")
+
+
+@pytest.mark.parametrize(
+    ("found", "transport", "said"),
+    [
+        ((REAL, REAL), "ssh", "hardware"),
+        ((REAL, SILENT, GONE), "ssh", "hardware"),
+        ((REAL, PLAYED), "ssh", "simulated"),
+        ((PLAYED, GONE), "slurm", "simulated"),
+        ((PLAYED,), "local", "simulated"),
+        ((GONE,), "lab", "simulated"),
+        ((), "lab", "simulated"),
+    ],
+)
+def test_the_nodes_decide_whatever_led_to_them(found, transport, said):
+    assert stamp.of_nodes(found, transport) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "why"),
+    [
+        ("hardware", (REAL, GONE), ""),
+        ("hardware", (REAL, PLAYED), "says hardware evidence, and by the facts of its nodes it is"),
+        ("simulated", (REAL, SILENT), "says simulated evidence, and by the facts"),
+        ("simulated", (GONE,), ""),
+        ("hardware", (), ""),
+        ("replayed", (PLAYED,), ""),
+        ("gold", (REAL,), "says gold evidence, which no run has"),
+    ],
+)
+def test_what_a_run_says_is_held_against_its_nodes(said, found, why):
+    assert stamp.contradiction(said, found, "ssh").startswith(why)
+    assert bool(stamp.contradiction(said, found, "ssh")) == bool(why)

@@ -1,0 +1,92 @@
+"""Files of a run that say the same thing twice say it alike. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from railgauge import chain, record, stamp
+from railgauge.bundle.contents import FACTS, Surveyed
+from railgauge.bundle.statement import NAME, RUN
+from railgauge.bundle.trouble import NotVerified
+from railgauge.decision import FILE as PLAN
+from railgauge.decision import RunPlan
+from railgauge.facts import NodeFacts
+from railgauge.model import Cluster
+from railgauge.plain import to_plain
+from railgauge.record import ItemRecord
+
+_LISTS = ("result", "configuration", "passedTests", "warnedTests", "failedTests")
+
+
+def refuse_other_stamp(run: RunPlan, cluster: Cluster, found: Mapping[str, object]) -> None:
+    """Raise ``NotVerified`` unless the run's evidence is what its nodes say they are."""
+    if why := stamp.contradiction(run.evidence, found.values(), cluster.transport):
+        _fail(PLAN, why)
+
+
+def refuse_other_survey(
+    run: RunPlan,
+    cluster: Cluster,
+    platform: str,
+    surveyed: Surveyed,
+    found: Mapping[str, object],
+) -> None:
+    """Raise ``NotVerified`` unless the survey is that of this run, of all nodes and no other."""
+    wanted = Surveyed(run.evidence, cluster.name, platform)
+    for name in ("evidence", "cluster", "platform"):
+        said, due = getattr(surveyed, name), getattr(wanted, name)
+        if said != due:
+            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {due!r}")
+    names = {node.name for node in cluster.nodes}
+    if odd := sorted(set(found) ^ names):
+        what = (
+            "lacks a node of the cluster" if odd[0] in names else "has a node that is of no cluster"
+        )
+        _fail(FACTS, f"{what}: {odd[0][:80]!r}")
+    for name, facts in found.items():
+        if isinstance(facts, NodeFacts) and facts.node != name:
+            _fail(FACTS, f"has facts of {facts.node[:80]!r} in place of those of {name!r}")
+
+
+def refuse_other_measurements(
+    run: RunPlan,
+    ended: Iterable[ItemRecord],
+    lines: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> None:
+    """Raise ``NotVerified`` unless ``measurements.jsonl`` has just the judgements of the records.
+
+    Lines of an item without a record are of one that was cut off.
+    """
+    due: dict[str, list[Any]] = {}
+    for item in ended:
+        made = [
+            {**record.measurement(item, one), "evidence": run.evidence} for one in item.judgements
+        ]
+        due.setdefault(item.id, []).extend(map(to_plain, made))
+    planned = set(run.planned)
+    for item_id, said in lines.items():
+        if item_id not in planned:
+            _fail(record.MEASUREMENTS, f"has lines of {item_id[:200]}, which was not planned")
+        if item_id in due and [_said(line) for line in said] != due[item_id]:
+            _fail(record.MEASUREMENTS, f"has other lines of {item_id} than its record")
+    if silent := next((i for i, judged in due.items() if judged and i not in lines), ""):
+        _fail(record.MEASUREMENTS, f"has no line of {silent}, which has a record")
+
+
+def _said(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The line without what binds it to the one before."""
+    return {name: value for name, value in line.items() if name != chain.FIELD}
+
+
+def refuse_other_lists(said: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Raise ``NotVerified`` unless in-toto's own words are those that the records give."""
+    for name in _LISTS:
+        if said.get(name) != made[name]:
+            raise NotVerified(f"says another {name} than the records give", where=NAME)
+    if surplus := sorted(set(said) - set(made)):
+        raise NotVerified(f"says {surplus[0][:80]!r}, which no run has", where=NAME)
+
+
+def _fail(file: str, what: str) -> NoReturn:
+    raise NotVerified(what, where=f"{RUN}{file}")

@@ -1,0 +1,175 @@
+"""Every record is about what its id says, and no two items ask the same. Pure.
+
+An id names a file, a test, and in brackets the place, the part of the node and the size. A record
+under an id that says otherwise is the record of another item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+from railgauge import ladder, plan, record
+from railgauge.bundle.statement import RUN
+from railgauge.bundle.trouble import NotVerified
+from railgauge.demand import part_label
+from railgauge.model import Case, Pairing
+from railgauge.plan import Level
+from railgauge.question import FACT, READ, Question
+from railgauge.record import RUNGS, ItemRecord
+from railgauge.store import text_file
+from railgauge.thresholds import Measurement, Platform
+from railgauge.units import format_size
+
+_ID = re.compile(r"(?P<test>(?P<file>[^:\[\]]+)::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
+# Where a level makes a measurement: sets of nodes, and paths inside them.
+_Extent = tuple[set[tuple[str, ...]], set[Pairing | None]]
+_RUNG_OF = {folder: rung for rung, folder in RUNGS.items()}
+
+
+def refuse_other_items(records: Iterable[ItemRecord], platform: Platform, wanted: Level) -> None:
+    """Raise ``NotVerified`` for a record of another item, and for a question twice."""
+    binding = _Binding(platform, wanted)
+    for item in records:
+        binding.refuse(item)
+
+
+class _Binding:
+    def __init__(self, platform: Platform, wanted: Level) -> None:
+        self._platform = platform
+        self._level = wanted
+        self._groups: dict[tuple[str, ...], set[str]] = {}
+        for name, nodes in wanted.groups.items():
+            self._groups.setdefault(nodes, set()).add(name)
+        self._extents: dict[str, _Extent] = {}
+        self._tests: dict[str, tuple[int, str, str]] = {}
+        self._asked: dict[Question, str] = {}
+        self._parts: dict[str, dict[str, ladder.Part]] = {}
+
+    def refuse(self, item: ItemRecord) -> None:
+        named = _ID.fullmatch(item.id)
+        if named is None:
+            _fail(item, "has an id that no test has")
+        self._refuse_other_words(item, named["words"] or "")
+        self._refuse_other_rung(item, named["file"])
+        self._refuse_other_test(item, named["test"])
+        for question in item.questions:
+            self._refuse_other_question(item, question)
+        _refuse_other_transcript(item)
+
+    def _refuse_other_words(self, item: ItemRecord, words: str) -> None:
+        """What stands in brackets: place, part of the node, size."""
+        size = "" if item.size_bytes is None else format_size(item.size_bytes)
+        said = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
+        if words not in said:
+            _fail(item, f"has the record of {min(said) or 'no place'}")
+
+    def _names(self, nodes: tuple[str, ...]) -> set[str]:
+        """How a place may be called: a node, a pair, a group of the hostfile, or all."""
+        most = 2
+        own = {":".join(nodes)} if len(nodes) <= most else set()
+        return own | self._groups.get(nodes, set())
+
+    def _refuse_other_rung(self, item: ItemRecord, file: str) -> None:
+        measurement = self._platform.measurements.get(item.subject)
+        rungs = {measurement.rung} if measurement else set()
+        rungs |= {0} if item.subject in self._platform.expected else set()
+        if not rungs:
+            _fail(item, f"is about {item.subject[:80]!r}, which the platform file does not have")
+        if item.rung not in rungs:
+            _fail(item, f"stands on rung {item.rung}, and its subject on {min(rungs)}")
+        folder, own = file.split("/")[1:-1], _RUNG_OF
+        if folder and own.get(folder[0], item.rung) != item.rung:
+            _fail(item, f"stands on rung {item.rung}, and its folder is rung {own[folder[0]]}")
+
+    def _refuse_other_test(self, item: ItemRecord, test: str) -> None:
+        """All items of one test are about one subject, in one sentence."""
+        about = (item.rung, item.subject, item.title)
+        if self._tests.setdefault(test, about) != about:
+            _fail(item, f"is about {item.subject}, and other items of its test are not")
+
+    def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:
+        if question.kind == FACT:
+            self._refuse_other_fact(item, question)
+        else:
+            self._refuse_other_measurement(item, question)
+        if question.kind == READ:
+            return
+        first = self._asked.setdefault(question, item.id)
+        if first != item.id:
+            _fail(item, f"asks just what {first} asks")
+
+    def _refuse_other_fact(self, item: ItemRecord, question: Question) -> None:
+        fact = question.fact
+        if fact is None or question.metric != item.subject or (fact.node,) != item.nodes:
+            _fail(item, "asks for a fact that it is not about")
+        part = self._parts_of(item).get(item.pairing)
+        if part is None:
+            _fail(item, f"is about {item.pairing or 'the node'}, which has no {item.subject}")
+        if fact != ladder.fact_at(self._platform, item.subject, fact.node, part):
+            where = f" of {item.pairing}" if item.pairing else ""
+            asked = ", ".join(fact.paths)[:200]
+            _fail(item, f"asks for {asked}, which is not {item.subject}{where}")
+
+    def _parts_of(self, item: ItemRecord) -> dict[str, ladder.Part]:
+        """The parts of a node that the item's expectation is about, by what ids call them."""
+        if item.subject not in self._parts:
+            expectation = self._platform.expected.get(item.subject)
+            if expectation is None:
+                _fail(item, f"is about {item.subject[:80]!r}, which nothing expects")
+            parts = ladder.parts(self._platform, expectation)
+            self._parts[item.subject] = {part_label(part): part for part in parts}
+        return self._parts[item.subject]
+
+    def _refuse_other_measurement(self, item: ItemRecord, question: Question) -> None:
+        case = question.case
+        if case is None:
+            _fail(item, "asks for no measurement")
+        self._refuse_other_case(item, case)
+        if question.other:
+            self._refuse_other_case(item, question.other)
+        if question.kind != READ and (
+            (case.measurement, case.nodes) != (item.subject, item.nodes)
+            or question.size_bytes != item.size_bytes
+            or (question.placement or str(case.pairing or "")) != item.pairing
+        ):
+            _fail(item, "asks for a measurement that it is not about")
+
+    def _refuse_other_case(self, item: ItemRecord, case: Case) -> None:
+        """A case is one that the level makes: there, on that path, with all sizes and repeats."""
+        measurement = self._platform.measurements.get(case.measurement)
+        if measurement is None or not set(case.nodes) <= set(item.nodes):
+            _fail(item, "asks for a measurement that the platform file does not have there")
+        level = self._level.name
+        extent = measurement.extents[level]
+        if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
+            _fail(item, f"asks for other sizes or repeats than level {level} has")
+        places, paths = self._extent(measurement)
+        if case.nodes not in places:
+            _fail(item, f"asks for a measurement that level {level} does not make there")
+        if case.pairing not in paths:
+            _fail(item, f"asks for a path that level {level} does not measure")
+
+    def _extent(self, measurement: Measurement) -> _Extent:
+        if measurement.name not in self._extents:
+            places = plan.places(measurement, self._level)
+            paths = plan.paths(self._platform, measurement, self._level.name)
+            self._extents[measurement.name] = ({plan.nodes_of(p) for p in places}, set(paths))
+        return self._extents[measurement.name]
+
+
+def _refuse_other_transcript(item: ItemRecord) -> None:
+    """The file that people are sent to is that of the last case that was read."""
+    if not item.by_evidence:
+        return
+    read = [question.case for question in item.questions if question.kind == READ]
+    due = text_file(read[-1]) if read and read[-1] else ""
+    if item.transcript != due:
+        _fail(
+            item, f"shows {item.transcript[:200] or 'no transcript'}, and stands on {due or 'none'}"
+        )
+
+
+def _fail(item: ItemRecord, what: str) -> NoReturn:
+    raise NotVerified(f"{item.id} {what}", where=f"{RUN}{record.FILE}")

@@ -1,0 +1,176 @@
+"""Every transcript is of the command that its case asks for, planned anew from the bundle. Pure.
+
+What a command printed says little of what was asked: another device, another node, another option
+give a table of the same shape. The TCP port of a run is the only thing in a command that the plan
+does not decide; it is taken from the transcript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from railgauge import plan, traffic
+from railgauge.bundle.statement import RUN
+from railgauge.bundle.trouble import NotVerified
+from railgauge.errors import BadInput
+from railgauge.evidence import SERVICE
+from railgauge.model import Case, Cluster, Command, Transcript
+from railgauge.redaction import MASK, Redactor, mask_assignment, mask_environment
+from railgauge.store import case_file
+from railgauge.thresholds import Platform
+from railgauge.traffic import AFTER, BEFORE
+
+# Two ports that have no digit in common: where two plans differ, the port stands.
+_ONE, _OTHER = 11111, 22222
+_PORTS = range(1, 65536)
+# Of a word that holds a secret; looking for one takes its time.
+_LONGEST_SECRET = 4096
+
+
+# Where the nodes were reached in runs that this one carried on, a line each, where it differs.
+ELSEWHERE = "elsewhere.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What tools were told to contact of one node, as in ``Node``."""
+
+    data_address: str
+    nic_addresses: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses of the nodes in ``run``, by node."""
+
+    run: str
+    nodes: Mapping[str, Address]
+
+
+def addresses(run: str, cluster: Cluster) -> Addresses:
+    nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
+    return Addresses(run, nodes)
+
+
+# A command and the role of its transcript.
+_Due = tuple[Command, str]
+
+
+class Commands:
+    """Holds transcripts against the commands of one platform file and cluster."""
+
+    def __init__(
+        self, platform: Platform, cluster: Cluster, elsewhere: Iterable[Addresses] = ()
+    ) -> None:
+        """``elsewhere`` is where the nodes were reached in runs that this one carried on."""
+        self._platform = platform
+        self._clusters = (cluster, *(moved(cluster, one) for one in elsewhere))
+        self._seen: dict[tuple[str, float, str], str] = {}
+
+    def refuse_others(
+        self, case: Case, runs: Iterable[Sequence[Transcript]], folder: str = ""
+    ) -> None:
+        """Raise ``NotVerified``, naming the file, for a transcript of anything else."""
+        name = f"{RUN}{folder}{case_file(case)}"
+        for number, run in enumerate(runs, 1):
+            heard = [one for one in run if one.role not in (BEFORE, AFTER)]
+            if not any(self._fits(case, cluster, heard, name) for cluster in self._clusters):
+                _fail(name, f"{_what(heard)} (run {number}) is not what {case.key} asks for")
+            self._refuse_other_counters(case, run, name)
+            for one in run:
+                self._refuse_twice(one, name)
+
+    def _fits(self, case: Case, cluster: Cluster, heard: Sequence[Transcript], name: str) -> bool:
+        try:
+            one, other = (self._planned(case, cluster, port) for port in (_ONE, _OTHER))
+            for order in _orders(len(one)):
+                if len(order) != len(heard):
+                    continue
+                port = _port(heard, [one[i] for i in order], [other[i] for i in order])
+                due = self._planned(case, cluster, port)
+                if all(_agrees(said, due[i]) for said, i in zip(heard, order, strict=True)):
+                    return True
+        except BadInput as error:
+            _fail(name, f"cannot be planned anew: {error}")
+        return False
+
+    def _planned(self, case: Case, cluster: Cluster, port: int) -> list[_Due]:
+        *servers, last = plan.commands(case, self._platform, cluster, port)
+        return [*((one, SERVICE if one.endless else "server") for one in servers), (last, "client")]
+
+    def _refuse_other_counters(self, case: Case, run: Iterable[Transcript], name: str) -> None:
+        read = [one for one in run if one.role in (BEFORE, AFTER)]
+        probes = traffic.probes(case.nodes, self._clusters[0].rootfs)
+        due = [(one, role) for role in (BEFORE, AFTER) for one in probes]
+        if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
+            _fail(name, f"reads other counters than those of {', '.join(case.nodes)[:200]}, twice")
+
+    def _refuse_twice(self, one: Transcript, name: str) -> None:
+        """Nothing is printed twice at the same moment for the same length of time."""
+        if not one.stdout.strip():
+            return
+        key = (one.started_at, one.duration_s, f"{one.role} {one.stdout}")
+        first = self._seen.setdefault(key, name)
+        if first != name:
+            _fail(name, f"holds what was printed for {first}")
+
+
+def moved(cluster: Cluster, addresses: Addresses) -> Cluster:
+    """The cluster with its nodes at other addresses; nodes that are not named stay."""
+    nodes = tuple(
+        replace(node, data_address=to.data_address, nic_addresses=to.nic_addresses)
+        if (to := addresses.nodes.get(node.name))
+        else node
+        for node in cluster.nodes
+    )
+    return replace(cluster, nodes=nodes)
+
+
+def _orders(count: int) -> Iterator[tuple[int, ...]]:
+    """Which commands a run may hold: the reporter, then its servers; or one that ended early."""
+    yield (count - 1, *range(count - 1))
+    for server in range(count - 1):
+        yield (server,)
+
+
+def _port(heard: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
+    """What stands where two plans with two ports differ; any if the port stands nowhere."""
+    for said, (first, _), (second, _) in zip(heard, one, other, strict=True):
+        for word, a, b in zip(said.argv, first.argv, second.argv, strict=False):
+            if a != b:
+                head, _, tail = a.partition(str(_ONE))
+                digits = word[len(head) : len(word) - len(tail)]
+                is_port = digits.isascii() and digits.isdigit() and len(digits) <= len(str(_ONE))
+                return int(digits) if is_port and int(digits) in _PORTS else _ONE
+    return _ONE
+
+
+def _agrees(said: Transcript, due: _Due) -> bool:
+    command, role = due
+    asked, wanted = said.environment, mask_environment(command.environment)
+    return (
+        (said.node, said.role, len(said.argv)) == (command.node, role, len(command.argv))
+        and all(map(_is_word, said.argv, command.argv))
+        and asked.keys() == wanted.keys()
+        and all(_is_word(asked[name], wanted[name]) for name in wanted)
+    )
+
+
+def _is_word(said: str, due: str) -> bool:
+    """Whether a word is the planned one, or what a run or a bundle leaves of it."""
+    if said == due:
+        return True
+    if MASK not in said or len(due) > _LONGEST_SECRET:
+        return False
+    return said == Redactor().text(mask_assignment(due))
+
+
+def _what(heard: Sequence[Transcript]) -> str:
+    said = heard[0] if heard else None
+    return f"{' '.join(said.argv)[:160]!r} on {said.node[:80]}" if said else "nothing"
+
+
+def _fail(where: str, what: str) -> NoReturn:
+    raise NotVerified(what, where=where)
