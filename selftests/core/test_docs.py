@@ -1,5 +1,6 @@
 """The pages that are made from the platform files say what those say now."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,12 @@ def test_every_limit_and_its_basis_is_on_the_page(platform, capsys):
         assert measurement.name in page
         for limit in measurement.limits:
             assert str(limit.basis) in page
+
+
+def test_every_selftest_that_a_page_names_is_there():
+    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/test_\w+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 50
+    for path, test in named:
+        text = (ROOT / "selftests" / path).read_text(encoding="utf-8")
+        assert not test or f"def {test}(" in text, f"{path}::{test}"
