@@ -24,6 +24,7 @@ from railgauge.plugin import (
     one_host,
     options,
     recording,
+    reporters,
     resuming,
     session,
     signals,
@@ -48,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     if not _wants_ladder(config):
         return
-    session.show_faults(config)
+    reporters.show_faults(config)
     ending.refuse_without(config)
     try:
         one_host.refuse_others(config)
@@ -56,8 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     except BadInput as error:
         raise pytest.UsageError(f"railgauge: {error}") from None
     config.stash[CONTEXT] = context
-    session.direct_reports(context)
-    session.quieten(config)
+    reporters.direct_reports(context)
+    reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     holding.register(context)
     if context.is_worker:

@@ -47,55 +47,6 @@ from railgauge.verdict import Verdict
 _COMPLAINTS = "complaints.json"
 
 
-def direct_reports(context: Context) -> None:
-    """Send the reports of pytest's plugins into the run's folder, if the user named no place."""
-    option, folder = context.config.option, context.folder
-    if folder is None:
-        return
-    # Allure's results are written where the tests run; xdist hands no option on to its workers.
-    _unless_named(option, "allure_report_dir", folder / "allure-results")
-    if not context.is_worker:
-        context.junit = _junit_files(option, folder)
-        if _unless_named(option, "htmlpath", folder / "report.html"):
-            option.self_contained_html = True
-
-
-def _junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
-    """Where ``junit.xml`` goes; pytest's own, which follows marks and hooks, is switched off."""
-    named = getattr(option, "xmlpath", None)
-    option.xmlpath = None
-    elsewhere = (Path(named).expanduser().absolute(),) if named else ()
-    return (folder / junit.FILE, *elsewhere)
-
-
-def _unless_named(option: Any, name: str, path: Path) -> bool:
-    """Set a reporter's path if the user did not; a reporter that was switched off has no option."""
-    if getattr(option, name, None):
-        return False
-    setattr(option, name, str(path))
-    return True
-
-
-def quieten(config: pytest.Config) -> None:
-    """The last screen says what went wrong; pytest's own repetition of it is left to the reports.
-
-    ``--tb`` and ``-r`` bring it back.
-    """
-    if config.option.tbstyle == "auto":
-        config.option.tbstyle = "no"
-    if config.option.reportchars == "fE":
-        config.option.reportchars = "N"
-
-
-def show_faults(config: pytest.Config) -> None:
-    """``--lab-fault list`` prints the faults and ends."""
-    if "list" in config.getoption("--lab-fault"):
-        from railgauge.lab import faults  # noqa: PLC0415
-
-        lines = [f"  {name:<20} {what}" for name, what in sorted(faults.NAMES.items())]
-        pytest.exit("\n".join(["faults of the lab, NAME[@NODE[:DEVICE]]:", *lines]), returncode=0)
-
-
 def refuse_complaints(context: Context, items: list[pytest.Item]) -> None:
     """Stop before a node is touched if a test has nothing that it can be judged by.
 
