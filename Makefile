@@ -23,7 +23,7 @@ bare: $(VENV)/.ready
 	@rm -rf $(BARE)
 	@$(BIN)/python selftests/programs.py $(BARE)
 	env -u RAILGAUGE_CI PATH=$(CURDIR)/$(BARE) $(BIN)/python -m pytest -q -n 2 \
-		$(addprefix selftests/,facts stacks launchers lab) \
+		$(addprefix selftests/,facts stacks launchers lab/test_lab_server.py) \
 		$(addprefix selftests/core/test_,programs.py holder.py nodelease.py runner.py cli.py) \
 		-k 'not in_seconds and not sixty_four' $(ARGS)
 
