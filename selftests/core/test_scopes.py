@@ -281,7 +281,8 @@ def test_a_metric_under_calibration_needs_no_side_and_must_still_be_declared(tmp
 @pytest.mark.parametrize(("metric", "per"), [("scaling", "run"), ("busbw", "ratio")])
 def test_only_a_ratio_of_two_runs_is_one(tmp_path, metric, per):
     one = {"metric": metric, "unit": declared("ccl-tests", metric).units[0], "floor": 1}
-    lines = complaints(tmp_path, collective([{"metric": metric, "per": per}], [one]))
+    of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
+    lines = complaints(tmp_path, collective([{"metric": metric, "per": per, **of}], [one]))
     assert any("a ratio of two runs is scaling" in line for line in lines)
 
 

@@ -110,7 +110,7 @@ def read(
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    asked = Asked(case, measurement, platform, found)
+    asked = Asked(case, measurement, platform, found, result.is_planned)
     runs = tuple(_read(asked, run) for run in result.runs)
     if len(runs) != case.repeats:
         raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
