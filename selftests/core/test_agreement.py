@@ -11,7 +11,7 @@ from railgauge.model import Parsed
 from railgauge.tools.claims import Asked, Claim, Heard
 
 OUTPUTS = (Parsed("tool", "1", ()), Parsed("tool", "2", ()))
-SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_write_bw",)))
+SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server",)))
 
 
 @pytest.fixture

@@ -28,15 +28,19 @@ from pathlib import Path
 from typing import Any
 
 import cosmic_ray.plugins
+import _hypothesis_pytestplugin  # noqa: F401 - loaded once, for all forks
+import hypothesis.internal.conjecture.engine  # noqa: F401 - as well
 import pytest
 import yaml
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
+from hypothesis import settings
 from operators import OPERATORS
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 MODULES: dict[str, list[str]] = yaml.safe_load((FOLDER / "modules.yaml").read_text())
+settings.register_profile("unhurried", deadline=None)
 MOST_S = 120  # for the tests of a module, as it is
 LIVES, DIES, ELSEWHERE = 0, 1, 99
 
@@ -120,7 +124,8 @@ def _tested(finder: _FromMemory, tests: list[str]) -> int:
         module = importlib.import_module(finder.name)
     except Exception:
         return DIES
-    words = ["-x", "-q", "--disable-warnings", "--hypothesis-seed=0", "--tb=short"]
+    words = ["-x", "-q", "--disable-warnings", "--tb=short", "--noconftest"]
+    words += ["-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0"]
     code = pytest.main([*words, *(f"selftests/{one}" if ".py" in one else one for one in tests)])
     if sys.modules.get(finder.name) is not module:
         return ELSEWHERE
@@ -153,14 +158,15 @@ def _path(module: str) -> Path:
     return ROOT.joinpath("src", "railgauge", *module.split(".")).with_suffix(".py")
 
 
-def warm() -> None:
-    """Import what the tests need, then forget the suite itself: a fork imports it anew."""
-    import hypothesis.internal.conjecture.engine  # noqa: F401, PLC0415
+def warm(module: str) -> None:
+    """Have loaded all that a module needs, and nothing that was made with it, nor its package."""
+    _forget("railgauge")
+    importlib.import_module(f"railgauge.{module}")
+    _forget(f"railgauge.{module.partition('.')[0]}")
 
-    import railgauge.cli  # noqa: F401, PLC0415
-    import railgauge.plugin  # noqa: F401, PLC0415
 
-    for name in [name for name in sys.modules if name.partition(".")[0] == "railgauge"]:
+def _forget(part: str) -> None:
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{part}.")]:
         del sys.modules[name]
 
 
@@ -169,6 +175,7 @@ def warm() -> None:
 
 def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counter[str], list[str]]:
     """How many mutants of a module died, were allowed to live, or live; and what is to be told."""
+    warm(module)
     source, log = _path(module).read_text(encoding="utf-8"), folder / "log"
     began = time.monotonic()
     if outcome(module, source, MOST_S, log) != LIVES:
@@ -195,11 +202,12 @@ def main() -> int:
     chosen = parser.parse_args().modules or list(MODULES)
     listed = yaml.safe_load((FOLDER / "survivors.yaml").read_text()) or []
     os.chdir(ROOT)
-    warm()
+    settings.load_profile("unhurried")
     total: Counter[str] = Counter()
     complaints: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         for module in chosen:
             began = time.monotonic()
             groups = [group for group in listed if group["module"] == module]

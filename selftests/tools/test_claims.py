@@ -115,6 +115,13 @@ def test_one_node_is_enough_for_a_case_of_one():
     assert not claim_of_hosts("hosts", asked("n1"), ["host2"]).agrees
 
 
+def test_hundreds_of_nodes_are_counted_as_two_are():
+    names = tuple(f"n{number}" for number in range(320))
+    many = asked(*names, found={name: NodeFacts(name, hostname=name) for name in names})
+    count, hosts = ranks(2560, dict.fromkeys(names, 8), of=many)
+    assert (count.agrees, hosts.agrees, bool(hosts.said)) == (True, True, True)
+
+
 # --- words and models ---
 
 
