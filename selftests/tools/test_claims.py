@@ -186,6 +186,7 @@ def test_a_claim_names_both_sides_and_is_of_the_reporting_command_s_node():
 def test_facts_are_those_of_a_node_that_was_surveyed():
     assert asked().facts("n1") == HERE["n1"]
     assert asked().facts("n3") is None
+    assert Asked(asked().case, None, None).facts("n1") is None
 
 
 def test_a_command_that_leaves_nothing_open_claims_nothing():
