@@ -1,4 +1,4 @@
-"""A fact of a node beside what it is held against: which, of which node or device, and if at all."""
+"""A fact of a node beside what it is held against: which, and of which device."""
 
 from dataclasses import replace
 
@@ -27,10 +27,10 @@ def at(*paths, **more):
     return FactAt("n1", paths, **more)
 
 
-def judged(one, rule, value=None, nodes=(N1,), name="subject", platform=PLATFORM):
+def judged(one, rule, value=None, nodes=(N1,), name="subject"):
     expectation = Expectation(name, rule, value, Basis("derived", "made up"), "/expected/subject")
     found = {getattr(node, "node", None) or node.where: node for node in nodes}
-    return judge_at(one, expectation, platform, found)
+    return judge_at(one, expectation, PLATFORM, found)
 
 
 def outcome(*words, **more):
@@ -100,7 +100,7 @@ def test_as_declared_is_what_the_hardware_section_says():
 
 
 def test_what_the_file_does_not_declare_is_an_error():
-    with pytest.raises(FactMissing, match="metax-c500: the platform file declares no gpus.colour"):
+    with pytest.raises(FactMissing, match="metax-c500: the platform file declares no gpus"):
         judged(at("kernel", declared="gpus.colour"), "as_declared")
 
 
@@ -231,4 +231,3 @@ def test_devices_of_another_model_or_without_the_fact_have_no_say():
     silent = tuple(NicFacts(f"y{i}", hca_type="MT4129") for i in range(3))
     mixed = replace(N1, nics=(lone, *others, *silent))
     assert outcome(at("nics.mlx5_0.firmware"), "alike", "model", nodes=(mixed,)) is PASSED
-

@@ -63,11 +63,11 @@ def test_an_error_says_where_of_which_kind_and_what_to_do():
 
 def test_a_blank_item_keeps_what_it_is_about_and_nothing_that_was_found():
     begun = item("a", questions=(Question(FACT),), ways=("run",), pairing="mlx5_0")
-    done = with_error(settled(begun, [MISSED], None), LOST)
-    assert blank(done) == ItemRecord(
-        "a", 1, "host_write_bandwidth", "A title", Outcome.ERROR, ("n1", "n2"), "mlx5_0",
-        questions=(Question(FACT),), ways=("run",),
-    )  # fmt: skip
+    for done in (settled(begun, [MISSED], None), with_error(begun, LOST), begun):
+        assert blank(done) == ItemRecord(
+            "a", 1, "host_write_bandwidth", "A title", Outcome.ERROR, ("n1", "n2"), "mlx5_0",
+            questions=(Question(FACT),), ways=("run",),
+        )  # fmt: skip
 
 
 def test_a_record_claims_nothing_that_nobody_said():

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cosmic_ray.plugins
 import _hypothesis_pytestplugin  # noqa: F401 - loaded once, for all forks
+import cosmic_ray.plugins
 import hypothesis.internal.conjecture.engine  # noqa: F401 - as well
 import pytest
 import yaml
@@ -207,7 +207,10 @@ def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counte
         if ends == "alive":
             told.append(f"  {module}:{mutant.line}: {mutant}")
             print(told[-1], flush=True)
-    return figures, [*told, *(f"  {module}: no longer lives: {one}" for one in allowed.keys() - met)]
+    return figures, [
+        *told,
+        *(f"  {module}: no longer lives: {one}" for one in allowed.keys() - met),
+    ]
 
 
 def main() -> int:

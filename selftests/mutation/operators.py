@@ -11,6 +11,8 @@ import parso
 from cosmic_ray.operators.operator import Example, Operator
 from parso.tree import NodeOrLeaf, search_ancestor
 
+_OTHER = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_WORD = re.compile(r"""["'][\w.#-]+["']""")
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -70,20 +72,16 @@ class DropKeyword(_Replace):
 class OtherName(_Replace):
     """``min`` for ``max``, ``all`` for ``any``."""
 
-    OTHER = {"min": "max", "max": "min", "any": "all", "all": "any"}
-
     def new(self, node: Any) -> str:
         is_argument = node.parent is not None and node.parent.type == "argument"
-        return "" if node.type != "name" or is_argument else self.OTHER.get(node.value, "")
+        return "" if node.type != "name" or is_argument else _OTHER.get(node.value, "")
 
 
 class OtherWord(_Replace):
     """Another word for one that code compares or looks up; sentences are for people."""
 
-    WORD = re.compile(r"""["'][\w.#-]+["']""")
-
     def new(self, node: Any) -> str:
-        is_word = node.type == "string" and self.WORD.fullmatch(node.value)
+        is_word = node.type == "string" and _WORD.fullmatch(node.value)
         return f'"other {ast.literal_eval(node.value)}"' if is_word else ""
 
 
