@@ -149,6 +149,11 @@ def test_after_setup_nothing_is_known_unless_it_failed(phase):
     assert phase(skip("blocked by b"), when="setup", blocked_by=("b",))["blocked_by"] == ["b"]
 
 
+def test_a_teardown_that_passes_has_the_record_too(phase):
+    phase(judgements=[GOOD], questions=[ASKED])
+    assert phase(when="teardown")["outcome"] == "passed"
+
+
 def test_a_setup_that_passes_knows_nothing_whatever_was_asked(phase):
     assert phase(None, when="setup", judgements=[GOOD]) is None
 
@@ -252,7 +257,8 @@ def test_an_expected_failure_is_none(reported):
 
 @pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.FAILED, Outcome.ERROR])
 def test_a_teardown_says_what_happened_there(reported, outcome):
-    good, bad = (reported(outcome, "teardown", error) for error in (None, ValueError("x")))
+    good = reported(outcome, "teardown", began="failed")
+    bad = reported(outcome, "teardown", ValueError("x"), began="passed")
     assert (good.outcome, good.when, good.longrepr) == ("passed", "teardown", None)
     assert (bad.outcome, bad.when) == ("failed", "teardown")
 
