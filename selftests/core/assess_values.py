@@ -82,3 +82,17 @@ def judged(one, size=SIZE, placement=None, on=PLATFORM, **more):
 
 
 SCALED = platform(limits=(*PLAIN.limits, limit(metric="scaling", unit="1", floor=0.9)))
+
+
+class Kept:
+    """Evidence that counts how often it was asked."""
+
+    def __init__(self, *transcripts, found=None, error=None):
+        self.results, self.error, self.asked = runs(*transcripts), error, []
+        self.found = found or {}
+
+    def result(self, of):
+        self.asked.append(of)
+        if self.error:
+            raise self.error
+        return self.results

@@ -12,13 +12,13 @@ from assess_values import (
     PLATFORM,
     SCALED,
     SIZE,
+    Kept,
     judged,
     made_up_tool,
     measured,
     out,
     outcomes,
     platform,
-    runs,
 )
 from core_values import limit, transcript
 
@@ -216,20 +216,6 @@ def test_without_a_declared_subnet_a_scan_is_an_error(scans):
 # --- questions ---
 
 
-class Kept:
-    """Evidence that counts how often it was asked."""
-
-    def __init__(self, *transcripts, found=None, error=None):
-        self.results, self.error, self.asked = runs(*transcripts), error, []
-        self.found = found or {}
-
-    def result(self, of):
-        self.asked.append(of)
-        if self.error:
-            raise self.error
-        return self.results
-
-
 def answer(question, *transcripts, on=PLATFORM, declared=None, **more):
     return Assessor(on, Kept(*transcripts, **more), declared).answer(question)
 
@@ -275,23 +261,32 @@ def test_limits_that_lack_what_was_asked_are_an_error():
     assert undeclared.errors[0].where == PLAIN.limits[0].pointer
 
 
+# Of which the file asks in every way.
+FULL = platform(
+    traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
+    fabric=ASKED, limits=SCALED.measurements[NAME].limits,
+)  # fmt: skip
+
+
 def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
-    on = platform(
-        traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
-        fabric=ASKED, limits=SCALED.measurements[NAME].limits,
-    )  # fmt: skip
     read_as = {
         TRAFFIC: "the counters of the NICs were not read",
         TRANSPORT: "the log names no transport",
     }
     for kind, says in read_as.items():
-        assert says in str(answer(Question(kind, CASE), out(), on=on).errors[0])
+        assert says in str(answer(Question(kind, CASE), out(), on=FULL).errors[0])
     asked = Question(RATIO, CASE, other=CASE, metric="bw_average")
-    assert answer(asked, out(), on=on).judgements[0].metric == "scaling"
-    answer(Question(FABRIC, CASE, placement="s1"), out(), on=on, declared=SUBNET)
+    assert answer(asked, out(), on=FULL).judgements[0].metric == "scaling"
+    answer(Question(FABRIC, CASE, placement="s1"), out(), on=FULL, declared=SUBNET)
     assert (scans.given[0], scans.given[1], scans.given[4]) == (("perftest", "s1"), SUBNET, None)
-    answer(Question(FABRIC, CASE, other=CASE), out(), on=on, declared=SUBNET)
+    answer(Question(FABRIC, CASE, other=CASE), out(), on=FULL, declared=SUBNET)
     assert scans.given[4].text == out().stdout
+
+
+@pytest.mark.parametrize("kind", ["", "a", "limit", "limits ", "m", "s", "u", "wish"])
+def test_a_kind_of_question_that_is_not_known_has_no_answer(kind):
+    found = answer(Question(kind, CASE, SIZE, other=CASE, metric="bw_average"), out(), on=FULL)
+    assert f"nothing is known of a question of kind {kind!r}" in str(found.errors[0])
 
 
 @pytest.mark.parametrize(
