@@ -100,6 +100,13 @@ def test_counters_that_were_not_read_are_an_error(made_up):
     assert outcomes(counters(counted(1.0, 0.0))) == ([], ["metric-missing"])
 
 
+def test_no_run_is_left_out_where_counters_and_outputs_differ_in_number():
+    on = replace(platform(traffic=Traffic((0.9, 1.2), None, BASIS)), nics=TWO_NICS)
+    one = read(on, CASE, CaseResult(((out(), *counted(1.0, 0.0)),)))
+    with pytest.raises(ValueError, match="shorter"):
+        traffic(on, replace(one, transcripts=one.transcripts * 2))
+
+
 def test_what_the_file_does_not_ask_is_an_error_that_says_what():
     one = measured(out())
     for found, what in (
