@@ -11,6 +11,7 @@ from railgauge.demand import Scope, count, demands
 from railgauge.diagnose import Findings
 from railgauge.errors import NodeUnreachable
 from railgauge.facts import NodeFacts
+from railgauge.facts.boot import Reboot
 from railgauge.model import Fabric, Outcome
 
 NODES = ("n1", "n2", "n3")
@@ -73,7 +74,9 @@ def test_a_record_that_was_not_planned_answers_nothing():
     said = decided(answering(), planned=["0", "2"])
     assert (said.verdict, said.counts.planned, said.counts.not_run) == ("incomplete", 3, 1)
     strange = {**answering(), "own": item("own", Outcome.FAILED)}
-    assert decided(strange, planned=["0", "1", "2"]).verdict == "accepted"
+    said = decided(strange, planned=["0", "1", "2"])
+    assert (said.verdict, said.causes) == ("accepted", ())
+    assert decided(strange).causes != ()
 
 
 def test_what_no_item_asked_for_is_named_and_counted_once():
@@ -119,6 +122,14 @@ def test_a_verdict_says_of_what_it_is():
     assert said.causes == ()
 
 
+def test_what_is_worth_knowing_is_noted():
+    records = answering()
+    reboot = Reboot("n1", "a", "b", during="run-1")
+    said = decide(run_plan(records), Findings(records, {}, ONE, DECLARED, reboots=(reboot,)))
+    assert said.verdict == "accepted"
+    assert "n1 was rebooted during run-1" in said.notes[0]
+
+
 def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
     lost = NodeUnreachable("no route", where="n1")
     records = answering()
@@ -149,7 +160,7 @@ def test_what_the_platform_file_rules_out_keeps_its_reason():
 
 
 def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
-    told = absent(replace(HOMELAB, not_applicable={}))
+    told = absent(replace(ONE, not_applicable={}))
     assert {told[name] for name in SUBNET} == {
         "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
     }
@@ -177,7 +188,9 @@ def test_a_measurement_without_a_place_says_which_place_is_lacking():
 def test_where_payload_moves_between_nodes_counters_that_are_not_asked_are_told():
     h200 = thresholds.load("h200", ROOT / "thresholds")
     of = replace(DECLARED, fabric=Fabric("n1", "", "topology"))
-    silent = {name: replace(one, traffic=None) for name, one in h200.measurements.items()}
+    scan = replace(h200.measurements["node_all_reduce"], name="scan", scope="fabric")
+    every = {"scan": scan, **h200.measurements}
+    silent = {name: replace(one, traffic=None) for name, one in every.items()}
     told = absent(replace(h200, measurements=silent), of)
     named = {name for name in silent if f"{name} traffic" in told}
     between = {n for n, one in silent.items() if one.rung in (1, 2, 4) and one.scope != "fabric"}
