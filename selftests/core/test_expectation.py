@@ -78,6 +78,7 @@ def test_a_fact_that_does_not_exist_is_an_error_too(path):
 def test_one_path_gives_a_value_and_several_a_list():
     assert value_at(N1, at("kernel")) == "6.1"
     assert value_at(N1, at("kernel", "gpus.#")) == ["6.1", 2]
+    assert value_at(N1, at()) == []
 
 
 def test_a_device_that_is_not_there_is_what_stands_for_it():
@@ -231,3 +232,10 @@ def test_devices_of_another_model_or_without_the_fact_have_no_say():
     silent = tuple(NicFacts(f"y{i}", hca_type="MT4129") for i in range(3))
     mixed = replace(N1, nics=(lone, *others, *silent))
     assert outcome(at("nics.mlx5_0.firmware"), "alike", "model", nodes=(mixed,)) is PASSED
+
+
+def test_a_value_is_taken_as_it_is_under_a_rule_that_needs_no_other():
+    here = replace(N1, numa_cpus={"0": "0-7"})
+    assert outcome(at("numa_cpus"), "equals", {"0": "0-7"}, nodes=(here,)) is PASSED
+    assert outcome(at("kernel"), "equals", "model") is FAILED
+    assert outcome(at("gpus.#", declared="gpus.count"), "as_declared", {}) is FAILED
