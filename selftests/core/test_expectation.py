@@ -155,10 +155,12 @@ def test_what_is_declared_nowhere_is_an_error_whatever_is_asked(path):
 
 
 def test_a_number_of_many_digits_is_no_index():
-    many = replace(PLATFORM, affinity={99999: {"mlx5_0": "PIX"}, 999999: {"mlx5_0": "PIX"}})
+    numbers = (99999, 999999, 9999999)
+    many = replace(PLATFORM, affinity={number: {"mlx5_0": "PIX"} for number in numbers})
     assert declared_at(many, "affinity.99999.mlx5_0") == "PIX"
-    with pytest.raises(FactMissing):
-        declared_at(many, "affinity.999999.mlx5_0")
+    for number in numbers[1:]:
+        with pytest.raises(FactMissing):
+            declared_at(many, f"affinity.{number}.mlx5_0")
 
 
 # --- by model ---
@@ -172,6 +174,8 @@ def test_a_version_by_model_is_that_of_the_device_s_own_model():
     swapped = {"MT4129": "20.1", "MT4123": "28.1"}
     assert outcome(at("nics.mlx5_0.firmware"), "by_model", swapped) is FAILED
     assert outcome(at("gpus.0.power_limit_w"), "by_model", {"MetaX C500": 350}) is PASSED
+    several = at("nics.mlx5_0.firmware", "kernel")
+    assert outcome(several, "by_model", {"MT4129": ["28.1", "6.1"]}) is PASSED
     assert outcome(at("gpus.0.power_limit_w"), "by_model", {"MetaX C500": 300}) is FAILED
 
 
@@ -228,7 +232,8 @@ def test_alike_among_a_model_counts_the_devices_of_all_nodes():
 
 def test_devices_of_another_model_or_without_the_fact_have_no_say():
     lone = NicFacts("mlx5_0", firmware="28.1", hca_type="MT4129")
-    others = tuple(NicFacts(f"x{i}", firmware="20.1", hca_type="MT4123") for i in range(3))
+    kinds = ("MT4123", "MT4123", "MT5000", "MT5000")
+    others = tuple(NicFacts(f"x{i}", firmware="2", hca_type=k) for i, k in enumerate(kinds))
     silent = tuple(NicFacts(f"y{i}", hca_type="MT4129") for i in range(3))
     mixed = replace(N1, nics=(lone, *others, *silent))
     assert outcome(at("nics.mlx5_0.firmware"), "alike", "model", nodes=(mixed,)) is PASSED
