@@ -134,7 +134,7 @@ def settled(
     if failed:
         return replace(item, outcome=Outcome.FAILED, reason="; ".join(j.reason for j in failed))
     if error is not None:
-        return replace(with_error(item, error), by_evidence=True)
+        return with_error(item, error)
     if any(judged.outcome is Outcome.RECORD_ONLY for judged in judgements):
         return replace(item, outcome=Outcome.RECORD_ONLY, reason=record_only(judgements))
     reason = "; ".join(judged.reason for judged in judgements if judged.reason)
