@@ -118,7 +118,7 @@ def asks(stage: Stage, case: Case) -> Iterator[Ask]:
     for per, size, placement in _places(stage, case):
         for name in measurement.asserted(per, size, case.sizes):
             limit = limit_for(measurement, name, case.pairing, size)
-            physical = physical_ceiling(platform, measurement, case.pairing, limit)
+            physical = physical_ceiling(platform, measurement, case.pairing, limit, len(case.nodes))
             yield Ask((name, size, placement), limit, metrics(measurement.tool)[name], physical)
 
 
