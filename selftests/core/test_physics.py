@@ -113,6 +113,15 @@ def test_all_gpus_have_all_nics():
     assert best("h200", "pair_alltoall").most == pytest.approx(93.75)
 
 
+def test_the_floor_of_an_alltoall_is_three_quarters_of_its_ideal():
+    """37.5 GB/s, 75 % of one NIC, let a node with more than half of its NICs lost pass."""
+    one = platform("h200").measurements["pair_alltoall"]
+    assert one.limits[0].floor == pytest.approx(
+        0.75 * best("h200", "pair_alltoall").ideal, rel=1e-3
+    )
+    assert "93.75" in one.limits[0].basis.says
+
+
 def test_the_algorithm_bandwidth_is_below_by_the_factor_of_the_operation():
     assert best("h200", "pair_all_reduce", metric="algbw").ideal == pytest.approx(400 * 16 / 30)
 
