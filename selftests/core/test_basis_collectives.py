@@ -1,5 +1,6 @@
 """The limits of collectives and GPU links, computed anew from the recorded runs."""
 
+import json
 import re
 from functools import cache
 
@@ -49,6 +50,14 @@ def limit(platform, name, metric, size=None):
     return thresholds.limit_for(measurement_of(platform, name), metric, None, size)
 
 
+PLACEMENTS = {"busbw": (0, 1), "busbw/out_of_place": (0,), "busbw/in_place": (1,)}
+
+
+def bandwidths_of(platform, name):
+    """Size and metric, which may name a placement, of every bandwidth that is asserted."""
+    return [(size, metric) for metric in PLACEMENTS for size in sizes_of(platform, name, metric)]
+
+
 def sizes_of(platform, name, metric):
     """Where the platform asserts the metric, of all that a full sweep measures."""
     measurement = measurement_of(platform, name)
@@ -59,14 +68,42 @@ def sizes_of(platform, name, metric):
 @needs_transcripts
 @pytest.mark.parametrize(("platform", "name", "run"), TABLES)
 def test_bandwidths_are_90_percent_of_the_lower_of_both_placements(platform, name, run):
-    sizes = sizes_of(platform, name, "busbw")
-    assert set(BANDWIDTH_BOUND) <= set(sizes)
-    for size in sizes:
-        found = limit(platform, name, "busbw", size)
-        placements = values(run, "busbw", size)
-        assert (len(placements), found.unit) == (2, "GB/s")
-        wanted = pytest.approx(0.9 * min(placements), rel=DIGITS)
-        assert bound_at(found.floor, size) == wanted, size
+    asserted = bandwidths_of(platform, name)
+    assert set(BANDWIDTH_BOUND) <= {size for size, _ in asserted}
+    for size, metric in asserted:
+        found = limit(platform, name, metric, size)
+        both = values(run, "busbw", size)
+        assert (len(both), found.unit) == (2, "GB/s")
+        wanted = pytest.approx(0.9 * min(both[at] for at in PLACEMENTS[metric]), rel=DIGITS)
+        assert bound_at(found.floor, size) == wanted, (size, metric)
+
+
+def test_where_one_placement_is_far_below_the_other_each_has_a_limit_of_its_own():
+    """56.92 GB/s in place at 4 MiB is the document's; out of place it has 141.91."""
+    asserted = bandwidths_of("mi300x", "node_all_reduce")
+    own = {m for size, m in asserted if size == 4 * 2**20}
+    assert own == {"busbw/out_of_place", "busbw/in_place"}
+
+
+@needs_transcripts
+def test_an_out_of_place_run_that_falls_to_the_in_place_hiccup_is_rejected(railgauge, tmp_path):
+    """141.91 to 52.50 GB/s, with the time and the average that go with it."""
+    text = (TRANSCRIPTS / MI300X_NODE).read_text(encoding="utf-8")
+    log = tmp_path / "run.txt"
+    asked = ("judge", "--root", ROOT, "--platform", "mi300x", "--tool", "ccl-tests", "--json", log)
+    log.write_text(text, encoding="utf-8")
+    healthy = _outcomes(railgauge(*asked)[1])
+    assert "failed" not in healthy.values()
+    slow = text.replace("51.72   81.09  141.91", "139.8   30.00   52.50")
+    log.write_text(slow.replace(": 116.669", ": 115.272"), encoding="utf-8")
+    changed = _outcomes(railgauge(*asked)[1])
+    missed = [key for key, outcome in changed.items() if outcome == "failed"]
+    assert missed == [("busbw/out_of_place", 4 * 2**20)]
+
+
+def _outcomes(out):
+    judged = json.loads(out)["judgements"]
+    return {(one["metric"], one["size_bytes"]): one["outcome"] for one in judged}
 
 
 @needs_transcripts
@@ -86,7 +123,8 @@ def test_times_are_125_percent_of_the_slower_of_both_placements(platform, name, 
 
 @pytest.mark.parametrize(("platform", "name", "run"), TABLES)
 def test_every_size_of_the_sweep_is_asserted_by_bandwidth_or_by_time(platform, name, run):
-    bandwidths, times = (sizes_of(platform, name, m) for m in ("busbw", "time_us"))
+    times = sizes_of(platform, name, "time_us")
+    bandwidths = sorted({size for size, _ in bandwidths_of(platform, name)})
     assert sorted([*times, *bandwidths]) == list(
         measurement_of(platform, name).extents["signoff"].sizes
     )
