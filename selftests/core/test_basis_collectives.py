@@ -1,6 +1,7 @@
 """The limits of collectives and GPU links, computed anew from the recorded runs."""
 
 import json
+import random
 import re
 from functools import cache
 
@@ -226,12 +227,40 @@ def printed(metric):
     return [s.value for s in parsed(A2A, "transferbench").samples if s.metric == metric]
 
 
+def apart_by_direction():
+    """How far the two directions of each link are apart, as a share of their mean."""
+    found = {
+        s.placement: s.value for s in parsed(A2A, "transferbench").samples if s.metric == "link_bw"
+    }
+    pairs = [(found[f"gpu{a}>gpu{b}"], found[f"gpu{b}>gpu{a}"]) for a in range(8) for b in range(a)]
+    return [abs(there - back) / ((there + back) / 2) for there, back in pairs]
+
+
+@needs_transcripts
+@pytest.mark.parametrize("noise", [0.0022, 0.005])
+def test_healthy_mi300x_nodes_that_vary_as_the_document_s_links_do_pass(noise):
+    """At 45.0 GB/s 63 % of the nodes failed whose links vary by 0.5 %."""
+    rng, links = random.Random(12), printed("link_bw")
+    floor = limit("mi300x", "gpu_link_bandwidth", "link_bw").floor
+    nodes = [min(value * (1 + rng.gauss(0, noise)) for value in links) for _ in range(2000)]
+    assert sum(worst < floor for worst in nodes) == 0
+
+
+@needs_transcripts
+def test_a_mi300x_link_that_a_fault_slows_is_below_the_floor_by_far():
+    """The lab's slow link has 60 % of its bandwidth; a tenth less is found on every link."""
+    floor = limit("mi300x", "gpu_link_bandwidth", "link_bw").floor
+    assert all(0.9 * value < floor for value in printed("link_bw"))
+
+
 @needs_transcripts
 def test_mi300x_links_follow_from_the_recorded_all_to_all():
     links, gpus, (average,) = printed("link_bw"), printed("gpu_actual"), printed("average_bw")
     assert (len(links), len(gpus)) == (56, 8)
     of = "gpu_link_bandwidth"
-    assert 0.99 * min(links) < limit("mi300x", of, "link_bw").floor <= min(links)
+    apart = max(apart_by_direction())
+    wanted = min(links) * (1 - 3 * apart)
+    assert wanted - 0.1 < limit("mi300x", of, "link_bw").floor <= wanted
     assert limit("mi300x", of, "gpu_actual").floor == 7 * limit("mi300x", of, "link_bw").floor
     assert limit("mi300x", of, "gpu_actual").floor <= min(gpus)
     assert limit("mi300x", of, "average_bw").floor == pytest.approx(0.98 * average, rel=0.001)
