@@ -211,6 +211,23 @@ def test_h200_figures_stand_in_the_document():
 
 
 @needs_transcripts
+@pytest.mark.parametrize("scope", ["pair", "group"])
+def test_the_h200_floor_says_that_its_run_had_four_nodes_and_fits_two(scope):
+    """The ratio of both bandwidths gives the number of GPUs: 2(n-1)/n is 1.9375 for 32."""
+    run = "h200-nccl-allreduce-8g-baseline.txt"
+    rows = zip(values(run, "busbw", GIB8), values(run, "algbw", GIB8), strict=True)
+    assert {round(2 / (2 - busbw / algbw)) for busbw, algbw in rows} == {32}
+    found = limit("h200", f"{scope}_all_reduce", "busbw", GIB8)
+    assert "four nodes with 32 GPUs" in found.basis.says
+    platform = thresholds.load("h200", ROOT / "thresholds")
+    measurement = platform.measurements[f"{scope}_all_reduce"]
+    for nodes in (2, 4, 64):
+        best = thresholds.ideal(platform, measurement, None, found, nodes)
+        assert best == 400
+        assert found.floor == pytest.approx(0.92 * best, rel=0.01)
+
+
+@needs_transcripts
 def test_h200_limits_tell_the_documents_runs_apart():
     floor = bound_at(limit("h200", "group_all_reduce", "busbw", GIB8).floor, GIB8)
     for run, healthy in (("baseline", True), ("tuned", True), ("untuned", False), ("eud", False)):
