@@ -12,7 +12,8 @@ from railgauge import plan, thresholds
 from railgauge.errors import Uncovered
 from railgauge.model import Curve, Pairing
 from railgauge.thresholds import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.limits import bound_at, curve_value, nic_ceiling_gbps, pcie_gbps
+from railgauge.thresholds.limits import bound_at, curve_value
+from railgauge.thresholds.physics import nic_ceiling_gbps, pcie_gbps
 
 CURVE = Curve(((65536, 100.0), (1048576, 200.0), (8388608, 400.0)))
 BASIS = {"source": "derived", "says": "made up for a test"}

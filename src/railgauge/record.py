@@ -99,6 +99,7 @@ def measurement(item: ItemRecord, judgement: Judgement) -> dict[str, Any]:
         "floor": judgement.floor,
         "ceiling": judgement.ceiling,
         "physical_ceiling": judgement.physical_ceiling,
+        "ideal": judgement.ideal,
         "margin": judgement.margin,
         "outcome": str(judgement.outcome),
         "pointer": judgement.pointer,

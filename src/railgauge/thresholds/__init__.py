@@ -3,11 +3,11 @@
 from railgauge.thresholds.limits import (
     limit_for,
     limits_in_use,
-    physical_ceiling,
     uncovered,
 )
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.thresholds.physics import ideal, physical_ceiling
 from railgauge.thresholds.versions import VERSIONS, with_versions
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Nic",
     "Platform",
     "available",
+    "ideal",
     "limit_for",
     "limits_in_use",
     "load",
