@@ -237,8 +237,9 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "acs-enabled": Kind(
         "PCIe Access Control Services send peer-to-peer traffic through the root complex",
-        "switch ACS off in the BIOS, or with setpci on every bridge at boot",
-        "000: ACS must be off (SrcValid-) for peer-to-peer between GPU and NIC",
+        "switch ACS off in the BIOS, or with setpci on every bridge at boot, "
+        "or clear the redirects with pci=disable_acs_redir",
+        "000: 2.2, ACS is off on every bridge, so that GPU and NIC reach each other directly",
         _GPU,
         folds=True,
     ),
