@@ -134,6 +134,22 @@ def test_the_probe_prints_what_the_reader_reads(tmp_path):
     assert found["e th"].sent == 9
 
 
+@pytest.mark.parametrize(
+    "name", ["packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "implied_nak_seq_err"]
+)
+def test_what_an_hca_had_to_send_again_is_read_and_judged(tmp_path, name):
+    """Document 000, 3.2: show_counters lists them, and all are 0 where the link is good."""
+    port = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    for path, count in {"counters/port_xmit_data": GB, f"hw_counters/{name}": 4}.items():
+        (port / path).parent.mkdir(parents=True, exist_ok=True)
+        (port / path).write_text(f"{count}\n")
+    argv = probe_argv(str(tmp_path))
+    after = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
+    before = hca() + after.replace(":4\n", ":1\n").replace(f":{GB}\n", ":0\n")
+    judged = judge_traffic(moved(run(before, after), ("mlx5_0",)), 4 * GB, spec(), ("mlx5_0",))
+    assert reason(judged, "link_errors") == f"mlx5_0 {name} of n1 grew by 3"
+
+
 # --- what moved ---
 
 
