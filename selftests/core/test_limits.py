@@ -99,6 +99,20 @@ def test_both_directions_have_twice_the_ceiling(tmp_path):
     assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit="GB/s")) == 100.0
 
 
+ETHERNET = [
+    (name, limit.floor, platform.nics[0].data_rate_gbps or platform.nics[0].rate_gbps)
+    for name in PLATFORMS
+    for platform in [thresholds.load(name, ROOT / "thresholds")]
+    for limit in getattr(platform.measurements.get("host_tcp_bandwidth"), "limits", ())
+    if limit.metric == "bw_received"
+]
+
+
+@pytest.mark.parametrize(("name", "floor", "rate"), ETHERNET)
+def test_tcp_over_a_nic_is_asked_for_most_of_its_rate(name, floor, rate):
+    assert 0.6 * rate < floor < rate
+
+
 @pytest.mark.parametrize("unit", ["us", "Mpps", "1/s"])
 def test_what_is_no_bandwidth_has_no_physical_ceiling(tmp_path, unit):
     platform = load(tmp_path, document())

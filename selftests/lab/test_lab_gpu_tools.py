@@ -204,7 +204,7 @@ def serving(bench: Bench, index: int, port: int, *argv: str) -> Iterator[subproc
     server.wait()
 
 
-@pytest.mark.parametrize(("streams", "gbps"), [("1", 22.0), ("8", 157.0)])
+@pytest.mark.parametrize(("streams", "gbps"), [("1", 40.0), ("2", 80.0), ("16", 157.0)])
 def test_iperf3(tcpx: Bench, streams: str, gbps: float) -> None:
     path = "sys/class/net/eth3/statistics/rx_bytes"
     before = int(tcpx.read(1, path))
