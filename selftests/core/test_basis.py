@@ -136,6 +136,15 @@ def test_metax_bases_quote_the_tables(tables):
     assert quoted == {table[8388608] for table in tables.values()}
 
 
+def test_metax_serving_accepts_what_is_not_the_fault_of_the_document():
+    """Two nodes at a tenth of one are the fault; at nine tenths they are not."""
+    pair = thresholds.load("metax-c500", ROOT / "thresholds").measurements["pair_serving"]
+    (scaling,) = [limit for limit in pair.limits if limit.metric == "scaling"]
+    assert scaling.floor == 0.5
+    # The load must not set the pace, or the ratio is 1 whatever the nodes do.
+    assert (pair.options["request_rate"], pair.options["max_concurrency"]) == ("inf", 32)
+
+
 # --- connectx4-homelab: from the figures of document 004 ---
 
 PLATEAU, SMALLEST, CEILING = 3776.9, 7.40, 3814.7

@@ -14,7 +14,7 @@ NODES = ("n1", "n2", "n3", "n4")
 
 @pytest.fixture(scope="module")
 def metax():
-    return thresholds.load("metax-c500", ROOT / "thresholds")
+    return thresholds.with_model(thresholds.load("metax-c500", ROOT / "thresholds"), "some-model")
 
 
 def cases(platform, name="nightly", nodes=NODES, count=None):
@@ -143,7 +143,7 @@ def test_every_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
 @pytest.mark.parametrize("level", thresholds.LEVELS)
 def test_every_case_of_a_real_platform_can_be_planned(name, level):
     """On nodes of the case, for a limited time, ending with the one command that reports."""
-    platform = thresholds.load(name, ROOT / "thresholds")
+    platform = thresholds.with_model(thresholds.load(name, ROOT / "thresholds"), "some-model")
     nodes = cluster(*NODES, launcher="openmpi")
     for _, each in plan.cases(platform, plan.level(platform, nodes, level)):
         *servers, reporter = plan.commands(each, platform, nodes, 18600)

@@ -18,6 +18,7 @@ from railgauge.diagnose.pattern import (
 )
 from railgauge.model import Judgement
 from railgauge.record import ItemRecord
+from railgauge.tools.metric import SCALING
 
 _FIRST_RUNG = 4
 _PAIR = 2
@@ -120,6 +121,17 @@ def unstable(scene: Scene) -> Iterator[Claim]:
         yield known if diagnostics else claim
 
 
+def poor_scaling(scene: Scene) -> Iterator[Claim]:
+    """Nodes that serve well by themselves and badly together: none of them is a slow node."""
+    missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
+    slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
+    yield from between_nodes(scene, slow, Pattern("poor-scaling", shows=_shows_scaling))
+
+
+def _shows_scaling(record: ItemRecord) -> bool:
+    return any(judged.metric == SCALING.name for judged in record.judgements)
+
+
 def slow_collectives(scene: Scene) -> Iterator[Claim]:
     """Collectives that are slow over a path that is fine: rung by rung."""
     for rung in (4, 5):
@@ -139,5 +151,5 @@ def _alone(slow: Sequence[ItemRecord]) -> Iterator[Claim]:
 
 FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (link_errors,)
 RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
-    tuning, transports, idle_nics, unstable, slow_collectives,
+    tuning, transports, idle_nics, unstable, poor_scaling, slow_collectives,
 )  # fmt: skip
