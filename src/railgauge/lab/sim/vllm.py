@@ -162,7 +162,7 @@ def _result(options: Options, node: Node, able: dict[str, Any]) -> dict[str, Any
     ttft, tpot = serving["ttft_ms"] / pace, serving["tpot_ms"] / pace
     # Little's law: as many at once as arrive while one is answered, up to what is let in.
     alone = ttft + tpot * (outputs - 1)
-    batch = min(float(most), max(1.0, rate * alone / 1e3))
+    batch = min(float(most), rate * alone / 1e3)
     # What is more than the GPUs can do makes everyone wait.
     e2el = max(alone, 1e3 * batch * outputs / (serving["output_tokens_per_s"] * pace))
     tpot = (e2el - ttft) / (outputs - 1) if outputs > 1 else tpot
