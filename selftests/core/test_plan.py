@@ -161,6 +161,16 @@ def test_the_environment_of_the_cluster_overlays_the_platform_s(metax):
     assert metax.environment["MCCL_CROSS_NIC"] == "1"
 
 
+def test_one_gpu_of_a_metax_node_is_run_as_the_document_runs_it(metax):
+    """000, 4.3: one NIC, no active wait, and a longer poll."""
+    each = plan.case_at(metax.measurements["pair_all_reduce_one_gpu"], "smoke", Pair("n1", "n2"))
+    (one,) = plan.commands(each, metax, cluster("n1", "n2"), 18600)
+    assert {
+        "MCCL_IB_HCA=mlx5_0", "FORCE_ACTIVE_WAIT=0", "MCCL_IB_POLL_NUM=10000", "MCCL_CROSS_NIC=1",
+        "MACA_VISIBLE_DEVICES=0",
+    } <= set(one.argv)  # fmt: skip
+
+
 def test_gpu_memory_is_asked_for_on_both_sides(metax):
     for each in on_paths(cases(metax, "smoke", ("n1", "n2"))):
         sides = plan.commands(each, metax, cluster("n1", "n2"), 18600)

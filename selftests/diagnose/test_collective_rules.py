@@ -180,6 +180,14 @@ def test_variables_that_are_as_asked_for_are_not_blamed(environment):
     assert "collective-tuning-missing" not in {cause.cause for cause in found}
 
 
+def test_a_variable_may_have_the_value_that_any_measurement_asks_for():
+    """One GPU a node goes over mlx5_0, the others over both NICs; either is the document's."""
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    for nics, blamed in (("mlx5_0,mlx5_1", False), ("mlx5_0", False), ("mlx5_7", True)):
+        found = causes(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
+        assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
+
+
 def test_variables_that_differ_are_no_reason_on_lower_rungs():
     slow = [path("n1", "n2", "mlx5_0", 200), collective(("n1",), 100)]
     found = causes(slow, environment=UNTUNED)

@@ -83,9 +83,9 @@ def _names_refused(scene: Scene, record: ItemRecord) -> bool:
 def tuning(scene: Scene) -> Iterator[Claim]:
     """The hostfile overrides what the platform file asks for, and no pair reaches its limit."""
     differs = {
-        name: value
-        for name, value in _asked_for(scene).items()
-        if scene.findings.cluster.environment.get(name, value) != value
+        name: values
+        for name, values in _asked_for(scene).items()
+        if scene.findings.cluster.environment.get(name, values[0]) not in values
     }
     slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
@@ -100,15 +100,23 @@ def tuning(scene: Scene) -> Iterator[Claim]:
     ]
     if differs and failing and not cleared:
         have = scene.findings.cluster.environment
-        names = ", ".join(f"{n}={have[n] or '(empty)'} instead of {v}" for n, v in differs.items())
+        names = ", ".join(
+            f"{name}={have[name] or '(empty)'} instead of {' or '.join(values)}"
+            for name, values in differs.items()
+        )
         says = f"{worst_of(slow)}; the hostfile sets {names}"
         yield Claim("collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow))
 
 
-def _asked_for(scene: Scene) -> Mapping[str, str]:
+def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
+    """The values of each variable: a measurement may want another one than all the rest."""
     platform = scene.findings.platform
     own = [m.environment for m in platform.measurements.values() if m.rung >= _FIRST_RUNG]
-    return {k: v for environment in (platform.environment, *own) for k, v in environment.items()}
+    found: dict[str, list[str]] = {}
+    for environment in (platform.environment, *own):
+        for name, value in environment.items():
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def unstable(scene: Scene) -> Iterator[Claim]:
