@@ -136,6 +136,27 @@ def test_metax_bases_quote_the_tables(tables):
     assert quoted == {table[8388608] for table in tables.values()}
 
 
+def test_metax_serving_accepts_what_is_not_the_fault_of_the_document():
+    """Two nodes at a tenth of one are the fault; at nine tenths they are not."""
+    pair = thresholds.load("metax-c500", ROOT / "thresholds").measurements["pair_serving"]
+    (scaling,) = [limit for limit in pair.limits if limit.metric == "scaling"]
+    assert scaling.floor == 0.5
+    # The load must not set the pace, or the ratio is 1 whatever the nodes do.
+    assert (pair.options["request_rate"], pair.options["max_concurrency"]) == ("inf", 32)
+
+
+@needs_transcripts
+def test_metax_reasons_do_not_deny_what_the_document_shows():
+    """2.5 of 000 joins GPUs by MX, 5.1 names metax.ko; newer tables show a persistence mode."""
+    matrix = (TRANSCRIPTS / "metax-mx-smi-topo.txt").read_text(encoding="utf-8")
+    assert "MetaXLink" in matrix
+    reasons = documents("metax-c500")["not_applicable"]
+    for name in ("gpu_links", "gpu_link_count", "gpu_link_rate"):
+        assert "topo -n (000, 2.5)" in reasons[name], name
+    assert "metax.ko" in reasons["kernel_module"]
+    assert "NVIDIA" not in reasons["gpu_persistence_mode"]
+
+
 # --- connectx4-homelab: from the figures of document 004 ---
 
 PLATEAU, SMALLEST, CEILING = 3776.9, 7.40, 3814.7

@@ -111,7 +111,7 @@ def test_plan_of_a_plain_hostfile(railgauge, log):
     assert code == 2
     assert "--platform NAME" in one_line(err)
     code, out, _ = railgauge(
-        "plan", "--root", ROOT, "--hostfile", hosts, "--platform", "metax-c500", "--json"
+        "plan", "--root", ROOT, "--hostfile", hosts, "--platform", "h200", "--json"
     )
     assert code == 0
     assert json.loads(out)["rounds"] == [["a:b"]]

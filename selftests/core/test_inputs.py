@@ -8,10 +8,10 @@ import sys
 import pytest
 from core_values import ROOT, document, lines_of, measurement_of, put
 
-from railgauge import inputs, thresholds
+from railgauge import inputs, plan, thresholds
 from railgauge.asked import Asked, asked
 from railgauge.errors import BadInput
-from railgauge.model import Cluster, Node
+from railgauge.model import Case, Cluster, Node
 
 HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
 TESTS = """
@@ -167,13 +167,35 @@ def test_unknown_tools_and_options_of_several_measurements(root):
 
 @pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
 def test_addresses_that_a_launcher_cannot_be_given(platform):
-    found = inputs.platform(platform, ROOT)
+    found = thresholds.with_model(inputs.platform(platform, ROOT), "some-model")
     nodes = tuple(Node(n, a, a) for n, a in (("a", "10.0.0.1"), ("b", "fd00::2"), ("c", "fd00::3")))
     cluster = Cluster("x", platform, "ssh", nodes, "x.yaml")
     said = refused(lambda: inputs.check(found, ROOT, cluster))
     assert len(said) == 2
     assert ["fd00::2" in line for line in said] == [True, False]
     assert all(line.startswith("x.yaml: ") for line in said)
+
+
+def test_the_served_model_is_the_hostfiles(tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = "cluster: mine\nplatform: metax-c500\nnodes: [a, b]\n"
+    path.write_text(text)
+    (line,) = refused(lambda: inputs.site(path, ROOT))
+    assert line.startswith(f"{path}: names no model, which node_serving and pair_serving of")
+    assert "model: NAME" in line
+    path.write_text(f"{text}model: /models/mine\n")
+    cluster, platform = inputs.site(path, ROOT)
+    for name in ("node_serving", "pair_serving"):
+        case = Case(name, ("a", "b")[: 1 + (name == "pair_serving")], None, ())
+        *servers, client = plan.commands(case, platform, cluster, 18600)
+        assert client.argv[4] == "/models/mine"
+        assert {server.argv[2] for server in servers} == {"/models/mine"}
+
+
+@pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
+def test_no_platform_file_names_a_model(platform):
+    text = (ROOT / "thresholds" / f"{platform}.json").read_text(encoding="utf-8")
+    assert "reference-model" not in text
 
 
 @pytest.mark.parametrize("key", ["perftst", "ccl-tests", "Perftest"])

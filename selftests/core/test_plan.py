@@ -14,7 +14,7 @@ NODES = ("n1", "n2", "n3", "n4")
 
 @pytest.fixture(scope="module")
 def metax():
-    return thresholds.load("metax-c500", ROOT / "thresholds")
+    return thresholds.with_model(thresholds.load("metax-c500", ROOT / "thresholds"), "some-model")
 
 
 def cases(platform, name="nightly", nodes=NODES, count=None):
@@ -143,7 +143,7 @@ def test_every_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
 @pytest.mark.parametrize("level", thresholds.LEVELS)
 def test_every_case_of_a_real_platform_can_be_planned(name, level):
     """On nodes of the case, for a limited time, ending with the one command that reports."""
-    platform = thresholds.load(name, ROOT / "thresholds")
+    platform = thresholds.with_model(thresholds.load(name, ROOT / "thresholds"), "some-model")
     nodes = cluster(*NODES, launcher="openmpi")
     for _, each in plan.cases(platform, plan.level(platform, nodes, level)):
         *servers, reporter = plan.commands(each, platform, nodes, 18600)
@@ -159,6 +159,16 @@ def test_the_environment_of_the_cluster_overlays_the_platform_s(metax):
     *_, reporter = plan.commands(each, metax, over, 18600)
     assert reporter.environment == {**metax.environment, "MCCL_CROSS_NIC": "0", "SITE": "1"}
     assert metax.environment["MCCL_CROSS_NIC"] == "1"
+
+
+def test_one_gpu_of_a_metax_node_is_run_as_the_document_runs_it(metax):
+    """000, 4.3: one NIC, no active wait, and a longer poll."""
+    each = plan.case_at(metax.measurements["pair_all_reduce_one_gpu"], "smoke", Pair("n1", "n2"))
+    (one,) = plan.commands(each, metax, cluster("n1", "n2"), 18600)
+    assert {
+        "MCCL_IB_HCA=mlx5_0", "FORCE_ACTIVE_WAIT=0", "MCCL_IB_POLL_NUM=10000", "MCCL_CROSS_NIC=1",
+        "MACA_VISIBLE_DEVICES=0",
+    } <= set(one.argv)  # fmt: skip
 
 
 def test_gpu_memory_is_asked_for_on_both_sides(metax):

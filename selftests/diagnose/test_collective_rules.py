@@ -22,6 +22,8 @@ from diagnose_scenes import (
     transport,
 )
 
+from railgauge.model import Judgement, Outcome
+
 UNTUNED = dict.fromkeys(platform().environment, "")
 
 
@@ -186,6 +188,14 @@ def test_variables_that_are_as_asked_for_are_not_blamed(environment):
     assert "collective-tuning-missing" not in {cause.cause for cause in found}
 
 
+def test_a_variable_may_have_the_value_that_any_measurement_asks_for():
+    """One GPU a node goes over mlx5_0, the others over both NICs; either is the document's."""
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    for nics, blamed in (("mlx5_0,mlx5_1", False), ("mlx5_0", False), ("mlx5_7", True)):
+        found = causes(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
+        assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
+
+
 def test_variables_that_differ_are_no_reason_on_lower_rungs():
     slow = [path("n1", "n2", "mlx5_0", 200), collective(("n1",), 100)]
     found = causes(slow, environment=UNTUNED)
@@ -280,6 +290,29 @@ def test_what_one_node_does_by_itself_is_its_own():
     alone = replace(collective(("n3",), 100), rung=5, subject="node_serving")
     found = causes(alone, on="metax-c500")
     assert named(found) == [("slow-node", "n3")]
+
+
+def served(pair, ratio):
+    """Two nodes that serve ``ratio`` of what one of them does alone."""
+    item = record(5, "pair_serving", *pair, part="scaling")
+    bad = ratio < 0.5
+    outcome = Outcome.FAILED if bad else Outcome.PASSED
+    judged = Judgement(
+        "scaling", outcome, f"{ratio:g}", ">= 0.5", "000: 1.2", values=(ratio,), worst=ratio,
+        floor=0.5, margin=ratio / 0.5 - 1, reason="scaling" if bad else "",
+    )  # fmt: skip
+    return replace(item, outcome=outcome, judgements=(judged,), reason=judged.reason)
+
+
+def test_nodes_that_serve_badly_only_together_are_no_slow_nodes():
+    pairs = list(pairs_of(names(4), 2))
+    alone = [replace(collective((n,), 392), rung=5, subject="node_serving") for n in names(4)]
+    slow = [replace(collective(p, 100), rung=5, subject="pair_serving") for p in pairs]
+    found = causes([served(pair, 0.1) for pair in pairs], slow, alone, on="metax-c500")
+    assert named(found) == [("poor-scaling", "n1|n2|n3|n4")]
+    assert len(found[0].evidence) == 2 * len(pairs)
+    one = causes([served(p, 0.1 if "n3" in p else 0.97) for p in pairs], alone, on="metax-c500")
+    assert named(one) == [("poor-scaling", "n3")]
 
 
 def test_a_node_that_is_only_a_partner_of_slow_ones_is_not_an_entry():

@@ -46,6 +46,7 @@ class Said:
 def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None) -> Said:
     """What the lab's tools print for ``name`` at smoke; reading must find nothing against it."""
     platform = thresholds.load(bench.lab.cluster.platform, THRESHOLDS)
+    platform = thresholds.with_model(platform, "some-model")
     extent = platform.measurements[name].extents["smoke"]
     case = Case(name, tuple(nodes), pairing, extent.sizes)
     *services, client = plan.commands(case, platform, bench.lab.cluster, _PORT)

@@ -44,7 +44,7 @@ def runs(metax: Bench, homelab: Bench, h200: Bench, mi300x: Bench, tcpx: Bench) 
 def test_what_was_asked_for_is_what_is_said(runs: dict[str, Said]) -> None:
     shown = {name: said.read().runs[0].not_shown for name, said in runs.items()}
     assert {name: items for name, items in shown.items() if items} == {
-        "vllm": ("model",),
+        "vllm": ("request rate", "model"),  # no limit of the rate is not printed
         "one gpu": ("collective",),  # of two ranks, several have the same factor
         "nccl": ("GPUs of the nodes",),
         "alltoall": ("GPUs of the nodes",),
@@ -110,7 +110,9 @@ LIES = [
     ("iperf3", r'"reverse":\t0', '"reverse":\t1', "asked for the client, the tool says the server"),
     ("iperf3", r'"duration":\t10', '"duration":\t1', "seconds: asked for 10, the tool says 1"),
     ("iperf3", r'"omit":\t0', '"omit":\t5', "omitted seconds: asked for 0, the tool says 5"),
-    ("vllm", r"\(RPS\):( +)8.00", r"(RPS):\1 inf", "request rate: asked for 8, the tool says inf"),
+    ("vllm", r"^(Maximum request concurrency:.*)$", r"\1\nRequest rate configured (RPS):   8.00",
+     "request rate: asked for inf, the tool says 8.00"),
+    ("vllm", r"(concurrency: +)32", r"\g<1>64", "concurrency: asked for 32, the tool says 64"),
 ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class Stage:
     """The nodes of one platform's lab, and the platform file that they are judged by."""
 
     def __init__(self, name: str, limits: Path = ROOT / "thresholds") -> None:
-        self.platform = thresholds.load(name, limits)
+        self.platform = thresholds.with_model(thresholds.load(name, limits), "some-model")
         self.cluster = _cluster(name)
         data = platforms.load(name)
         self.nodes = {

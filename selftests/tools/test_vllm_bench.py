@@ -179,11 +179,59 @@ def test_sound_table():
         (TABLE, "bash: vllm: command not found\n", "tool-missing"),
         (TABLE, "Traceback:\nValueError: Initial test run failed\n", "tool-failed"),
         (TABLE, "INFO: Application startup complete.\nValueError: x\n", "no-table"),
+        ("  215.50", "  100005216.00", "inconsistent"),
+        ("=" * 50 + "\n", "P99 E2EL (ms): 102000.00\n" + "=" * 50 + "\n", "inconsistent"),
+        ("=" * 50 + "\n", "Mean E2EL (ms): 200.00\n" + "=" * 50 + "\n", "inconsistent"),
+        (
+            "=" * 50 + "\n",
+            "Peak concurrent requests: 9.00\nMean E2EL (ms): 5000.00\n" + "=" * 50 + "\n",
+            "inconsistent",
+        ),
+        (
+            "=" * 50 + "\n",
+            "Maximum request concurrency: 9\nMean E2EL (ms): 5000.00\n" + "=" * 50 + "\n",
+            "inconsistent",
+        ),
     ],
 )
 def test_broken_output_is_an_error(old, new, kind):
     assert old in TABLE
     assert kind in kinds(parse(TABLE.replace(old, new, 1)))
+
+
+PACED = """\
+Namespace(num_prompts=64)
+============ Serving Benchmark Result ============
+Successful requests:                     64
+Request rate configured (RPS):           8.00
+Benchmark duration (s):                  16.00
+Total generated tokens:                  8192
+Request throughput (req/s):              4.00
+Output token throughput (tok/s):         512.00
+Peak concurrent requests:                {peak}
+Mean E2EL (ms):                          5036.00
+P99 E2EL (ms):                           7100.76
+==================================================
+"""
+
+
+def test_more_at_once_than_the_peak_are_impossible():
+    assert kinds(parse(PACED.format(peak="21.00"))) == []
+    assert kinds(parse(PACED.format(peak="19.00"))) == ["inconsistent"]
+
+
+def test_requests_that_come_slowly_do_not_all_end_at_once():
+    """64 requests at 8 a second, of 5 s each: 8 s are over before the last of them is answered."""
+    fast = PACED.replace("16.00", "8.00").replace("  4.00", "  8.00").replace("512.00", "1024.00")
+    assert kinds(parse(fast.format(peak="64.00"))) == ["inconsistent"]
+
+
+def test_latencies_in_seconds_are_compared_as_such():
+    ends = "=" * 50 + "\n"
+    told = TABLE.replace("\n" + ends, "\nMean E2E Latency (s): {}\n" + ends)
+    assert kinds(parse(told.format("5.00"))) == []
+    assert kinds(parse(told.format("0.20"))) == ["inconsistent"]
+    assert kinds(parse(told.format("102.00"))) == ["inconsistent"]
 
 
 def test_a_repeated_label_counts_once():
@@ -280,6 +328,12 @@ def test_server_first_then_benchmark():
     assert server.environment == client.environment == {"A": "b"}
 
 
+def test_the_model_stands_once():
+    serve = ["vllm", "serve", "{model}", "--port", "{port}"]
+    server, client = commands(setting(options={**MODEL, "serve": serve}), 8123)
+    assert server.argv[2] == client.argv[4] == "some/model"
+
+
 def test_benchmark_of_a_running_server():
     options = {
         **MODEL, "base_url": "http://head:8000", "input_len": 128, "output_len": 256,
@@ -299,6 +353,7 @@ def test_benchmark_of_a_running_server():
     [
         {},
         MODEL,
+        {"model": "{model}", "base_url": "http://x"},
         {"base_url": "http://x"},
         {**MODEL, "base_url": "http://x", "serve": ["x", "{port}"]},
         {**MODEL, "serve": ["x"]},

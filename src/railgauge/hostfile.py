@@ -181,6 +181,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
             name: {ALL_MODELS: said} if isinstance(said, str) else said
             for name, said in document.get("versions", {}).items()
         },
+        model=document.get("model", ""),
     )
 
 

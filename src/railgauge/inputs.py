@@ -21,6 +21,8 @@ from railgauge.tools import check_plannable
 
 # Any port will do for a command that is not run.
 _PORT = 18515
+# Stands for the served model where it is asked only whether commands can be made.
+_MODEL = "a-model"
 # What a platform file is tried on where no hostfile is given: enough for a pair and for a group.
 _NAMES = ("node01", "node02", "node03")
 
@@ -46,7 +48,7 @@ def site(path: Path, root: Path, named: str | None = None) -> tuple[Cluster, Pla
         with gathered.trying():
             platform = thresholds.load(name, root / "thresholds")
             if cluster:
-                platform = thresholds.with_versions(platform, cluster.versions, cluster.source)
+                platform = thresholds.on_site(platform, cluster, cluster.source)
     if platform:
         with gathered.trying():
             check(platform, root, cluster)
@@ -70,10 +72,10 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
             gathered.add(error)
         for line in soundness.complaints(platform, tests) if tests else ():
             gathered.add(Uncovered(line, where=platform.path))
-    for measurement in platform.measurements.values():
+    for measurement in thresholds.with_model(platform, _MODEL).measurements.values():
         _try_out(gathered, replace(platform, measurements={measurement.name: measurement}), cluster)
     if cluster:
-        for error in _undeclared(platform, cluster):
+        for error in (*_undeclared(platform, cluster), *_unserved(platform, cluster)):
             gathered.add(error)
     gathered.raise_any()
 
@@ -104,6 +106,14 @@ def _undeclared(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
         yield HostfileError(
             what, where=cluster.source, remedy=f"known: {', '.join(sorted(known)) or 'none'}"
         )
+
+
+def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
+    """A service cannot be measured before somebody says what is served."""
+    if lacking := thresholds.lacking_model(platform):
+        what = f"names no model, which {' and '.join(lacking)} of {platform.name} serve"
+        remedy = "add 'model: NAME', as vllm serve is to be given it; a plain list cannot say it"
+        yield HostfileError(what, where=cluster.source, remedy=remedy)
 
 
 # --- whether every command can be made ---

@@ -102,6 +102,7 @@ class Cluster(_Index):
     """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path.
 
     ``versions`` are those that are declared, by model of a device, ``*`` for whatever has one.
+    ``model`` is what is served on rung 5; empty if none is named.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Cluster(_Index):
     environment: Mapping[str, str] = field(default_factory=dict)
     fabric: Fabric | None = None
     versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    model: str = ""
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

@@ -1,4 +1,4 @@
-"""Rung 5: a served model answers in time, and a second node makes it no slower."""
+"""Rung 5: a served model answers in time, and a second node does not break it."""
 
 import pytest
 
@@ -17,6 +17,6 @@ def test_serving_on_two_nodes(pair, measure, check):
 
 @pytest.mark.measures("pair_serving")
 def test_second_node_scales(pair, measure, check_ratio):
-    """Two nodes serve as much as one at least: the fault of document 000 cost nine tenths."""
+    """Two nodes serve half as much as one at least: the fault of document 000 cost nine tenths."""
     one = measure(pair.source, of="node_serving")
     check_ratio(measure(pair), one)

@@ -126,10 +126,10 @@ class Contents:
         return self.of_this_cluster(platform)
 
     def of_this_cluster(self, platform: Platform) -> Platform:
-        """The platform with the versions that the hostfile of the run declares."""
+        """The platform with what the hostfile of the run declares: versions, the served model."""
         name = f"{RUN}{CLUSTER}"
         try:
-            return thresholds.with_versions(platform, self.cluster().versions, name)
+            return thresholds.on_site(platform, self.cluster(), name)
         except BadInput as error:
             raise BadBundle(error.what, where=name) from None
 

@@ -352,6 +352,13 @@ CATALOGUE: Mapping[str, Kind] = {
         "derived: the value of a pair is the smaller capacity of its two nodes",
         _ABOVE,
     ),
+    "poor-scaling": Kind(
+        "nodes serve a model at full speed each by itself, and together far more slowly",
+        "see in the server's log which transport the library took (GPUDirect RDMA, which NICs),"
+        " and whether its environment is that of the collectives, measured one rung below",
+        "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
+        frozenset({5}),
+    ),
     "suite-error": Kind(
         "railgauge itself went wrong while it measured or judged; nothing is known of the hardware",
         "report the item with its traceback (report.html has it); then measure again with --resume",

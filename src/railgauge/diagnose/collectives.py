@@ -18,6 +18,7 @@ from railgauge.diagnose.pattern import (
 )
 from railgauge.model import Judgement
 from railgauge.record import ItemRecord
+from railgauge.tools.metric import SCALING
 
 _FIRST_RUNG = 4
 _PAIR = 2
@@ -87,9 +88,9 @@ def _names_refused(scene: Scene, record: ItemRecord) -> bool:
 def tuning(scene: Scene) -> Iterator[Claim]:
     """The hostfile overrides what the platform file asks for, and no pair reaches its limit."""
     differs = {
-        name: value
-        for name, value in _asked_for(scene).items()
-        if scene.findings.cluster.environment.get(name, value) != value
+        name: values
+        for name, values in _asked_for(scene).items()
+        if scene.findings.cluster.environment.get(name, values[0]) not in values
     }
     slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
@@ -104,15 +105,23 @@ def tuning(scene: Scene) -> Iterator[Claim]:
     ]
     if differs and failing and not cleared:
         have = scene.findings.cluster.environment
-        names = ", ".join(f"{n}={have[n] or '(empty)'} instead of {v}" for n, v in differs.items())
+        names = ", ".join(
+            f"{name}={have[name] or '(empty)'} instead of {' or '.join(values)}"
+            for name, values in differs.items()
+        )
         says = f"{worst_of(slow)}; the hostfile sets {names}"
         yield Claim("collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow))
 
 
-def _asked_for(scene: Scene) -> Mapping[str, str]:
+def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
+    """The values of each variable: a measurement may want another one than all the rest."""
     platform = scene.findings.platform
     own = [m.environment for m in platform.measurements.values() if m.rung >= _FIRST_RUNG]
-    return {k: v for environment in (platform.environment, *own) for k, v in environment.items()}
+    found: dict[str, list[str]] = {}
+    for environment in (platform.environment, *own):
+        for name, value in environment.items():
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def unstable(scene: Scene) -> Iterator[Claim]:
@@ -123,6 +132,17 @@ def unstable(scene: Scene) -> Iterator[Claim]:
         says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
         known = replace(claim, cause="background-gpu-diagnostics", says=says)
         yield known if diagnostics else claim
+
+
+def poor_scaling(scene: Scene) -> Iterator[Claim]:
+    """Nodes that serve well by themselves and badly together: none of them is a slow node."""
+    missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
+    slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
+    yield from between_nodes(scene, slow, Pattern("poor-scaling", shows=_shows_scaling))
+
+
+def _shows_scaling(record: ItemRecord) -> bool:
+    return any(judged.metric == SCALING.name for judged in record.judgements)
 
 
 def slow_collectives(scene: Scene) -> Iterator[Claim]:
@@ -144,5 +164,5 @@ def _alone(slow: Sequence[ItemRecord]) -> Iterator[Claim]:
 
 FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (link_errors,)
 RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
-    tuning, transports, past_gpu_memory, idle_nics, unstable, slow_collectives,
+    tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling, slow_collectives,
 )  # fmt: skip

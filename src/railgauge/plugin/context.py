@@ -212,7 +212,7 @@ def _replayed(config: pytest.Config, replayed: Recording) -> tuple[Cluster, Plat
         path = replayed.folder / "thresholds.json"
         platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
         inputs.check(platform, config.rootpath)
-    return cluster, thresholds.with_versions(platform, cluster.versions, cluster.source)
+    return cluster, thresholds.on_site(platform, cluster, cluster.source)
 
 
 def _level(

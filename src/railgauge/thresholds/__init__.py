@@ -8,6 +8,7 @@ from railgauge.thresholds.limits import (
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
 from railgauge.thresholds.physics import ideal, physical_ceiling
+from railgauge.thresholds.site import lacking_model, on_site, with_model
 from railgauge.thresholds.versions import VERSIONS, with_versions
 
 __all__ = [
@@ -19,11 +20,14 @@ __all__ = [
     "Platform",
     "available",
     "ideal",
+    "lacking_model",
     "limit_for",
     "limits_in_use",
     "load",
     "load_file",
+    "on_site",
     "physical_ceiling",
     "uncovered",
+    "with_model",
     "with_versions",
 ]

@@ -6,6 +6,7 @@ The figures are illustrative: no document gives any of a healthy system.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -31,7 +32,6 @@ _TITLES = {
     "e2el": ("End-to-end Latency", "E2EL"),
 }
 _LARGE = 1 << 30
-_BATCH = 64
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
@@ -104,7 +104,7 @@ def _serve(options: Options, node: Node) -> int:
 
 
 def _able(nodes: list[Node]) -> dict[str, float]:
-    """What the slowest node, the network and whoever else computes leave of it."""
+    """What the slowest node, the network and whoever else computes leave of one node's pace."""
     serving = figures.load(nodes[0]["figures"])["serving"]
     everyone = {node["name"]: list(range(len(node["gpus"]))) for node in nodes}
     path = fabric.path(nodes, dict(os.environ), everyone)
@@ -117,8 +117,7 @@ def _able(nodes: list[Node]) -> dict[str, float]:
             share *= serving["no_gdr"]
     if any(node["diagnostics"] for node in nodes):
         share /= interference.mean_slowdown()
-    latency = max(1.0, serving["two_nodes"] / share if len(nodes) > 1 else 1.0 / share)
-    return {"share": share, "latency": latency}
+    return {"share": share}
 
 
 def _bench(options: Options, node: Node) -> int:
@@ -157,17 +156,22 @@ def _result(options: Options, node: Node, able: dict[str, Any]) -> dict[str, Any
     )
     key = f"{node['name']} vllm {prompts} {inputs} {outputs}"
     calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
-    batch = min(int(options.get("max-concurrency", prompts)), prompts)
-    filled = min(1.0, batch / _BATCH)
-    speed = serving["output_tokens_per_s"] * able["share"] * calm * filled
+    most = min(int(options.get("max-concurrency", prompts)), prompts)
     rate = float(options.get("request-rate", "inf"))
-    duration = max(prompts * outputs / speed, prompts / rate)
-    latency = able["latency"] / calm
-    ttft, tpot = serving["ttft_ms"] * latency, serving["tpot_ms"] * latency
+    pace = able["share"] * calm
+    ttft, tpot = serving["ttft_ms"] / pace, serving["tpot_ms"] / pace
+    # Little's law: as many at once as arrive while one is answered, up to what is let in.
+    alone = ttft + tpot * (outputs - 1)
+    batch = min(float(most), rate * alone / 1e3)
+    # What is more than the GPUs can do makes everyone wait.
+    e2el = max(alone, 1e3 * batch * outputs / (serving["output_tokens_per_s"] * pace))
+    tpot = (e2el - ttft) / (outputs - 1) if outputs > 1 else tpot
+    # The last request in each place may be the slowest one.
+    duration = (prompts / batch + _SPREAD[99] - 1) * e2el / 1e3
     return {
         "prompts": prompts, "inputs": prompts * inputs, "outputs": prompts * outputs,
-        "duration": duration, "batch": batch, "rate": rate,
-        "ttft": ttft, "tpot": tpot, "itl": tpot, "e2el": ttft + tpot * (outputs - 1),
+        "duration": duration, "most": most, "batch": math.ceil(batch), "rate": rate,
+        "ttft": ttft, "tpot": tpot, "itl": tpot, "e2el": e2el,
     }  # fmt: skip
 
 
@@ -190,7 +194,7 @@ def _table(options: Options, result: dict[str, Any]) -> list[str]:
     lines.append(_line("Successful requests:", result["prompts"]))
     lines.append(_line("Failed requests:", 0))
     if "max-concurrency" in options:
-        lines.append(_line("Maximum request concurrency:", result["batch"]))
+        lines.append(_line("Maximum request concurrency:", result["most"]))
     if result["rate"] != float("inf"):
         lines.append(_line("Request rate configured (RPS):", result["rate"]))
     lines += [
@@ -225,7 +229,7 @@ def _save(options: Options, result: dict[str, Any]) -> None:
         "date": time.strftime("%Y%m%d-%H%M%S"), "endpoint_type": "openai", "backend": "vllm",
         "model_id": options.get("model", ""), "num_prompts": result["prompts"],
         "request_rate": options.get("request-rate", "inf"), "burstiness": 1.0,
-        "max_concurrency": result["batch"], "duration": seconds, "completed": result["prompts"],
+        "max_concurrency": result["most"], "duration": seconds, "completed": result["prompts"],
         "failed": 0, "total_input_tokens": result["inputs"],
         "total_output_tokens": result["outputs"],
         "request_throughput": result["prompts"] / seconds,

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from railgauge.tools.findings import Findings
 
 _AGREEMENT = 0.01
 # Half of the last printed decimal of a rate and of the duration.
 _ROUNDING = 0.005
+_MS = 1e-3
+_MANY = 30
+_LATENCY = re.compile(r"(ttft|tpot|itl|e2el)_(?!std)\w+")
 
 
-def check(values: Mapping[str, float], asked: int | None, findings: Findings) -> None:
-    """Complain of unserved requests and of rates that are not count over duration.
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What was to be sent: requests if that is known, how many at once at most, how many in 1 s."""
 
-    ``values`` holds the metrics by name, ``asked`` how many requests were sent if that is known.
+    asked: int | None = None
+    at_once: float = math.inf
+    rate: float = math.inf
+
+
+def check(values: Mapping[str, float], load: Load, findings: Findings) -> None:
+    """Complain of unserved requests, and of figures that no run can have had together.
+
+    ``values`` holds the metrics by name, latencies in ms.
     """
-    _check_requests(values, asked, findings)
+    _check_requests(values, load.asked, findings)
     duration_s = values.get("duration", 0.0)
     if duration_s <= 0:
         return
@@ -31,6 +46,8 @@ def check(values: Mapping[str, float], asked: int | None, findings: Findings) ->
         printed = values.get(metric)
         if count is not None and printed is not None:
             _check_rate(metric, printed, count / duration_s, duration_s, findings)
+    _check_latencies(values, duration_s, findings)
+    _check_concurrency(values, duration_s, load, findings)
 
 
 def _check_rate(
@@ -42,6 +59,43 @@ def _check_rate(
             "inconsistent",
             f"{metric} is printed as {printed}, counts and duration give {expected:.2f}",
         )
+
+
+def _check_latencies(values: Mapping[str, float], duration_s: float, findings: Findings) -> None:
+    """No part of a request takes longer than all, and the first token comes before the last."""
+    longest_ms = (duration_s + _ROUNDING) / _MS * (1 + _AGREEMENT)
+    for metric in filter(_LATENCY.fullmatch, values):
+        if values[metric] > longest_ms:
+            what = f"{metric} is {values[metric]:g} ms, and the whole run took {duration_s:g} s"
+            findings.complain("inconsistent", what)
+    for first in (metric for metric in values if metric.startswith("ttft_")):
+        whole = first.replace("ttft", "e2el")
+        if _LATENCY.fullmatch(first) and values[first] > values.get(whole, math.inf) + _ROUNDING:
+            what = f"{first} is {values[first]:g} ms, and {whole} {values[whole]:g} ms"
+            findings.complain("inconsistent", what)
+
+
+def _check_concurrency(
+    values: Mapping[str, float], duration_s: float, load: Load, findings: Findings
+) -> None:
+    """Little's law: requests in flight are their rate times how long each of them takes."""
+    completed, each_ms = values.get("completed"), values.get("e2el_mean")
+    if completed is None or each_ms is None:
+        return
+    most = min(values.get("peak_concurrency", math.inf), load.at_once)
+    in_flight = completed * each_ms * _MS / (duration_s + _ROUNDING)
+    if in_flight > most * (1 + _AGREEMENT):
+        findings.complain(
+            "inconsistent",
+            f"{completed:g} requests of {each_ms:g} ms in {duration_s:g} s are {in_flight:.1f} at"
+            f" once, and {most:g} at most are printed",
+        )
+    # The average request comes half way through the sending, and ends before the run does. Of a
+    # few, chance may have sent most at the start.
+    longest_s = duration_s + _ROUNDING - 0.5 * completed / load.rate
+    if completed >= _MANY and each_ms * _MS > longest_s * (1 + _AGREEMENT):
+        what = f"requests of {each_ms:g} ms, {load.rate:g} sent in a second"
+        findings.complain("inconsistent", f"{completed:g} {what}, did not end in {duration_s:g} s")
 
 
 def _check_requests(values: Mapping[str, float], asked: int | None, findings: Findings) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.model import Parsed
 from railgauge.tools.documents import Document, integer, number, read_document
 from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.vllm_bench.checks import check
+from railgauge.tools.vllm_bench.checks import Load, check
 from railgauge.tools.vllm_bench.labels import MAY_BE_ZERO, of_key, of_label
 
 _LONGEST_LINE = 300
@@ -17,6 +18,10 @@ _BANNER = re.compile(r"[ \t]{0,20}={4,60} ?Serving Benchmark Result ?={4,60}[ \t
 _CLOSING = re.compile(r"[ \t]{0,20}={30,120}[ \t]{0,20}")
 _LINE = re.compile(r"[ \t]{0,20}([A-Za-z][^:\n]{0,80}):[ \t]{1,80}(\S[^\n]{0,80}?)[ \t]{0,80}")
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,12})?|-?(?:nan|inf)")
+_LOAD = {
+    "at_once": ("maximum_request_concurrency", "max_request_concurrency", "max_concurrency"),
+    "rate": ("request_rate_configured_rps", "traffic_request_rate", "request_rate"),
+}
 _ASKED = re.compile(r"\bnum_prompts=(\d{1,9})\b")
 _PROGRESS = re.compile(r"\| \d{1,9}/(\d{1,9}) \[\d\d:")
 _SERVER = ("Application startup complete", "Started server process", "Uvicorn running on")
@@ -46,9 +51,10 @@ def parse(text: str) -> Parsed:
     ``_p99``, ``_p999`` (the 99.9th percentile), … in ``ms``. All are of the whole run.
 
     Errors: requests that failed or are missing (``failed-requests``), placeholders in place of
-    numbers (``not-a-number``), rates that do not follow from counts and duration to 1 %
-    (``inconsistent``), a table without its end (``truncated``), several runs
-    (``several-tables``). ``summary`` holds the lines that are no metric, and ``asked``.
+    numbers (``not-a-number``), rates that do not follow from counts and duration to 1 %, latencies
+    that do not fit into the duration or the concurrency (``inconsistent``), a table without its
+    end (``truncated``), several runs (``several-tables``). ``summary`` holds the lines that are no
+    metric, and ``asked``.
     """
     text = plain(text)
     findings = Findings()
@@ -109,7 +115,8 @@ def _collect_block(block: Block, asked: int | None, findings: Findings) -> dict[
             findings.warn("repeated-label", f"{label} is printed twice: the first one counts")
     if not block.is_closed:
         findings.complain("truncated", "the table has no end")
-    _check(values, asked, findings)
+    if values or not findings.has_errors:
+        check(values, _load(asked, summary), findings)
     return summary
 
 
@@ -123,12 +130,17 @@ def _take(
     is_deviation = metric.endswith(("_std", "_min"))
     findings.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
     if math.isfinite(value):
-        values[metric] = value
+        # Some print latencies in seconds; checks compare them with those in milliseconds.
+        values[metric] = value * 1e3 if unit == "s" and metric != "duration" else value
 
 
-def _check(values: dict[str, float], asked: int | None, findings: Findings) -> None:
-    if values or not findings.has_errors:
-        check(values, asked, findings)
+def _load(asked: int | None, summary: Mapping[str, object]) -> Load:
+    """What was asked for, in the words of any version."""
+    found = {}
+    for meaning, names in _LOAD.items():
+        said = next((str(summary[name]) for name in names if name in summary), "")
+        found[meaning] = float(said) if _NUMBER.fullmatch(said) else 0.0
+    return Load(asked, found["at_once"] or math.inf, found["rate"] or math.inf)
 
 
 def _parse_json(text: str, findings: Findings) -> Parsed:
@@ -157,8 +169,9 @@ def _collect_json(content: dict[str, object], findings: Findings) -> Parsed:
         elif meaning[0] not in values:
             _take(values, *meaning, value, findings)
     asked = integer(content.get("num_prompts"))
-    check(values, asked, findings)
-    return findings.parsed("vllm-bench", None, _json_summary(content, asked))
+    summary = _json_summary(content, asked)
+    check(values, _load(asked, summary), findings)
+    return findings.parsed("vllm-bench", None, summary)
 
 
 def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from railgauge.model import Command
+from railgauge.thresholds.site import OF_HOSTFILE
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, check_port, program, read_options
 
@@ -26,17 +27,18 @@ _FIRST_SEED = 0
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     """The benchmark on the case's first node, after its server where the option ``serve`` is set.
 
-    Options: ``model`` (needed), ``base_url`` of a server that runs already, or ``serve``: the argv
-    of one to start on the first node, with ``{port}`` and ``{address}`` in place of what it
-    listens on, and ``worker``: that of its part on each further node (``{nodes}``, ``{rank}``).
+    Options: ``model`` (needed; ``{model}`` in a platform file is the hostfile's), ``base_url`` of a
+    server that runs already, or ``serve``: the argv of one to start on the first node, with
+    ``{model}``, and ``{port}`` and ``{address}`` in place of what it listens on, and ``worker``:
+    that of its part on each further node (``{nodes}``, ``{rank}``).
     Then ``num_prompts``, ``request_rate`` (text; ``inf``), ``input_len`` and ``output_len`` (tokens
     of the random data), ``max_concurrency``, ``seed``, ``percentiles`` (``50,99``) and
     ``ignore_eos`` (default true: every answer has ``output_len`` tokens). Raises ``BadInput``.
     """
     options = read_options(setting, _OPTIONS)
     serve, base_url = options.words("serve"), options.text("base_url")
-    if not options.text("model"):
-        options.refuse("no model", "name the served model")
+    if options.text("model") in ("", OF_HOSTFILE):
+        options.refuse("no model", "name the served model: 'model: NAME' in the hostfile")
     if bool(serve) == bool(base_url):
         options.refuse(
             "one server is needed", "give base_url of a running one, or serve to start one"
@@ -59,7 +61,7 @@ def _bracketed(address: str) -> str:
 def _server(setting: Setting, options: Options, serve: tuple[str, ...], port: int) -> Command:
     if not any("{port}" in word for word in serve):
         options.refuse("serve does not say {port}", "add --port {port}")
-    return _service(setting, serve, 0, port)
+    return _service(setting, options, serve, 0, port)
 
 
 def _workers(setting: Setting, options: Options, port: int) -> tuple[Command, ...]:
@@ -68,14 +70,17 @@ def _workers(setting: Setting, options: Options, port: int) -> tuple[Command, ..
     if len(setting.case.nodes) > 1 and not worker:
         options.refuse("several nodes, and no worker", "say how a further node joins the server")
     ranks = range(1, len(setting.case.nodes))
-    services = (_service(setting, worker, rank, port) for rank in ranks)
+    services = (_service(setting, options, worker, rank, port) for rank in ranks)
     return tuple(replace(service, listens_on=None) for service in services)
 
 
-def _service(setting: Setting, words: tuple[str, ...], rank: int, port: int) -> Command:
-    """``{port}``, ``{address}`` of the first node, ``{nodes}`` and ``{rank}`` are filled in."""
+def _service(
+    setting: Setting, options: Options, words: tuple[str, ...], rank: int, port: int
+) -> Command:
+    """The model, ``{port}``, ``{address}`` of the first node, ``{nodes}``, ``{rank}`` filled in."""
     nodes = setting.case.nodes
     values = {
+        OF_HOSTFILE: options.text("model"),
         "{port}": str(port),
         "{address}": setting.cluster.node(nodes[0]).data_address,
         "{nodes}": str(len(nodes)),
