@@ -43,7 +43,7 @@ ROOT = FOLDER.parents[1]
 MODULES: dict[str, list[str]] = yaml.safe_load((FOLDER / "modules.yaml").read_text())
 settings.register_profile("unhurried", deadline=None)
 MOST_S = 120  # for the tests of a module, as it is
-LIVES, DIES, ELSEWHERE = 0, 1, 99
+LIVES, DIES, LATE, ELSEWHERE = 0, 1, 98, 99
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def outcome(module: str, source: str, limit_s: float, log: Path) -> int:
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return DIES
+    return LATE
 
 
 def _path(module: str) -> Path:
@@ -203,6 +203,7 @@ def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counte
             raise SystemExit(f"{module}: the tests imported it from elsewhere\n{log.read_text()}")
         ends = "killed" if code else "listed" if str(mutant) in allowed else "alive"
         figures[ends] += 1
+        figures["late"] += code == LATE
         met |= {str(mutant)} if ends == "listed" else set()
         if ends == "alive":
             told.append(f"  {module}:{mutant.line}: {mutant}")
@@ -238,9 +239,10 @@ def main() -> int:
 
 
 def _line(name: str, figures: Counter[str]) -> str:
-    count = sum(figures.values())
+    count = sum(figures[ends] for ends in ("killed", "listed", "alive"))
     return (
-        f"{name}: {count} mutants, {figures['killed']} killed, {figures['listed']} live and change "
+        f"{name}: {count} mutants, {figures['killed']} killed ({figures['late']} by the clock), "
+        f"{figures['listed']} live and change "
         f"no verdict (survivors.yaml), {figures['alive']} live"
     )
 
