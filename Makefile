@@ -3,13 +3,14 @@
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
 #   make bare                        those that are quick, with next to nothing on the PATH
+#   make mutants                     whether the unit tests notice a change of what makes verdicts
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test bare lint types docs matrix healthy scale bench jars allure-cli clean
+.PHONY: accept test bare lint types mutants docs matrix healthy scale bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -43,6 +44,14 @@ $(VENV)/.ready: pyproject.toml
 
 $(VENV)/.ready-lint: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
+	@touch $@
+
+# Half an hour on one core; ARGS="record verdict" for some modules alone.
+mutants: $(VENV)/.ready-mutants
+	nice -n 10 $(BIN)/python selftests/mutation/mutants.py $(ARGS)
+
+$(VENV)/.ready-mutants: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,mutants]'
 	@touch $@
 
 # What the test of the Jenkinsfile runs it on; needs Java and Maven.

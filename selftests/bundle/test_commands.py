@@ -48,7 +48,8 @@ def run_of(case, platform, cluster, port=18600, moment=0):
     *servers, last = plan.commands(case, platform, cluster, port)
     run = [ran(last, "client", moment)]
     run += [ran(one, SERVICE if one.endless else "server", moment) for one in servers]
-    probes = traffic.probes(case.nodes, cluster.rootfs)
+    spec = platform.measurements[case.measurement].traffic
+    probes = traffic.probes(case.nodes, cluster.rootfs, spec, platform.fabric_nics)
     return (*run, *(ran(one, role, moment) for role in (BEFORE, AFTER) for one in probes))
 
 

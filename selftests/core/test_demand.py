@@ -112,9 +112,7 @@ def test_each_answer_that_is_missing_is_named(homelab):
         )
 
 
-@pytest.mark.parametrize(
-    "outcome", [Outcome.ERROR, Outcome.BLOCKED, Outcome.FLAKY, Outcome.RECORD_ONLY, Outcome.NOT_RUN]
-)
+@pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.PASSED, Outcome.MARGINAL}))
 def test_an_item_that_ended_otherwise_accounts_for_what_it_is_about(homelab, outcome):
     """It is counted as what it is, and asked nothing, perhaps."""
     records = {
@@ -127,6 +125,22 @@ def test_an_item_that_ended_otherwise_accounts_for_what_it_is_about(homelab, out
 def test_a_pass_accounts_for_nothing_that_it_did_not_ask(homelab):
     records = {n: replace(r, questions=()) for n, r in records_of(homelab).items()}
     assert len(left(homelab, records)) == count(homelab)
+
+
+def test_what_compared_nothing_is_no_answer_to_what_it_is_not_about(homelab):
+    """An item of a site's own that asked the same and ended in an error."""
+    demand = next(demands(homelab))
+    own = item("own", Outcome.ERROR, subject="own", questions=(demand.question,), ways=("own",))
+    assert len(left(homelab, {"own": own})) == count(homelab)
+
+
+def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
+    listed = left(homelab, {})
+    ids = [record.id for record in listed]
+    assert [record.ways for record in listed] == [(d.key.way,) for d in demands(homelab)]
+    assert len(ids) == len(set(ids))
+    assert "cpu_governor::fact[n1]" in ids
+    assert any(name.endswith("-mlx5_0-8MiB]") for name in ids)
 
 
 def test_another_size_nodes_or_repeats_are_no_answer(homelab):

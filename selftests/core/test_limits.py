@@ -12,7 +12,8 @@ from railgauge import plan, thresholds
 from railgauge.errors import Uncovered
 from railgauge.model import Curve, Pairing
 from railgauge.thresholds import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.limits import bound_at, curve_value, nic_ceiling_gbps, pcie_gbps
+from railgauge.thresholds.limits import bound_at, curve_value
+from railgauge.thresholds.physics import nic_ceiling_gbps, pcie_gbps
 
 CURVE = Curve(((65536, 100.0), (1048576, 200.0), (8388608, 400.0)))
 BASIS = {"source": "derived", "says": "made up for a test"}
@@ -96,6 +97,20 @@ def test_both_directions_have_twice_the_ceiling(tmp_path):
     platform = load(tmp_path, doc)
     measurement = platform.measurements["host_write_bandwidth"]
     assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit="GB/s")) == 100.0
+
+
+ETHERNET = [
+    (name, limit.floor, platform.nics[0].data_rate_gbps or platform.nics[0].rate_gbps)
+    for name in PLATFORMS
+    for platform in [thresholds.load(name, ROOT / "thresholds")]
+    for limit in getattr(platform.measurements.get("host_tcp_bandwidth"), "limits", ())
+    if limit.metric == "bw_received"
+]
+
+
+@pytest.mark.parametrize(("name", "floor", "rate"), ETHERNET)
+def test_tcp_over_a_nic_is_asked_for_most_of_its_rate(name, floor, rate):
+    assert 0.6 * rate < floor < rate
 
 
 @pytest.mark.parametrize("unit", ["us", "Mpps", "1/s"])

@@ -12,7 +12,7 @@ from railgauge.facts import NodeFacts
 from railgauge.judge import judge
 from railgauge.model import Case, Outcome, Parsed, Sample, Transcript
 from railgauge.question import CaseResult
-from railgauge.thresholds.limits import nic_ceiling_gbps
+from railgauge.thresholds.physics import nic_ceiling_gbps
 from railgauge.tools import metric, tool
 from railgauge.tools.claims import Asked, Heard
 

@@ -134,6 +134,22 @@ def test_the_probe_prints_what_the_reader_reads(tmp_path):
     assert found["e th"].sent == 9
 
 
+@pytest.mark.parametrize(
+    "name", ["packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "implied_nak_seq_err"]
+)
+def test_what_an_hca_had_to_send_again_is_read_and_judged(tmp_path, name):
+    """Document 000, 3.2: show_counters lists them, and all are 0 where the link is good."""
+    port = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    for path, count in {"counters/port_xmit_data": GB, f"hw_counters/{name}": 4}.items():
+        (port / path).parent.mkdir(parents=True, exist_ok=True)
+        (port / path).write_text(f"{count}\n")
+    argv = probe_argv(str(tmp_path))
+    after = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
+    before = hca() + after.replace(":4\n", ":1\n").replace(f":{GB}\n", ":0\n")
+    judged = judge_traffic(moved(run(before, after), ("mlx5_0",)), 4 * GB, spec(), ("mlx5_0",))
+    assert reason(judged, "link_errors") == f"mlx5_0 {name} of n1 grew by 3"
+
+
 # --- what moved ---
 
 
@@ -261,3 +277,77 @@ def test_every_node_is_judged():
     assert by_node["n1", "traffic"] is Outcome.PASSED
     assert by_node["n2", "traffic"] is Outcome.FAILED
     assert all("made up for a test" in one.basis for one in judged)
+
+
+# --- packets that went into GPU memory (document 003, section 4) ---
+
+TCPX = Traffic((0.4, 2.5), 0.05, Basis("003", "section 4"), 9078)
+ETHS = ("eth1", "eth2")
+
+
+def into_gpus(packets, dropped=0, received=128_930_000_000):
+    """What both NICs received, the second with that many packets into GPU memory."""
+
+    def counted(nic, count, drops):
+        return netdev(
+            nic, rx_bytes=count and received, rx_devmem_pkts=count, rx_devmem_dropped=drops
+        )
+
+    before = counted("eth1", 0, 0) + netdev("eth2", rx_devmem_pkts=7, rx_devmem_dropped=0)
+    after = counted("eth1", 15_622_248, 0) + netdev(
+        "eth2", rx_bytes=received, rx_devmem_pkts=7 + packets, rx_devmem_dropped=dropped
+    )
+    return judge_traffic(moved(run(before, after), ETHS), 2 * received, TCPX, ETHS)
+
+
+def test_the_document_s_packets_are_in_gpu_memory():
+    judged = {one.metric: one for one in into_gpus(15_622_248)}
+    assert all(one.outcome is Outcome.PASSED for one in judged.values())
+    assert judged["devmem"].measured == "n1: up to 8253 bytes a packet into GPU memory"
+
+
+@pytest.mark.parametrize("packets", [0, 7_800_000, 13_000_000])
+def test_payload_past_gpu_memory_is_no_tcpx(packets):
+    found = into_gpus(packets)
+    assert f"eth2 of n1 received 128.93 GB, {packets} packets into GPU memory" in reason(
+        found, "devmem"
+    )
+    (judged,) = [one for one in found if one.metric == "devmem"]
+    assert judged.points_at == (("n1", "eth2"),)
+
+
+def test_a_packet_that_was_dropped_before_gpu_memory_is_told():
+    assert (
+        reason(into_gpus(15_622_248, 2), "link_errors") == "eth2 rx_devmem_dropped of n1 grew by 2"
+    )
+
+
+def test_a_nic_that_does_not_count_them_is_no_evidence():
+    silent = run(netdev("eth1"), netdev("eth1", rx_bytes=GB))
+    with pytest.raises(FactMissing, match="n1: no rx_devmem_pkts of eth1"):
+        judge_traffic(moved(silent, ("eth1",)), GB, TCPX, ("eth1",))
+
+
+def test_the_probe_asks_ethtool_for_these_only_where_they_are_wanted(tmp_path):
+    tool = tmp_path / "bin" / "ethtool"
+    tool.parent.mkdir()
+    tool.write_text(
+        "#!/bin/sh\necho NIC statistics:\necho '     rx_devmem_pkts: 32229881'\n"
+        "echo '     rx_devmem_dropped: 0'\necho '     rx_bytes: 5'\n"
+    )
+    tool.chmod(0o755)
+    path = f"{tool.parent}:/usr/bin:/bin"
+    said = {
+        nics: subprocess.run(
+            probe_argv(str(tmp_path), nics),
+            capture_output=True, text=True, timeout=10, check=True, env={"PATH": path},
+        ).stdout
+        for nics in ((), ETHS)
+    }  # fmt: skip
+    assert said[()] == ""
+    found = parse(said[ETHS])
+    assert {nic: (one.devmem, one.received) for nic, one in found.items()} == {
+        "eth1": (32229881, 0),
+        "eth2": (32229881, 0),
+    }
+    assert found["eth1"].trouble == {"rx_devmem_dropped": 0}

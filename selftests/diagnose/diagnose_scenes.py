@@ -72,7 +72,7 @@ def findings(
 
 def planned(found: Findings) -> RunPlan:
     """A run that set out to do just what was found."""
-    return RunPlan(1, "run", "hardware", "smoke", None, tuple(found.records), 0, "0")
+    return RunPlan(2, "run", "hardware", "smoke", None, tuple(found.records), "0")
 
 
 def causes(*records: Any, **known: Any) -> tuple[Cause, ...]:

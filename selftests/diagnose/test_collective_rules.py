@@ -49,6 +49,14 @@ def test_one_nic_whose_errors_were_seen_often_is_one_cause():
     assert len(found[0].evidence) == 4
 
 
+def test_payload_that_went_past_gpu_memory_went_over_sockets():
+    said = "eth2 of n1 received 128.93 GB, 0 packets into GPU memory"
+    past = counters(("n1", "n2"), "devmem", ("n1", "eth2"), said)
+    found = causes(past, on="h100-tcpx")
+    assert named(found) == [("wrong-transport", "n1, eth2")]
+    assert found[0].says == said
+
+
 def test_errors_on_one_nic_do_not_explain_another_that_is_slow():
     dirty = errors_on(("n1", "n2"), "n2", "mlx5_3", "mlx5_3")
     slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})

@@ -43,6 +43,24 @@ def test_what_is_not_known_is_not_blamed(subject):
     assert [c.cause for c in causes(unknown("n2", subject, "mlx5_3"))] == ["undiagnosed"]
 
 
+PREPARED = [
+    (on, subject, step)
+    for on in ("h200", "h100-tcpx", "mi300x", "metax-c500", "connectx4-homelab", "localhost-gpu")
+    for subject, step in {
+        "cpu_governor": "cpu_governor",
+        "numa_balancing": "numa_balancing",
+        "gpu_persistence_mode": "persistence_mode",
+    }.items()
+]
+
+
+@pytest.mark.parametrize(("on", "subject", "step"), PREPARED)
+def test_prepare_is_the_remedy_only_where_it_changes_the_setting(on, subject, step):
+    found = only(causes(fact("n2", subject, "", "x"), on=on, nodes=names(2)))
+    steps = {preparation.name for preparation in platform(on).preparations}
+    assert ("--prepare" in found.remedy) == (step in steps)
+
+
 # --- NICs that are gone ---
 
 

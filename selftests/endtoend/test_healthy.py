@@ -103,6 +103,7 @@ def test_every_item_was_compared_with_a_limit_that_has_a_basis(run: Run) -> None
 _PATH_BASIS = {
     "traffic": "/measurements/{}/traffic",
     "traffic_spread": "/measurements/{}/traffic",
+    "devmem": "/measurements/{}/traffic",
     "link_errors": "/measurements/{}/traffic",
     "transport": "/measurements/{}/transport",
 }

@@ -82,4 +82,4 @@ def test_a_lease_that_cannot_be_let_go_is_no_rejection(runs: Runs) -> None:
     assert "the leases on the nodes could not be let go" in run.words
     assert "can't start new thread" in run.words
     assert "railgauge: the session could not be ended: SystemExit: 0" in run.words
-    assert "exit code 3, not the verdict's 0" in run.words
+    assert "exit code 3, not the verdict's 10" in run.words

@@ -26,9 +26,9 @@ def test_downgraded_link(recorded):
     )
     slow, whole = links["0000:17:00.0"], links["0000:17:01.0"]
     assert (slow.speed_gts, slow.max_speed_gts, slow.width, slow.downgraded) == (16, 32, 4, True)
-    assert slow.acs_source_validation is False
+    assert slow.acs_redirects is False
     assert (whole.speed_gts, whole.downgraded) == (32, False)
-    assert links["0000:16:00.0"].acs_source_validation is None
+    assert links["0000:16:00.0"].acs_redirects is None
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_lspci_of_a_bare_grep(shared):
     assert parse_lspci(lines).acs_enabled == ()
     assert parse_lspci(lines).problem == ""
     third_on = "\n".join(
-        line.replace("SrcValid-", "SrcValid+") if i == 2 else line
+        line.replace("ReqRedir-", "ReqRedir+") if i == 2 else line
         for i, line in enumerate(lines.splitlines())
     )
     assert parse_lspci(third_on).acs_enabled == ("bridge #3",)
@@ -177,7 +177,7 @@ def test_lspci_of_a_bare_grep(shared):
 def test_lspci_names_the_switch_port(shared):
     full = text(shared, "corpus/host/001-lspci-vvv-pex890-acs-off-downgraded.txt")
     assert parse_lspci(full).acs_enabled == ()
-    on = full.replace("ACSCtl:\tSrcValid-", "ACSCtl:\tSrcValid+")
+    on = full.replace("TransBlk- ReqRedir-", "TransBlk- ReqRedir+")
     assert parse_lspci(on).acs_enabled == ("0000:17:00.0", "0000:17:01.0")
 
 
@@ -186,10 +186,21 @@ def test_lspci_part_number(shared):
     assert parse_lspci(full).part_numbers == {"0000:1a:00.0": "MCX75310AAS-NEAT"}
 
 
-def test_lspci_counts_source_validation_alone():
-    line = "17:00.0 x\n\tACSCap:\tSrcValid+ ReqRedir+\n\tACSCtl:\tSrcValid{} ReqRedir{}\n"
-    assert parse_lspci(line.format("-", "+")).acs_enabled == ()
-    assert parse_lspci(line.format("+", "-")).acs_enabled == ("0000:17:00.0",)
+REDIRECTING = {"ReqRedir", "CmpltRedir", "EgressCtrl"}
+ACS_BITS = (*REDIRECTING, "SrcValid", "TransBlk", "UpstreamFwd", "DirectTrans")
+
+
+@pytest.mark.parametrize("bit", sorted(ACS_BITS))
+def test_lspci_counts_the_bits_that_redirect_peer_traffic(bit):
+    control = " ".join(flag + ("+" if flag == bit else "-") for flag in ACS_BITS)
+    able = " ".join(f"{flag}+" for flag in ACS_BITS)
+    found = parse_lspci(f"17:00.0 x\n\tACSCap:\t{able}\n\tACSCtl:\t{control}\n")
+    assert found.acs_enabled == (("0000:17:00.0",) if bit in REDIRECTING else ())
+
+
+def test_lspci_finds_redirects_without_source_validation():
+    on = "17:00.0 x\n\tACSCtl:\tSrcValid- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl-\n"
+    assert parse_lspci(on).acs_enabled == ("0000:17:00.0",)
 
 
 def test_lspci_that_lists_nothing_is_no_evidence():

@@ -298,3 +298,15 @@ def test_unchecked_and_in_place_are_said(h200: Bench) -> None:
     rows = sweep(h200, over(h200, 1, 8), "all_reduce_perf -b 1M -e 1M -c 0").splitlines()
     row = next(line for line in rows if line.lstrip().startswith("1048576"))
     assert row.split()[8] == row.split()[-1] == "N/A"
+
+
+@pytest.mark.parametrize(("nodes", "each", "nics"), [(2, 8, 400.0), (3, 8, 400.0), (2, 1, 50.0)])
+def test_an_alltoall_goes_over_all_nics(h200: Bench, nodes: int, each: int, nics: float) -> None:
+    """Each GPU sends 1/n of its message to each of the n - g GPUs of the other nodes."""
+    tuned = over(h200, nodes, each, *TUNED)
+    row = table(sweep(h200, tuned, "alltoall_perf -b 8G -e 8G"))[0]
+    ranks = nodes * each
+    ideal = nics * (ranks - 1) / (each * (ranks - each))
+    for _, algbw, busbw in row.sides:
+        assert 0.92 * ideal < busbw < ideal
+        assert busbw == pytest.approx(algbw * (ranks - 1) / ranks, abs=LAST_DIGIT)

@@ -328,8 +328,17 @@ REFUSED = {
     ("connectx4-homelab", "gpu-missing"): "not applicable",
     ("metax-c500", "gpu-missing@mx01:8"): "unknown GPU '8'",
     ("metax-c500", "acs@mx01:0000:ff:00.0"): "unknown bridge '0000:ff:00.0'",
+    ("metax-c500", "acs@mx01:0000:ff:00.0+ReqRedir"): "unknown bridge '0000:ff:00.0'",
+    ("metax-c500", "acs@mx01:+Redirect"): "unknown bit 'Redirect'",
     ("no-such-platform", "slow-node"): "connectx4-homelab, ",
 }
+
+
+def test_acs_can_be_on_by_a_single_bit(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "acs@mx02:+EgressCtrl")
+    printed = bench.run(1, "lspci", "-vvv").stdout
+    assert printed.count("UpstreamFwd- EgressCtrl+ DirectTrans-") == 1
+    assert "SrcValid+ TransBlk-" not in printed
 
 
 @pytest.mark.parametrize(("platform", "fault"), REFUSED)

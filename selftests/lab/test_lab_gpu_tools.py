@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import resource
+import statistics
 import subprocess
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from lab_bench import Bench, StartLab, transcript, wait_for_listener
 
+from railgauge.lab.sim import figures
 from railgauge.tools import vllm_bench
 
 QUICK_S = 0.04
@@ -32,6 +34,20 @@ def test_transferbench_is_that_of_the_document(mi300x: Bench) -> None:
     for ours, real_line in zip(mine, theirs, strict=True):
         a, b = (list(map(float, re.findall(r"\d+\.\d+", x))) for x in (ours, real_line))
         assert a == pytest.approx(b, rel=0.0002, abs=0.0021)
+
+
+def test_links_vary_as_the_two_directions_of_a_link_do_in_the_document() -> None:
+    """0.21 % in the median of 28 links, 1.04 % at most; without a seed not at all."""
+    apart, largest = [], []
+    for seed in range(1, 201):
+        drawn = [figures.link_noise(seed, f"mi01 turn 1 {link}") for link in range(56)]
+        assert all(0.988 <= noise <= 1.0 for noise in drawn)
+        node = [abs(a - b) for a, b in zip(drawn[::2], drawn[1::2], strict=True)]
+        apart += node
+        largest.append(max(node))
+    assert statistics.median(apart) == pytest.approx(0.0021, abs=0.0002)
+    assert statistics.median(largest) == pytest.approx(0.0104, abs=0.001)
+    assert figures.link_noise(0, "mi01") == 1.0
 
 
 def test_transferbench_peer_to_peer(mi300x: Bench) -> None:
@@ -189,7 +205,7 @@ def serving(bench: Bench, index: int, port: int, *argv: str) -> Iterator[subproc
     server.wait()
 
 
-@pytest.mark.parametrize(("streams", "gbps"), [("1", 22.0), ("8", 157.0)])
+@pytest.mark.parametrize(("streams", "gbps"), [("1", 40.0), ("2", 80.0), ("16", 157.0)])
 def test_iperf3(tcpx: Bench, streams: str, gbps: float) -> None:
     path = "sys/class/net/eth3/statistics/rx_bytes"
     before = int(tcpx.read(1, path))

@@ -128,9 +128,13 @@ def _collective(stage: Stage, case: Case) -> Callable[[], Values]:
 
 
 def _sides(size: int, printed: Sequence[str]) -> Values:
-    for time_us, _, busbw, _ in (printed[:4], printed[4:]):
+    for placement, (time_us, _, busbw, _) in (
+        ("out_of_place", printed[:4]),
+        ("in_place", printed[4:]),
+    ):
         yield ("time_us", size, None), "us", float(time_us)
         yield ("busbw", size, None), "GB/s", float(busbw)
+        yield (f"busbw/{placement}", size, None), "GB/s", float(busbw)
 
 
 def _nvbandwidth(stage: Stage, case: Case) -> Callable[[], Values]:

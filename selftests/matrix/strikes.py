@@ -191,9 +191,8 @@ def _peer(nodes: Sequence[str], node: str) -> str:
     return min(name for names in met for name in names)
 
 
-# The homelab has one NIC a node; a TCP stream takes a ninth of a gVNIC, so only collectives, which
-# use all four, are slow.
-_NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab", "h100-tcpx"})
+# The homelab has one NIC a node.
+_NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
 
 Choice = tuple[str, str]
 """The device as the fault takes it, and as the cause must name it."""

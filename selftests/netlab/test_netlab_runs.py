@@ -52,7 +52,7 @@ def test_a_whole_cluster_is_accepted_on_real_evidence(healthy):
     assert healthy.code == 0, healthy.stdout + healthy.stderr
     verdict = healthy.verdict
     assert (verdict["verdict"], verdict["evidence"]) == ("accepted", "hardware")
-    assert verdict["counts"]["passed"] == verdict["counts"]["planned"] == 35
+    assert verdict["counts"]["passed"] == verdict["counts"]["planned"] == 38
     assert verdict["causes"] == []
     assert verdict["coverage"]["pairs"] == {"tested": 3, "declared": 3}
 

@@ -86,6 +86,12 @@ def test_every_sample_is_a_point_and_what_missed_is_a_cross():
     assert "crosses: 1 beyond the limit" in plot.caption
 
 
+def test_the_ideal_of_a_collective_is_drawn_where_it_is_below_the_physical_ceiling():
+    said = words(drawn([record(judged(392.0, ideal=395.0))])[SIZE].svg)
+    assert "ideal 395" in said
+    assert "ideal 400" not in said
+
+
 def test_floor_and_ideal_are_lines_with_their_numbers_and_axes_have_units():
     plot = drawn([record(judged(392.0, ceiling=398.0))])[SIZE]
     said = words(plot.svg)

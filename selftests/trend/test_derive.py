@@ -179,10 +179,31 @@ def test_a_sample_that_the_limit_itself_would_fail_is_refused(bench):
     assert said.startswith("would be missed by 1 of its own 6 samples at 64KiB, down to 3400.00")
 
 
+@pytest.mark.parametrize(
+    ("ideal", "says"),
+    [(None, "would be 46.1% of the 800.00 GB/s"), (400.0, "369.10 GB/s to 369.10 GB/s")],
+)
+def test_a_healthy_collective_is_held_against_its_ideal(bench, ideal, says):
+    """388 GB/s is 97 % of the 400 GB/s of a ring, and half of what a switch that reduces could."""
+    limits = json.loads((ROOT / "thresholds" / "h200.json").read_text(encoding="utf-8"))
+    pointer = "/measurements/pair_all_reduce/limits/0"
+    known = {"physical_ceiling": 800.0, **({} if ideal is None else {"ideal": ideal})}
+    rows = [line(pointer, 2**33, pair, 388.6, **known) for pair in PAIRS]
+    for _ in range(2):
+        bench.run(rows, limits, platform="h200")
+    _, out, err = bench.derive("--json")
+    assert says in (err or _changed(json.loads(out), pointer))
+
+
+def _changed(data, pointer):
+    one = next(one for one in data["limits"] if one["pointer"] == pointer)
+    return f"{one['was']} to {one['now']}"
+
+
 def test_a_slow_cluster_does_not_become_its_own_measure(bench):
     bench.run(healthy(1, 1800)).run(healthy(2, 1800))
     said = stays(bench)
-    assert "of the physical ceiling of 3814.70 MiB/s, less than 50%" in said
+    assert "of the 3814.70 MiB/s that the hardware does at best, less than 50%" in said
     assert "--accept-below 0.44" in said
     _, proposal, told = bench.json("--accept-below", "0.44")
     assert told[WRITE]["now"].startswith("17")

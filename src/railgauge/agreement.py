@@ -9,7 +9,7 @@ from railgauge.errors import OtherThanAsked
 from railgauge.evidence import program
 from railgauge.model import Parsed, Transcript
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import Asked, Claim, Heard
 
 
 def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
@@ -23,7 +23,7 @@ def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) ->
         for transcript, output in zip(said, outputs, strict=True)
     )
     claims = tool(asked.measurement.tool).claims(asked, heard)
-    if denied := [claim for claim in claims if not claim.agrees]:
+    if denied := [one for one in claims if not one.agrees and _is_binding(asked, one)]:
         raise OtherThanAsked(
             "; ".join(map(str, denied)),
             where=f"{denied[0].node or said[0].node}: {program(said[0])}",
@@ -32,3 +32,11 @@ def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) ->
         )
     missing = tuple(dict.fromkeys(claim.item for claim in claims if claim.said is None))
     return replace(outputs[0], not_shown=missing)
+
+
+# How often is the operator's to choose; what it leaves open is judged (``stability_doubt``).
+ITERATIONS = "iterations"
+
+
+def _is_binding(asked: Asked, claim: Claim) -> bool:
+    return asked.is_planned or claim.item != ITERATIONS

@@ -47,7 +47,7 @@ from railgauge.question import (
     Question,
 )
 from railgauge.slotlimit import Found, in_its_slot
-from railgauge.thresholds import Measurement, Platform, limit_for, physical_ceiling
+from railgauge.thresholds import Measurement, Platform, ideal, limit_for, physical_ceiling
 from railgauge.tools import metric as declared_metric
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked
@@ -110,7 +110,7 @@ def read(
         raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
     if result.error:
         raise result.error
-    asked = Asked(case, measurement, platform, found)
+    asked = Asked(case, measurement, platform, found, result.is_planned)
     runs = tuple(_read(asked, run) for run in result.runs)
     if len(runs) != case.repeats:
         raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
@@ -159,8 +159,10 @@ def limits(
         try:
             limit = limit_for(measurement, metric, case.pairing, size_bytes)
             limit, slot = in_its_slot(limit, case.nodes[0], placement, found)
-            physical = slot or physical_ceiling(platform, measurement, case.pairing, limit)
-            judgements.append(_judged(measured, limit, size_bytes, placement, physical))
+            of = (platform, measurement, case.pairing, limit, len(case.nodes))
+            physical, best = slot or physical_ceiling(*of), ideal(*of)
+            judged = _judged(measured, limit, size_bytes, placement, physical)
+            judgements.append(replace(judged, ideal=None if best == physical else best))
         except NoEvidence as error:
             errors.append(error)
     return Findings(tuple(judgements), tuple(errors))

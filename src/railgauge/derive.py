@@ -21,7 +21,7 @@ from railgauge.thresholds.model import Measurement, Platform
 from railgauge.tools import metric
 from railgauge.units import format_size, format_value
 
-# docs/floors.md: the least that any derived floor asks of a physical ceiling.
+# docs/floors.md: the least that any derived floor asks of what the hardware does at best.
 CEILING_SHARE_MIN = 0.5
 FRACTION = 0.95
 # Fewer have no median that one bad sample leaves alone, and two groups cannot be told.
@@ -35,20 +35,23 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One sample of a calibration run, in its limit's unit. ``physical`` is its ceiling there."""
+    """One sample of a calibration run, in its limit's unit.
+
+    ``best`` is what the hardware does: the ideal of a collective, else the physical ceiling.
+    """
 
     run: str
     pointer: str
     size_bytes: int | None
     nodes: tuple[str, ...]
     value: float
-    physical: float | None
+    best: float | None
     missed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How strict the proposal is. ``ceiling_share`` is the least share of a physical ceiling."""
+    """How strict the proposal is. ``ceiling_share`` is the least share of the best."""
 
     fraction: float = FRACTION
     ceiling_share: float = CEILING_SHARE_MIN
@@ -248,18 +251,18 @@ def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: st
 def _refuse_beneath(
     sought: _Sought, found: Sequence[Value], floor: float, size_bytes: int | None
 ) -> None:
-    """A slow cluster must not become its own measure: a floor keeps a share of the ceiling."""
+    """A slow cluster must not become its own measure: a floor keeps a share of the best."""
     least = sought.wish.ceiling_share
     unit = sought.limit.unit
-    ceilings = [one.physical for one in found if one.physical is not None]
+    bests = [one.best for one in found if one.best is not None]
     small = size_bytes is not None and size_bytes < _LINK_DECIDES_BYTES
-    if sought.lower or not ceilings or small:
+    if sought.lower or not bests or small:
         return
-    share = floor / max(ceilings)
+    share = floor / max(bests)
     if share < least:
         raise _Stays(
-            f"would be {share:.1%} of the physical ceiling of "
-            f"{format_value(max(ceilings), unit)}, less than {least:.0%}: if that is right "
+            f"would be {share:.1%} of the {format_value(max(bests), unit)} that the hardware "
+            f"does at best, less than {least:.0%}: if that is right "
             f"here, say so with --accept-below {math.floor(share * 100) / 100:g}"
         )
 

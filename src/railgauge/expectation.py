@@ -48,7 +48,7 @@ def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: N
             where=platform.name,
             remedy="write what it must be: equals, one_of, at_least or at_most",
         )
-    return require(facts, at.same_as)
+    return _at(facts, at.same_as, "")
 
 
 def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> object:
@@ -70,9 +70,10 @@ _MODELS = {"gpus": "model", "nics": "hca_type"}
 def _device(at: FactAt) -> tuple[str, str]:
     """``gpus.0`` and ``model`` of the path ``gpus.0.vbios``."""
     kind, _, rest = at.paths[0].partition(".")
-    if kind not in _MODELS or not rest:
+    name, _, field = rest.partition(".")
+    if kind not in _MODELS or not field:
         raise FactMissing(f"{at.paths[0][:80]} is not of a device that has a model", where=at.node)
-    return f"{kind}.{rest.partition('.')[0]}", _MODELS[kind]
+    return f"{kind}.{name}", _MODELS[kind]
 
 
 def value_at(facts: NodeFacts, at: FactAt) -> object:

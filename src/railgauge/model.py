@@ -383,6 +383,7 @@ class Judgement:
     negative when missed, ``None`` for facts. ``better`` is which way is good (``higher`` or
     ``lower``), empty for facts. ``points_at`` are the parts (node, device) that the
     values themselves single out, such as the one NIC of eight that carried nothing.
+    ``ideal`` is what a collective reaches as it is run, where that is not ``physical_ceiling``.
     ``carried`` is (node, NIC, bytes) where the NICs' counters are judged. ``not_shown`` are items
     of the command, such as ``MTU``, that the tool's output neither confirms nor denies.
     """
@@ -399,6 +400,7 @@ class Judgement:
     floor: float | None = None
     ceiling: float | None = None
     physical_ceiling: float | None = None
+    ideal: float | None = None
     margin: float | None = None
     size_bytes: int | None = None
     pointer: str = ""
@@ -406,3 +408,8 @@ class Judgement:
     points_at: tuple[tuple[str, str], ...] = ()
     carried: tuple[tuple[str, str, int], ...] = ()
     not_shown: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> float | None:
+        """What the hardware does at best: the ideal, else the physical ceiling."""
+        return self.physical_ceiling if self.ideal is None else self.ideal

@@ -99,6 +99,7 @@ def measurement(item: ItemRecord, judgement: Judgement) -> dict[str, Any]:
         "floor": judgement.floor,
         "ceiling": judgement.ceiling,
         "physical_ceiling": judgement.physical_ceiling,
+        "ideal": judgement.ideal,
         "margin": judgement.margin,
         "outcome": str(judgement.outcome),
         "pointer": judgement.pointer,
@@ -134,7 +135,7 @@ def settled(
     if failed:
         return replace(item, outcome=Outcome.FAILED, reason="; ".join(j.reason for j in failed))
     if error is not None:
-        return replace(with_error(item, error), by_evidence=True)
+        return with_error(item, error)
     if any(judged.outcome is Outcome.RECORD_ONLY for judged in judgements):
         return replace(item, outcome=Outcome.RECORD_ONLY, reason=record_only(judgements))
     reason = "; ".join(judged.reason for judged in judgements if judged.reason)

@@ -30,6 +30,7 @@ from railgauge.question import CaseResult
 from railgauge.record import MEASUREMENTS
 from railgauge.store import MANIFEST, VOUCHED, Store
 from railgauge.survey import FILE as SURVEY
+from railgauge.unanswered import is_of_a_test
 
 FILE = "invocation.json"
 SCHEMA_VERSION = 1
@@ -126,7 +127,8 @@ class Earlier:
         before = _json(self._folders[0] / PLAN)
         if before is None:
             return
-        if odd := sorted(set(before["planned"]) ^ set(planned)):
+        collected = {item for item in before["planned"] if is_of_a_test(item)}
+        if odd := sorted(collected ^ set(planned)):
             which = "a test that the run did not have" if odd[0] in planned else "not the test"
             raise BadInput(
                 f"has {which} {odd[0]} ({len(odd)} such differences)",

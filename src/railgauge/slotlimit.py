@@ -13,8 +13,8 @@ from dataclasses import replace
 from railgauge.errors import FactMissing, NoEvidence
 from railgauge.facts import NodeFacts, require
 from railgauge.model import Limit
-from railgauge.thresholds.limits import pcie_gbps
 from railgauge.thresholds.model import PCIE_GTS
+from railgauge.thresholds.physics import pcie_gbps
 from railgauge.units import convert
 
 Found = Mapping[str, NodeFacts | NoEvidence]

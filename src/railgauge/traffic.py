@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from railgauge.errors import FactMissing, MetricMissing
 from railgauge.model import Command, Judgement, Outcome, Transcript
-from railgauge.thresholds.model import Traffic
+from railgauge.thresholds.model import Nic, Traffic
 from railgauge.units import format_value
 
 BEFORE, AFTER = "counters-before", "counters-after"
@@ -34,10 +34,31 @@ _TROUBLE = (
     "tx_dropped",
     "rx_errors",
     "tx_errors",
+    "rx_devmem_dropped",
+)
+_DEVMEM = "rx_devmem_pkts"
+# What an HCA's transport lost or had to send again (000, 3.2: all are 0 beside a good link). Others
+# of its hw_counters grow in healthy runs: flushes when a test ends, receivers without a buffer.
+_RESENT = (
+    "packet_seq_err",
+    "out_of_sequence",
+    "implied_nak_seq_err",
+    "local_ack_timeout_err",
+    "req_transport_retries_exceeded",
+    "roce_adp_retrans",
+    "roce_adp_retrans_to",
 )
 _LINE = re.compile(
-    r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/counters|net/(?P<net>[^/]+)/statistics)"
+    r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/(?:hw_)?counters|net/(?P<net>[^/]+)/statistics)"
     r"/(?P<name>\w+):(?P<value>[0-9]{1,20})\s*$"  # 64 bits have 20 digits
+)
+
+# In the form of the kernel's own files, so that one reader reads all. A login that is not root has
+# the folders of ethtool not always in its PATH.
+_ETHTOOL = (
+    'shift; PATH=$PATH:/usr/sbin:/sbin; for d in "$@"; do ethtool -S "$d" |'
+    ' grep -o "rx_devmem_[a-z]*: *[0-9]*" |'
+    ' sed "s|: *|:|; s|^|sys/class/net/$d/statistics/|"; done; '
 )
 
 # What else moves over a NIC while it is measured: management packets, the handshake of a tool.
@@ -46,27 +67,39 @@ _STRAY_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The counters of one NIC: bytes each way, and everything that should stand still."""
+    """The counters of one NIC: bytes each way, and everything that should stand still.
+
+    ``devmem`` are packets that were received into GPU memory; ``None`` where it does not tell.
+    """
 
     sent: int = 0
     received: int = 0
     trouble: Mapping[str, int] | None = None
+    devmem: int | None = None
 
 
-def probe_argv(rootfs: str) -> tuple[str, ...]:
+def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
     """The command that prints the counters of every NIC of a node, as ``path:value``.
 
-    One process for all of them: it runs twice around every measurement.
+    One process for all of them: it runs twice around every measurement. What only ``ethtool`` tells
+    is asked of ``netdevs`` alone, for that costs a process each.
     """
-    folders = ("sys/class/infiniband/*/ports/1/counters", "sys/class/net/*/statistics")
-    files = " ".join(f"{folder}/{name}" for name in (*_BYTES, *_TROUBLE) for folder in folders)
-    script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; :'
-    return ("sh", "-c", script, "railgauge", rootfs)
+    port, netdev = "sys/class/infiniband/*/ports/1", "sys/class/net/*"
+    folders = (f"{port}/counters", f"{netdev}/statistics")
+    found = [f"{folder}/{name}" for name in (*_BYTES, *_TROUBLE) for folder in folders]
+    files = " ".join([*found, *(f"{port}/hw_counters/{name}" for name in _RESENT)])
+    script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; {_ETHTOOL if netdevs else ""}:'
+    return ("sh", "-c", script, "railgauge", rootfs, *netdevs)
 
 
-def probes(nodes: Iterable[str], rootfs: str) -> tuple[Command, ...]:
+def probes(
+    nodes: Iterable[str], rootfs: str, spec: Traffic | None, nics: Iterable[Nic]
+) -> tuple[Command, ...]:
     """The commands that read the counters of a case's nodes, before and after it alike."""
-    argv = probe_argv(rootfs)
+    if spec is None:
+        return ()
+    netdevs = [nic.name for nic in nics] if spec.devmem_packet is not None else []
+    argv = probe_argv(rootfs, netdevs)
     return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in nodes)
 
 
@@ -86,17 +119,21 @@ def _counters(found: Mapping[str, int]) -> Counters:
     totals = {"sent": 0, "received": 0}
     for name, (way, factor) in _BYTES.items():
         totals[way] += found.get(name, 0) * factor
-    trouble = {name: found[name] for name in _TROUBLE if name in found}
-    return Counters(totals["sent"], totals["received"], trouble)
+    trouble = {name: found[name] for name in (*_TROUBLE, *_RESENT) if name in found}
+    return Counters(totals["sent"], totals["received"], trouble, found.get(_DEVMEM))
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What the NICs of one node moved: NIC -> bytes (the busier way), and counters that grew."""
+    """What the NICs of one node moved: NIC -> bytes (the busier way), and counters that grew.
+
+    ``devmem`` is NIC -> (bytes received, packets of it that went into GPU memory).
+    """
 
     node: str
     nics: Mapping[str, int]
     trouble: Mapping[str, int]
+    devmem: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
@@ -113,6 +150,7 @@ def _moved(
 ) -> Moved:
     totals: dict[str, int] = {}
     trouble: dict[str, int] = {}
+    devmem: dict[str, tuple[int, int]] = {}
     for nic in nics:
         if nic not in before or nic not in after:
             raise FactMissing(f"the counters of {nic} could not be read", where=node)
@@ -125,7 +163,9 @@ def _moved(
         if min(now.sent - then.sent, now.received - then.received, *grown.values()) < 0:
             raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
         trouble.update({f"{nic} {name}": count for name, count in grown.items() if count})
-    return Moved(node, totals, trouble)
+        if now.devmem is not None:
+            devmem[nic] = (now.received - then.received, now.devmem - (then.devmem or 0))
+    return Moved(node, totals, trouble, devmem)
 
 
 def judge_traffic(
@@ -144,6 +184,9 @@ def judge_traffic(
         judgements.append(_share(one, payload_bytes, spec, carriers))
         if spec.spread is not None and len(carriers) > 1:
             judgements.append(_spread(one, spec, carriers))
+        if spec.devmem_packet is not None:
+            stray = _STRAY_SHARE * payload_bytes / len(carriers)
+            judgements.append(_devmem(one, spec, stray, carriers))
         judgements.append(_still(one, spec))
     return judgements
 
@@ -180,6 +223,27 @@ def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
     figures = (measured, f"within {spec.spread:.0%}")
     judged = _judgement("traffic_spread", figures, reasons, spec, named)
     return replace(judged, carried=tuple((one.node, nic, one.nics[nic]) for nic in carriers))
+
+
+def _devmem(one: Moved, spec: Traffic, stray: float, carriers: Sequence[str]) -> Judgement:
+    """What a NIC received is in GPU memory, but for ``stray`` bytes.
+
+    Raises ``FactMissing`` where a NIC does not tell: the path is asserted, not assumed.
+    """
+    most = spec.devmem_packet or 0
+    if silent := [nic for nic in carriers if nic not in one.devmem]:
+        remedy = "install ethtool, and the driver whose statistics have it"
+        raise FactMissing(f"no {_DEVMEM} of {', '.join(silent)}", where=one.node, remedy=remedy)
+    seen = {nic: one.devmem[nic] for nic in carriers}
+    odd = [nic for nic, (received, packets) in seen.items() if received > most * packets + stray]
+    reasons = [
+        f"{nic} of {one.node} received {_gb(seen[nic][0])}, {seen[nic][1]} packets into GPU memory"
+        for nic in odd
+    ]
+    worst = max((received / packets for received, packets in seen.values() if packets), default=0)
+    measured = f"{one.node}: up to {worst:.0f} bytes a packet into GPU memory"
+    named = [(one.node, nic) for nic in odd]
+    return _judgement("devmem", (measured, f"at most {most}"), reasons, spec, named)
 
 
 def _still(one: Moved, spec: Traffic) -> Judgement:

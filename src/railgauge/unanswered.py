@@ -10,6 +10,8 @@ from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 from railgauge.units import format_size
 
+_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+
 NOT_ASKED = "no item of this run asked for it"
 NEVER_RAN = "the run ended before it"
 
@@ -19,12 +21,13 @@ def unanswered(
 ) -> Iterator[ItemRecord]:
     """A record for each demand that nothing answers and no item accounts for.
 
-    Only an item that compared something answers a demand, and only if it asked that very question.
-    An item that ended otherwise (an error, blocked, not run) accounts for what it is about: it is
+    Only an item that passed answers a demand, and only if it asked that very question. An item
+    that ended otherwise (failed, an error, blocked, not run) accounts for what it is about: it is
     counted as what it is.
     """
-    answered = {question for r in records.values() if r.asserted for question in r.questions}
-    accounted = {key for r in records.values() if not r.asserted for key in _keys(r)}
+    passed = [item for item in records.values() if item.outcome in _GOOD]
+    answered = {question for item in passed for question in item.questions}
+    accounted = {key for r in records.values() if r.outcome not in _GOOD for key in _keys(r)}
     for demand in demanded:
         if demand.question not in answered and demand.key not in accounted:
             yield _record(demand)
@@ -51,6 +54,11 @@ def _record(demand: Demand) -> ItemRecord:
         reason=NOT_ASKED,
         ways=(key.way,),
     )
+
+
+def is_of_a_test(item_id: str) -> bool:
+    """Whether an item was collected: what no test asked for has an id that names no file."""
+    return ".py::" in item_id.partition("[")[0]
 
 
 def never_ran(item: ItemRecord) -> ItemRecord:

@@ -17,15 +17,14 @@ from railgauge.demand import part_label
 from railgauge.model import Case, Pairing
 from railgauge.plan import Level
 from railgauge.question import FACT, READ, Question
-from railgauge.record import RUNGS, ItemRecord
+from railgauge.record import ItemRecord
 from railgauge.store import text_file
 from railgauge.thresholds import Measurement, Platform
 from railgauge.units import format_size
 
-_ID = re.compile(r"(?P<test>(?P<file>[^:\[\]]+)::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
+_ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
 # Where a level makes a measurement: sets of nodes, and paths inside them.
 _Extent = tuple[set[tuple[str, ...]], set[Pairing | None]]
-_RUNG_OF = {folder: rung for rung, folder in RUNGS.items()}
 
 
 def refuse_other_items(records: Iterable[ItemRecord], platform: Platform, wanted: Level) -> None:
@@ -52,7 +51,7 @@ class _Binding:
         if named is None:
             _fail(item, "has an id that no test has")
         self._refuse_other_words(item, named["words"] or "")
-        self._refuse_other_rung(item, named["file"])
+        self._refuse_other_rung(item)
         self._refuse_other_test(item, named["test"])
         for question in item.questions:
             self._refuse_other_question(item, question)
@@ -71,7 +70,7 @@ class _Binding:
         own = {":".join(nodes)} if len(nodes) <= most else set()
         return own | self._groups.get(nodes, set())
 
-    def _refuse_other_rung(self, item: ItemRecord, file: str) -> None:
+    def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
         rungs |= {0} if item.subject in self._platform.expected else set()
@@ -79,9 +78,6 @@ class _Binding:
             _fail(item, f"is about {item.subject[:80]!r}, which the platform file does not have")
         if item.rung not in rungs:
             _fail(item, f"stands on rung {item.rung}, and its subject on {min(rungs)}")
-        folder, own = file.split("/")[1:-1], _RUNG_OF
-        if folder and own.get(folder[0], item.rung) != item.rung:
-            _fail(item, f"stands on rung {item.rung}, and its folder is rung {own[folder[0]]}")
 
     def _refuse_other_test(self, item: ItemRecord, test: str) -> None:
         """All items of one test are about one subject, in one sentence."""

@@ -18,7 +18,7 @@ from railgauge.bundle.trouble import BadBundle
 from railgauge.confirmation import Asked, Confirmed
 from railgauge.decision import RunPlan
 from railgauge.diagnose import Findings
-from railgauge.errors import BadInput, FactMissing, NoEvidence, from_json
+from railgauge.errors import BadInput, BadInputs, FactMissing, NoEvidence, from_json
 from railgauge.facts import NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.model import Case, Cluster, Transcript
@@ -307,5 +307,6 @@ def platform_in(data: bytes, path: Path) -> Platform:
     except BadBundle:
         raise
     except BadInput as error:
-        raise BadBundle(error.what, where=error.where or str(path)) from None
+        first = error.complaints[0] if isinstance(error, BadInputs) else error
+        raise BadBundle(first.what, where=first.where or str(path)) from None
     return platform

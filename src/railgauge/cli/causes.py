@@ -40,7 +40,8 @@ def _plain(kind: Kind) -> dict[str, object]:
 
 def _section(name: str, kind: Kind) -> Iterator[str]:
     yield f"## {name}\n\n{kind.means[0].upper()}{kind.means[1:]}.\n"
-    yield f"- **What to do:** {kind.remedy}."
+    prepare = ", or `--prepare` where the platform has that step" if kind.prepared_by else ""
+    yield f"- **What to do:** {kind.remedy}{prepare}."
     if kind.reach:
         through = f", over the same {kind.through.upper()}" if kind.through else ""
         rungs = ", ".join(map(str, sorted(kind.reach)))

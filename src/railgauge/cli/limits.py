@@ -10,8 +10,8 @@ from railgauge import inputs, thresholds
 from railgauge.cli import text
 from railgauge.model import Bound, Curve, Limit
 from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
-from railgauge.thresholds.limits import nic_ceiling_gbps
 from railgauge.thresholds.model import FabricLimits
+from railgauge.thresholds.physics import nic_ceiling_gbps
 from railgauge.units import format_size, format_sweep
 
 NAME = "limits"

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--accept-below", type=_share, default=CEILING_SHARE_MIN, metavar="F",
-        help="the least share of the physical ceiling that a floor may be (default: %(default)g)",
+        help="the least share of the hardware's best that a floor may be (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
 
@@ -138,7 +138,7 @@ def _values(folder: Path) -> Iterator[Value]:
                     size_bytes=line["size_bytes"],
                     nodes=tuple(line["nodes"]),
                     value=float(value),
-                    physical=line["physical_ceiling"],
+                    best=line.get("ideal") or line["physical_ceiling"],
                     missed=line["outcome"] == "failed",
                 )
 
@@ -152,6 +152,8 @@ _TYPES: Mapping[str, Any] = {
 
 def _is_measurement(line: Mapping[str, Any]) -> bool:
     typed = all(isinstance(line.get(name, ...), kind) for name, kind in _TYPES.items())
+    ideal = line.get("ideal")  # runs of earlier versions have none
+    typed = typed and isinstance(ideal, (*_NUMBER, type(None)))
     return typed and all(
         isinstance(v, _NUMBER) and math.isfinite(v) and v > 0 for v in line["values"]
     ) and all(isinstance(node, str) for node in line["nodes"])  # fmt: skip

@@ -20,6 +20,7 @@ from railgauge.diagnose.reach import explains, nodes_of
 from railgauge.model import Outcome
 from railgauge.naming import among
 from railgauge.record import OWN_ERROR, ItemRecord
+from railgauge.thresholds.model import Platform
 
 __all__ = [
     "CATALOGUE",
@@ -109,11 +110,17 @@ def _cause(claim: Claim, findings: Findings) -> Cause:
         explains=tuple(record.id for record in explained),
         confidence=claim.confidence,
         would_decide=claim.would_decide,
-        remedy=kind.remedy,
+        remedy=_remedy(kind, findings.platform),
         basis=kind.basis,
         passes=passes,
         misses=misses,
     )
+
+
+def _remedy(kind: Kind, platform: Platform) -> str:
+    if kind.prepared_by in {step.name for step in platform.preparations}:
+        return f"{kind.remedy}; pytest --prepare does it for the run"
+    return kind.remedy
 
 
 def _is_explained(claim: Claim, record: ItemRecord, shown: set[str]) -> bool:

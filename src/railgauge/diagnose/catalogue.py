@@ -23,6 +23,7 @@ class Kind:
     """``folds``: the same trouble on several nodes is one entry, for one setting mends them all.
 
     ``silences``: it leaves no value, so that what was measured and missed has another cause.
+    ``prepared_by`` is the step of ``--prepare`` that does it, on the platforms that have the step.
     """
 
     means: str
@@ -32,6 +33,7 @@ class Kind:
     through: str = ""
     folds: bool = False
     silences: bool = False
+    prepared_by: str = ""
 
 
 CATALOGUE: Mapping[str, Kind] = {
@@ -237,31 +239,35 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "acs-enabled": Kind(
         "PCIe Access Control Services send peer-to-peer traffic through the root complex",
-        "switch ACS off in the BIOS, or with setpci on every bridge at boot",
-        "000: ACS must be off (SrcValid-) for peer-to-peer between GPU and NIC",
+        "switch ACS off in the BIOS, or with setpci on every bridge at boot, "
+        "or clear the redirects with pci=disable_acs_redir",
+        "000: 2.2, ACS is off on every bridge, so that GPU and NIC reach each other directly",
         _GPU,
         folds=True,
     ),
     "cpu-governor": Kind(
         "the CPU governor clocks the cores down",
-        "cpupower frequency-set -g performance; pytest --prepare does it for the run",
+        "cpupower frequency-set -g performance",
         "004: cpupower frequency-set -g performance before measuring",
         _ABOVE,
         folds=True,
+        prepared_by="cpu_governor",
     ),
     "numa-balancing-enabled": Kind(
         "automatic NUMA balancing moves pages under running collectives",
-        "sysctl kernel.numa_balancing=0; pytest --prepare does it for the run",
+        "sysctl kernel.numa_balancing=0",
         "002: NUMA balancing is switched off before measuring",
         _COLLECTIVES,
         folds=True,
+        prepared_by="numa_balancing",
     ),
     "persistence-mode-off": Kind(
         "the driver gives the GPU up between jobs",
-        "nvidia-smi -pm 1; pytest --prepare does it for the run",
+        "nvidia-smi -pm 1",
         "001: node preparation, nvidia-smi -pm 1 on every node",
         _GPU,
         folds=True,
+        prepared_by="persistence_mode",
     ),
     "hardware-differs": Kind(
         "a part is not the declared one, or not in its declared place",

@@ -34,6 +34,11 @@ def idle_nics(scene: Scene) -> Iterator[Claim]:
     yield from _pointed(scene, "traffic_spread", "nic-idle")
 
 
+def past_gpu_memory(scene: Scene) -> Iterator[Claim]:
+    """NICs whose driver counts no packets into GPU memory: plain sockets carry the payload."""
+    yield from _pointed(scene, "devmem", "wrong-transport")
+
+
 def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[Claim]:
     """One claim for each part that failed judgements of this metric single out."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
@@ -159,5 +164,5 @@ def _alone(slow: Sequence[ItemRecord]) -> Iterator[Claim]:
 
 FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (link_errors,)
 RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
-    tuning, transports, idle_nics, unstable, poor_scaling, slow_collectives,
+    tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling, slow_collectives,
 )  # fmt: skip

@@ -109,9 +109,10 @@ class NodeFacts:
     it was rebooted. ``product`` is what the machine's firmware calls it: which machine
     it is, nothing to judge. ``governors`` are the distinct ones, sorted. ``memlock`` is
     ``unlimited`` or bytes as digits.
-    ``acs_enabled`` names the PCI devices with ``SrcValid+`` by address, or ``bridge #n`` (from 1,
-    in the order of lspci) where none was printed. ``topology`` maps ``gpu0`` to the distances of
-    the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
+    ``acs_enabled`` names the PCI devices whose access control redirects peer traffic by address,
+    or ``bridge #n`` (from 1, in the order of lspci) where none was printed. ``topology`` maps
+    ``gpu0`` to the distances of the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that
+    NUMA node, ``0-51,104-155``.
     ``gpu_processes`` are the processes that hold GPU memory and the diagnostics that run.
     ``peer_memory`` is what shows that NICs reach GPU memory: directories under ``memory_peers``
     with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` where kernel and

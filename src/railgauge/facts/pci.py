@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s.*)?")
+# The bits of ACSCtl that send a peer's requests, its completions, or both up to the root complex.
+# SrcValid only checks the sender's bus number; UpstreamFwd and TransBlk concern what comes from
+# above a port or is translated already. ``pci=disable_acs_redir`` clears just these three.
+_REDIRECTS = ("ReqRedir+", "CmpltRedir+", "EgressCtrl+")
 _PART = "[PN] Part number:"
 _SHORT_ADDRESS = len("17:00.0")
 
 
 @dataclass(frozen=True, slots=True)
 class PciReport:
-    """``acs_enabled`` are the devices with ``SrcValid+``; ``problem`` why nothing can be said.
+    """``acs_enabled`` are the devices that redirect peer traffic; ``problem`` why none is known.
 
     ``part_numbers`` maps a PCI address with its domain to the part number in its product data.
     """
@@ -33,12 +37,17 @@ def parse_lspci(text: str) -> PciReport:
             address, devices = full_address(match[1]), devices + 1
         elif "ACSCtl:" in line:
             bridges += 1
-            enabled += [address or f"bridge #{bridges}"] if "SrcValid+" in line else []
+            enabled += [address or f"bridge #{bridges}"] if redirects(line) else []
         elif "<access denied>" in line:
             denied = True
         elif address and _PART in line:
             parts[address] = line.partition(_PART)[2].strip()
     return PciReport(tuple(enabled), parts, _problem(bridges, devices, denied and not enabled))
+
+
+def redirects(line: str) -> bool:
+    """Whether an ``ACSCtl:`` line sends traffic between peers on a detour."""
+    return any(flag in line for flag in _REDIRECTS)
 
 
 def full_address(address: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from railgauge.facts.pci import full_address
+from railgauge.facts.pci import full_address, redirects
 
 _LONGEST_LINE = 1000
 _ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S.*)")
@@ -21,7 +21,8 @@ _LEAF = re.compile(r"[0-9a-f]{2}\.[0-7]  (\S.*)$")
 class PciLink:
     """One device and the link above it. ``max_*`` are of the device, not of its slot.
 
-    ``acs_source_validation`` is ``None`` on devices without access control.
+    ``acs_redirects`` is whether access control sends traffic between peers on a detour; ``None``
+    on devices without access control.
     """
 
     address: str
@@ -34,7 +35,7 @@ class PciLink:
     numa_node: int | None = None
     max_payload_bytes: int | None = None
     max_read_request_bytes: int | None = None
-    acs_source_validation: bool | None = None
+    acs_redirects: bool | None = None
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class _Device:
                 "max_read_request_bytes": int(payload[2]),
             }
         elif "ACSCtl:" in line:
-            self.values["acs_source_validation"] = "SrcValid+" in line
+            self.values["acs_redirects"] = redirects(line)
 
 
 def parse_pci_links(text: str) -> dict[str, PciLink]:

@@ -60,7 +60,10 @@ _FAULTS = {
     "corrupt": _Kind("GPU number DEVICE computes wrong", hard.corrupt),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),
-    "acs": _Kind("Access Control Services are on at PCI bridge DEVICE", hard.acs),
+    "acs": _Kind(
+        "Access Control Services are on at PCI bridge DEVICE; ADDRESS+ReqRedir: that bit alone",
+        hard.acs,
+    ),
     "memlock": _Kind("the limit on locked memory is 64 KiB", soft.memlock),
     "no-sm": _Kind("no subnet manager has configured NIC DEVICE", hard.no_sm),
     "mtu": _Kind("the active MTU of NIC DEVICE is half of what it should be", hard.mtu),

@@ -30,6 +30,7 @@ PRIVATE = (
     "port_xmit_packets",
     "port_rcv_errors",
     "symbol_error",
+    "out_of_sequence",
     *net_files.PRIVATE,
 )
 """Ends of the paths that tests write to."""

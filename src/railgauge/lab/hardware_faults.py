@@ -14,6 +14,9 @@ _ENDS = 2
 _IB_HEADER = 26
 _TCP_HEADERS = 52
 _FRAME = 38
+_ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl")
+# What the kernel sets on a bridge when it switches access control on.
+_ACS_OF_LINUX = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
 
 def slow_node(node: Node, _fault: Fault, _platform: Platform) -> None:
@@ -73,11 +76,14 @@ def acs(node: Node, fault: Fault, _platform: Platform) -> None:
     392.51 Gb/s against 392.57 behind one switch.
     """
     bridges = [function for function in node["pci"] if "acs" in function]
-    wanted = [one for one in bridges if one["address"] == (fault.device or one["address"])]
+    place, _, bit = fault.device.partition("+")
+    wanted = [one for one in bridges if one["address"] == (place or one["address"])]
     if not wanted:
         addresses = ", ".join(one["address"] for one in bridges)
-        raise bad(fault, f"unknown bridge {fault.device!r}", f"there are: {addresses}")
-    wanted[0]["acs"] = True
+        raise bad(fault, f"unknown bridge {place!r}", f"there are: {addresses}")
+    if bit and bit not in _ACS_BITS:
+        raise bad(fault, f"unknown bit {bit!r}", f"there are: {', '.join(_ACS_BITS)}")
+    wanted[0]["acs"] = [*wanted[0]["acs"], bit] if bit else list(_ACS_OF_LINUX)
 
 
 def no_sm(node: Node, fault: Fault, _platform: Platform) -> None:

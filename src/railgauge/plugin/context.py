@@ -155,9 +155,8 @@ class Context:
         return plan.commands(case, self.platform, self.cluster, port)
 
     def _counters(self, case: Case) -> tuple[Command, ...]:
-        if self.platform.measurements[case.measurement].traffic is None:
-            return ()
-        return traffic.probes(case.nodes, self.cluster.rootfs)
+        spec = self.platform.measurements[case.measurement].traffic
+        return traffic.probes(case.nodes, self.cluster.rootfs, spec, self.platform.fabric_nics)
 
     def hurry(self) -> None:
         """Wait for no node any more."""

@@ -91,6 +91,7 @@ def _shown(judged: Judgement) -> dict[str, Any]:
         "samples": list(judged.values),
         "unit": judged.unit,
         "physical ceiling": judged.physical_ceiling,
+        "ideal": judged.ideal,
         "outcome": str(judged.outcome),
     }
 

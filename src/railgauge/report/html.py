@@ -100,9 +100,13 @@ def _text(judged: Judgement, column: str) -> str:
 
 def _limit(judged: Judgement) -> str:
     """The limit, and beside it what the hardware can do at most."""
-    if judged.physical_ceiling is None:
-        return judged.limit
-    return f"{judged.limit}, ceiling {format_value(judged.physical_ceiling, judged.unit)}"
+    beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
+    shown = [
+        f"{name} {format_value(value, judged.unit)}"
+        for name, value in beside.items()
+        if value is not None
+    ]
+    return ", ".join([judged.limit, *shown])
 
 
 def _links(item: ItemRecord | None) -> str:

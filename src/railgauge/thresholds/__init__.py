@@ -3,11 +3,11 @@
 from railgauge.thresholds.limits import (
     limit_for,
     limits_in_use,
-    physical_ceiling,
     uncovered,
 )
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.thresholds.physics import ideal, physical_ceiling
 from railgauge.thresholds.site import lacking_model, on_site, with_model
 from railgauge.thresholds.versions import VERSIONS, with_versions
 
@@ -19,6 +19,7 @@ __all__ = [
     "Nic",
     "Platform",
     "available",
+    "ideal",
     "lacking_model",
     "limit_for",
     "limits_in_use",

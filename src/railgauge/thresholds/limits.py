@@ -1,4 +1,4 @@
-"""Finding the one limit of a metric, and what physics allows above it."""
+"""Finding the one limit of a metric, and what is wrong with the limits of a platform file."""
 
 from __future__ import annotations
 
@@ -7,72 +7,12 @@ from collections.abc import Iterator
 
 from railgauge.errors import Uncovered
 from railgauge.model import Bound, Curve, Limit, Pairing
-from railgauge.thresholds.model import LEVELS, PCIE_GTS, Measurement, Nic, Platform
-from railgauge.units import KNOWN_UNITS, convert, dimension, format_size, format_sweep
+from railgauge.thresholds.model import LEVELS, Measurement, Platform
+from railgauge.thresholds.physics import physical_ceiling
+from railgauge.units import KNOWN_UNITS, format_size, format_sweep
 
-# PCI Express Base Specification: the share of payload bits that the line encoding leaves (8b/10b
-# up to generation 2, 128b/130b after; FLIT mode in 6).
-_PCIE_ENCODING = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
-
-# Metrics of collectives, which may count a byte twice that crosses the network once.
-_COLLECTIVE = frozenset({"algbw", "busbw", "avg_busbw"})
-
-
-def pcie_gbps(generation: int, width: int) -> float:
-    """What a PCIe slot can carry one way, in Gb/s, before packet headers."""
-    return PCIE_GTS[generation] * width * _PCIE_ENCODING[generation]
-
-
-def nic_ceiling_gbps(nic: Nic) -> float:
-    """``min(link, PCIe)`` in Gb/s one way: no honest measurement through this NIC is above it."""
-    if nic.pcie_generation is None or nic.pcie_width is None:
-        return nic.data_rate_gbps
-    return min(nic.data_rate_gbps, pcie_gbps(nic.pcie_generation, nic.pcie_width))
-
-
-def physical_ceiling(
-    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
-) -> float | None:
-    """The ceiling of a bandwidth in the limit's unit; ``None`` where physics sets none.
-
-    On a path it is that of the NIC; between nodes that of all fabric NICs of a node together, twice
-    that for collectives; of a link between GPUs its raw rate. Collectives inside a node have none
-    that is sure: reductions in the switch move less than the bus bandwidth counts.
-    """
-    if dimension(limit.unit) != "bandwidth":
-        return None
-    if measurement.scope == "path" and pairing is not None:
-        return convert(_ways(measurement) * _path_gbps(platform, pairing), "Gb/s", limit.unit)
-    if measurement.scope in ("pair", "group"):
-        together = sum(nic_ceiling_gbps(nic) for nic in platform.fabric_nics)
-        return convert(_counted(limit.metric) * together, "Gb/s", limit.unit)
-    return _link_ceiling(platform, limit)
-
-
-def _path_gbps(platform: Platform, pairing: Pairing) -> float:
-    return nic_ceiling_gbps(platform.nic(pairing.nic))
-
-
-def _ways(measurement: Measurement) -> int:
-    return 2 if measurement.options.get("bidirectional") else 1
-
-
-def _counted(metric: str) -> int:
-    """How often collectives may count a byte that crosses the network once: in a ring once.
-
-    A tree over two nodes, or a reduction in the switches, sends half of what the bus bandwidth of
-    an all_reduce (2(n-1)/n of the message over the time) takes for granted.
-    """
-    return 2 if metric.partition("/")[0] in _COLLECTIVE else 1
-
-
-def _link_ceiling(platform: Platform, limit: Limit) -> float | None:
-    if platform.gpus is None or platform.gpus.link_gb_per_s is None:
-        return None
-    links = {"link_bw": 1, "average_bw": 1, "gpu_actual": platform.gpus.count - 1}.get(limit.metric)
-    return (
-        None if links is None else convert(links * platform.gpus.link_gb_per_s, "GB/s", limit.unit)
-    )
+# Nodes that a group may have: what neither the smallest nor a large one can carry, none can.
+_NODES = {"group": (2, 1024)}
 
 
 def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
@@ -235,7 +175,7 @@ def _beyond_physics(
         return
     paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
     for pairing in paths:
-        ceiling = physical_ceiling(platform, measurement, pairing, limit)
+        ceiling = _most(platform, measurement, pairing, limit)
         if ceiling is not None and floor > ceiling:
             yield (
                 f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} is above what "
@@ -243,6 +183,15 @@ def _beyond_physics(
                 f"({ceiling:.2f} {limit.unit})"
             )
             return
+
+
+def _most(
+    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
+) -> float | None:
+    """The physical ceiling, of a group that of the number of nodes that has the highest."""
+    counts = _NODES.get(measurement.scope, (2,))
+    found = [physical_ceiling(platform, measurement, pairing, limit, nodes) for nodes in counts]
+    return max((ceiling for ceiling in found if ceiling is not None), default=None)
 
 
 def _at(size_bytes: int | None) -> str:

@@ -312,7 +312,9 @@ def _traffic(entry: Mapping[str, Any] | None) -> Traffic | None:
     if entry is None:
         return None
     least, most = entry["share"]
-    return Traffic((least, most), entry.get("spread"), _basis(entry["basis"]))
+    return Traffic(
+        (least, most), entry.get("spread"), _basis(entry["basis"]), entry.get("devmem_packet")
+    )
 
 
 def _transport(entry: Mapping[str, Any] | None) -> Transport | None:

@@ -186,11 +186,14 @@ class Traffic:
 
     ``share`` is (least, most) of the payload that all NICs together must have sent; ``spread`` how
     far one NIC may be from the mean of those that carry payload, as a share of that mean.
+    ``devmem_packet`` is how many bytes a NIC may at most receive for each packet that its driver
+    put into GPU memory; ``None`` where NICs do not count such packets.
     """
 
     share: tuple[float, float]
     spread: float | None
     basis: Basis
+    devmem_packet: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All that a run is held against. ``found`` is what the survey knows of the nodes."""
+    """All that a run is held against. ``found`` is what the survey knows of the nodes.
+
+    A run that is not ``is_planned`` is somebody else's, who may have chosen how often.
+    """
 
     case: Case
     measurement: Measurement
     platform: Platform
     found: Mapping[str, NodeFacts | NoEvidence] = field(default_factory=dict)
+    is_planned: bool = True
 
     def option(self, name: str, default: object = None) -> object:
         return self.measurement.options.get(name, default)

@@ -25,7 +25,6 @@ _FACTORS = {
     "reduce_scatter": lambda n: (n - 1) / n,
     "alltoall": lambda n: (n - 1) / n,
 }
-_ONE_NIC_EACH = {"alltoall", "sendrecv"}
 
 
 def bus_factor(op: str, ranks: int) -> float:
@@ -56,11 +55,20 @@ def prepare(job: Job) -> None:
     job["share"] *= interference.link_share(job)
     place = "network" if len(job["nodes"]) > 1 else "node"
     factor = loaded["factors"][place].get(job["run"]["op"], [1.0])[0]
-    if place == "network" and job["run"]["op"] in _ONE_NIC_EACH:
-        # The fewer GPUs a node has, the less the other NICs stand idle.
-        factor = min(1.0, factor * len(job["nodes"][0]["gpus"]) / per_node)
-    job["op_factor"] = factor
+    job["op_factor"] = _over_the_network(job, per_node, factor) if place == "network" else factor
     job["smallest_us"] = _row(table, table["rows"][0][0], 0)[0] / 2
+
+
+def _over_the_network(job: Job, per_node: int, factor: float) -> float:
+    """The bus bandwidth over that of all_reduce. A ring sends what the bus bandwidth counts."""
+    op, ranks = job["run"]["op"], job["ranks"]
+    if op == "alltoall" and ranks > per_node:
+        # Each GPU of a node sends its part to each GPU of the other nodes.
+        return float(factor * (ranks - 1) / (per_node * (ranks - per_node)))
+    if op == "sendrecv":
+        # The fewer GPUs a node has, the less the other NICs stand idle.
+        return min(1.0, factor * len(job["nodes"][0]["gpus"]) / per_node)
+    return factor
 
 
 def _scale(job: Job) -> float:

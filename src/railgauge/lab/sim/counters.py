@@ -16,7 +16,8 @@ _ETHERNET_MTU = 8244
 
 def count_traffic(node: dict[str, Any], device: str, direction: str, payload_bytes: int) -> None:
     """Add to ``port_{xmit,rcv}_{data,packets}``; data counts words of four bytes."""
-    folder = f"{node['root']}/sys/class/infiniband/{device}/ports/1/counters"
+    port = f"{node['root']}/sys/class/infiniband/{device}/ports/1"
+    folder = f"{port}/counters"
     packets = payload_bytes // node["devices"][device]["mtu"] + 1
     _add(f"{folder}/port_{direction}_data", payload_bytes // _BYTES_PER_WORD)
     _add(f"{folder}/port_{direction}_packets", packets)
@@ -24,6 +25,7 @@ def count_traffic(node: dict[str, Any], device: str, direction: str, payload_byt
     if errors and direction == "rcv":
         _add(f"{folder}/symbol_error", errors)
         _add(f"{folder}/port_rcv_errors", errors // 10)
+        _add(f"{port}/hw_counters/out_of_sequence", errors // 10)
 
 
 def count_ethernet(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     Function = dict[str, Any]
 
 _FLAGS = "SrcValid TransBlk ReqRedir CmpltRedir UpstreamFwd EgressCtrl DirectTrans".split()  # noqa: SIM905
-_ACS_ON = {"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}
 _BEHIND_BRIDGE = re.compile(r"\[([0-9a-f]{2})\]----00\.0  .*")
 
 
@@ -99,13 +98,13 @@ def _details(function: Function) -> list[str]:
         lines += [
             "\tCapabilities: [148 v1] Access Control Services",
             f"\t\tACSCap:\t{' '.join(f'{flag}+' for flag in _FLAGS)}",
-            f"\t\tACSCtl:\t{' '.join(flag + _sign(flag, function['acs']) for flag in _FLAGS)}",
+            f"\t\tACSCtl:\t{' '.join(flag + _sign(flag in function['acs']) for flag in _FLAGS)}",
         ]
     return lines
 
 
-def _sign(flag: str, acs: bool) -> str:
-    return "+" if acs and flag in _ACS_ON else "-"
+def _sign(on: bool) -> str:
+    return "+" if on else "-"
 
 
 def _tree(node: Node) -> list[str]:

@@ -66,7 +66,7 @@ def _links(node: Node, size: int, units: int) -> Matrix:
             else loaded[a][b]
             * share
             * slow.get(f"{a}>{b}", 1.0)
-            * figures.noise(node["seed"], f"{key} {a}>{b}", size)
+            * figures.link_noise(node["seed"], f"{key} {a}>{b}")
             for b in present
         ]
         for a in present

@@ -43,7 +43,7 @@ class _Panel:
             _Dot(value, missed and _beyond(value, judged), where) for value in judged.values
         )
         bounds = {
-            "floor": judged.floor, "ceiling": judged.ceiling, "ideal": judged.physical_ceiling,
+            "floor": judged.floor, "ceiling": judged.ceiling, "ideal": judged.best,
         }  # fmt: skip
         for name, bound in bounds.items():
             if bound is not None:
@@ -171,5 +171,5 @@ def _caption(panel: _Panel, y: Scale) -> str:
     if not y.log and y.low > 0:
         said.append(f"the axis starts at {y.low:.4g}")
     if len({tuple(sorted(by_size.items())) for by_size in panel.limits.values()}) > 1:
-        said.append("ideal: what the declared hardware can do at most")
+        said.append("ideal: what the declared hardware can do at best")
     return "; ".join(said) + "."

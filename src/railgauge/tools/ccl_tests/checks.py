@@ -11,24 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.errors import UnitUnknown
 from railgauge.model import Problem
+from railgauge.thresholds.physics import bus_factor
 from railgauge.tools.ccl_tests.figures import Figure
 from railgauge.tools.ccl_tests.rows import Row, Side
 from railgauge.units import convert, format_size
 
 _EDGE = 1e-4
 _GIB_PER_GB = 1e9 / 2**30
-_TWO_WAY = frozenset({"all_reduce"})
-_ONE_WAY = frozenset({"all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
-_SHIFTS = frozenset({"broadcast", "reduce", "sendrecv", "hypercube"})
-
-
-def factor(collective: str, ranks: int) -> float | None:
-    """Bus bandwidth over algorithm bandwidth; ``None`` for a collective without a known one."""
-    if collective in _TWO_WAY:
-        return 2 * (ranks - 1) / ranks
-    if collective in _ONE_WAY:
-        return (ranks - 1) / ranks
-    return 1.0 if collective in _SHIFTS else None
 
 
 def follows_binary(rows: Iterable[Row]) -> bool:
@@ -71,7 +60,7 @@ def check_factor(
     reference = _reference(rows)
     if reference is None:
         return
-    expected = factor(collective, ranks) if collective and ranks else None
+    expected = bus_factor(collective, ranks) if collective and ranks else None
     fits = _rule(collective, ranks)
     if expected is None and not fits(*reference):
         low, high = reference
@@ -113,7 +102,7 @@ def _rule(collective: str | None, ranks: int | None) -> Callable[[float, float],
     """Whether any collective of two ranks or more, of those still possible, has such a factor."""
     collectives = (collective,) if collective else ("all_reduce", "all_gather", "broadcast")
     counts = (ranks,) if ranks else (2, 10**9)
-    known = [[factor(name, count) for count in counts] for name in collectives]
+    known = [[bus_factor(name, count) for count in counts] for name in collectives]
     bounds = [(f[0], f[-1]) for f in known if f[0] is not None and f[-1] is not None]
 
     def fits(low: float, high: float) -> bool:

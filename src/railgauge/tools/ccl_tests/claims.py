@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from railgauge.model import Parsed
-from railgauge.tools.ccl_tests.checks import factor
+from railgauge.thresholds.physics import bus_factor
 from railgauge.tools.ccl_tests.devices import claims_of_devices
 from railgauge.tools.claims import Asked, Claim, Heard, equal
 from railgauge.tools.hosts import claims_of_ranks
@@ -48,7 +48,7 @@ def _collective(wanted: str, parsed: Parsed) -> Claim:
     named, ranks = parsed.summary.get("collective"), parsed.summary.get("nranks")
     if named is not None:
         return equal("collective", wanted, str(named).removesuffix("_perf"))
-    expected = factor(wanted, ranks) if isinstance(ranks, int) and ranks > 1 else None
+    expected = bus_factor(wanted, ranks) if isinstance(ranks, int) and ranks > 1 else None
     ratio = _ratio(parsed)
     if expected is None or ratio is None:
         return Claim("collective", wanted, None)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+from railgauge.model import Parsed
 from railgauge.tools.claims import Asked, Claim, Heard, equal
+
+_NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
+_THREADED = (3, 16)
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Protocol, streams, direction, seconds, omitted start, length of a write."""
+    """Protocol, streams and their threads, direction, seconds, omitted start, length of a write."""
     said = heard[0].parsed.summary
     found = [
         equal("protocol", "TCP", said.get("protocol")),
@@ -16,9 +22,20 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
         _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
         _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
     ]
+    found += _threads(asked.option("streams", 1), heard[0].parsed)
     if asked.case.sizes:
         found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
     return tuple(found)
+
+
+def _threads(streams: object, parsed: Parsed) -> list[Claim]:
+    """Before 3.16 one thread serves all streams: one core is measured then, and not the link."""
+    found = _NUMBERS.match(parsed.tool_version or "")
+    if found is None or streams == 1:
+        return []
+    threaded = (int(found[1]), int(found[2])) >= _THREADED
+    said = streams if threaded else f"1 (iperf {parsed.tool_version}; install 3.16)"
+    return [equal("threads", streams, said)]
 
 
 def _sender(reverse: object) -> str:

@@ -1,0 +1,193 @@
+"""What a tool says of itself beside what it was asked: each way in which the two can differ."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from tool_setting import NODES
+
+from railgauge.errors import FactMissing
+from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.model import Case
+from railgauge.tools.claims import Asked, Claim, Heard, claims_nothing, equal, same_models
+from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
+
+PAIR = tuple(node.name for node in NODES)
+HERE = {"n1": NodeFacts("n1", hostname="Host1.site.org"), "n2": NodeFacts("n2", hostname="host2")}
+EACH = {"host1": 8, "host2": 8}
+
+
+def asked(*nodes, found=HERE, model="H200", expected=("gpu_model",), **options):
+    platform = SimpleNamespace(
+        gpus=SimpleNamespace(model=model) if model else None, expected=dict.fromkeys(expected)
+    )
+    measurement = SimpleNamespace(options=options)
+    return Asked(Case("measured", nodes or PAIR, None, ()), measurement, platform, found)
+
+
+def ranks(said, by_host, each=8, of=None):
+    return list(claims_of_ranks(of or asked(), each, {"nranks": said}, by_host, "GPUs"))
+
+
+# --- ranks and hosts ---
+
+
+def test_all_ranks_on_all_hosts_agree():
+    count, hosts = ranks(16, EACH)
+    assert (count.item, count.asked, count.said, count.agrees) == (
+        "ranks", "16 GPUs (8 on each of 2 nodes)", "16 GPUs (8 on host1, 8 on host2)", True,
+    )  # fmt: skip
+    assert (hosts.item, hosts.said, hosts.agrees) == ("hosts of the ranks", "host1, host2", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "by_host"),
+    [
+        (8, {"host1": 8}),
+        (15, {"host1": 8, "host2": 7}),
+        (17, {"host1": 8, "host2": 9}),
+        (16, {"host1": 9, "host2": 7}),
+        (16, {"host1": 16}),
+        (16, {"host1": 8, "host2": 4, "host3": 4}),
+        (16, {"host1": 8, "host2": 8, "host3": 8}),
+        (16, {}),
+        (0, None),
+        (8, None),
+        (32, None),
+        (8, EACH),
+    ],
+)
+def test_ranks_that_are_too_few_too_many_or_elsewhere_are_denied(said, by_host):
+    assert not ranks(said, by_host)[0].agrees
+
+
+def test_a_count_alone_is_believed_and_hosts_are_not_shown():
+    count, hosts = ranks(16, None)
+    assert (count.said, count.agrees) == ("16 GPUs", True)
+    assert (hosts.said, hosts.agrees) == (None, True)
+
+
+def test_an_output_that_counts_no_ranks_shows_none():
+    count, _ = ranks(None, None)
+    assert (count.said, count.agrees) == (None, True)
+
+
+def test_where_no_number_of_ranks_is_asked_for_nothing_is_claimed():
+    assert ranks(16, EACH, each=None) == []
+    assert ranks(16, EACH, each="8") == []
+
+
+def test_hosts_are_compared_by_their_short_names_whatever_the_case():
+    claim = claim_of_hosts("hosts", asked(), ["HOST1", "host2.site.org"])
+    assert (claim.asked, claim.said, claim.agrees) == ("host1, host2", "host1, host2", True)
+
+
+@pytest.mark.parametrize(
+    "hosts", [["host1"], ["host1", "host1"], ["host1", "host2", "host3"], ["host1", "host3"]]
+)
+def test_other_hosts_are_denied(hosts):
+    claim = claim_of_hosts("hosts", asked(), hosts)
+    assert (claim.said, claim.agrees) == (", ".join(sorted(set(hosts))), False)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"n1": HERE["n1"]},
+        {**HERE, "n2": NodeFacts("n2")},
+        {**HERE, "n2": FactMissing("no answer", where="n2")},
+    ],
+)
+def test_hosts_are_not_shown_where_the_survey_does_not_know_all(found):
+    claim = claim_of_hosts("hosts", asked(found=found), ["host1", "host2"])
+    assert (claim.said, claim.agrees) == (None, True)
+    assert claim.asked == ("n1, n2" if not found else "host1")
+
+
+def test_an_output_without_hosts_shows_none():
+    claim = claim_of_hosts("hosts", asked(), [])
+    assert (claim.asked, claim.said, claim.agrees) == ("host1, host2", None, True)
+
+
+def test_one_node_is_enough_for_a_case_of_one():
+    assert claim_of_hosts("hosts", asked("n1"), ["host1"]).agrees
+    assert not claim_of_hosts("hosts", asked("n1"), ["host2"]).agrees
+
+
+def test_hundreds_of_nodes_are_counted_as_two_are():
+    names = tuple(f"n{number}" for number in range(320))
+    many = asked(*names, found={name: NodeFacts(name, hostname=name) for name in names})
+    count, hosts = ranks(2560, dict.fromkeys(names, 8), of=many)
+    assert (count.agrees, hosts.agrees, bool(hosts.said)) == (True, True, True)
+
+
+# --- words and models ---
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said", "agrees"),
+    [("RC", "rc", True), ("rc", "RC", True), (1, "1", True), (1, 2, False), (True, False, False)],
+)
+def test_both_sides_read_alike_or_are_denied(wanted, said, agrees):
+    claim = equal("item", wanted, said)
+    assert (claim.asked, claim.said, claim.agrees) == (str(wanted), str(said), agrees)
+
+
+def test_what_is_not_shown_is_not_denied():
+    assert equal("item", 1, None) == Claim("item", "1", None, True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said", "agrees"),
+    [
+        (["H200"], ["NVIDIA H200"], True),
+        (["NVIDIA H200"], ["h200", "H200"], True),
+        (["Tesla V100", "H200"], ["NVIDIA H200", "V100"], True),
+        (["H200"], ["NVIDIA H100"], False),
+        (["H200"], ["H200", "H100"], False),
+        (["MI300X"], ["AMD MI300X OAM"], True),
+        (["MetaX C500"], ["C500"], True),
+    ],
+)
+def test_another_model_is_denied_whatever_the_vendor_writes_around_it(wanted, said, agrees):
+    assert same_models("GPUs", wanted, said).agrees is agrees
+
+
+def test_the_strange_model_is_named_and_no_model_is_not_shown():
+    claim = same_models("GPUs", ["H200", "B200"], ["H200", "H100", "H100"])
+    assert (claim.item, claim.asked, claim.said) == ("GPUs", "B200 or H200", "H100")
+    assert same_models("GPUs", ["H200"], ["H200"]).said == "H200"
+    assert same_models("GPUs", ["H200"], ["", "H200"]) == Claim("GPUs", "H200", "H200")
+    assert same_models("GPUs", ["H200"], []) == Claim("GPUs", "H200", None)
+    assert same_models("GPUs", [], ["H200"]) is None
+
+
+def test_models_are_those_declared_and_those_seen_on_the_nodes_asked_for():
+    b200 = GpuFacts(0, "B200", "0000:1a:00.0", None)
+    found = {"n1": replace(HERE["n1"], gpus=(b200,)), "n2": FactMissing("none", where="n2")}
+    assert asked(found=found).models(["n1", "n2"]) == {"H200", "B200"}
+    assert asked(found=found).models(["n2"]) == {"H200"}
+    assert asked(found=found, expected=()).models(["n1"]) == {"B200"}
+    assert asked(found=found, model=None).models(["n1"]) == {"B200"}
+    assert asked(found={}).models(PAIR) == {"H200"}
+
+
+def test_an_option_has_its_default_where_the_platform_file_names_none():
+    assert (asked(qps=4).option("qps", 1), asked().option("qps", 1)) == (4, 1)
+
+
+def test_a_claim_names_both_sides_and_is_of_the_reporting_command_s_node():
+    claim = equal("qps", 4, 1)
+    assert str(claim) == "qps: asked for 4, the tool says 1"
+    assert claim.node == ""
+
+
+def test_facts_are_those_of_a_node_that_was_surveyed():
+    assert asked().facts("n1") == HERE["n1"]
+    assert asked().facts("n3") is None
+    assert Asked(asked().case, None, None).facts("n1") is None
+
+
+def test_a_command_that_leaves_nothing_open_claims_nothing():
+    assert claims_nothing(asked(), (Heard("n1", "client", None),)) == ()
