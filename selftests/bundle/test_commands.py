@@ -19,7 +19,8 @@ PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
 def known(name):
     schema = ROOT / "hostfiles" / "schema.json"
     cluster = hostfile.load(ROOT / "hostfiles" / f"lab-{name}.yaml", schema_file=schema)
-    return thresholds.load(name, ROOT / "thresholds"), cluster
+    platform = thresholds.load(name, ROOT / "thresholds")
+    return thresholds.on_site(platform, cluster, cluster.source), cluster
 
 
 def cases(platform, cluster):

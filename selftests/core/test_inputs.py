@@ -11,7 +11,7 @@ from core_values import ROOT, document, lines_of, measurement_of, put
 from railgauge import inputs, plan, thresholds
 from railgauge.asked import Asked, asked
 from railgauge.errors import BadInput
-from railgauge.model import Case, Cluster, Node
+from railgauge.model import Case, Cluster, Node, Pair
 
 HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
 TESTS = """
@@ -190,6 +190,19 @@ def test_the_served_model_is_the_hostfiles(tmp_path):
         *servers, client = plan.commands(case, platform, cluster, 18600)
         assert client.argv[4] == "/models/mine"
         assert {server.argv[2] for server in servers} == {"/models/mine"}
+
+
+def test_the_network_of_the_launcher_is_the_hostfiles(tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = "cluster: mine\nplatform: h200\nnodes: [a, b]\nmpi_network: 10.2.122.0/24\n"
+    path.write_text(text)
+    cluster, platform = inputs.site(path, ROOT)
+    each = plan.case_at(platform.measurements["pair_all_reduce"], "smoke", Pair("a", "b"))
+    (one,) = plan.commands(each, platform, cluster, 18600)
+    assert "-mca oob_tcp_if_include 10.2.122.0/24" in " ".join(one.argv)
+    path.write_text(f"{text}launcher: mpich\n")
+    said = refused(lambda: inputs.site(path, ROOT))
+    assert all("mpi_network 10.2.122.0/24: MPICH takes" in line for line in said)
 
 
 @pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])

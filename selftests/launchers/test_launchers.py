@@ -32,6 +32,23 @@ def test_mpich():
     )  # fmt: skip
 
 
+def test_openmpi_over_the_network_that_the_hostfile_names():
+    """000, 3.2: -mca btl_tcp_if_include ${IP_MASK} -mca oob_tcp_if_include ${IP_MASK}."""
+    made = " ".join(argv("openmpi", network="10.2.122.0/24,eth1", options=("-mca", "pml", "^ucx")))
+    assert (
+        " -mca btl_tcp_if_include 10.2.122.0/24,eth1 -mca oob_tcp_if_include 10.2.122.0/24,eth1"
+        " -mca pml ^ucx /opt/tests/all_reduce_perf"
+    ) in made
+    assert "if_include" not in " ".join(argv("openmpi"))
+
+
+def test_mpich_takes_one_interface_and_slurm_none():
+    assert "-iface eth1" in " ".join(argv("mpich", network="eth1"))
+    for name, network in (("mpich", "10.2.122.0/24"), ("mpich", "eth0,eth1"), ("slurm", "eth1")):
+        with pytest.raises(BadInput, match="mpi_network"):
+            argv(name, network=network)
+
+
 def test_slurm_passes_a_comma_by_env():
     assert argv("slurm", environment=ENVIRONMENT, options=("--mpi=pmix", "--gres=gpu:8")) == (
         "srun", "--nodes=2", "--nodelist=mx01,mx02", "--ntasks=16", "--ntasks-per-node=8",

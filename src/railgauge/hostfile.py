@@ -182,6 +182,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
             for name, said in document.get("versions", {}).items()
         },
         model=document.get("model", ""),
+        mpi_network=document.get("mpi_network", ""),
     )
 
 

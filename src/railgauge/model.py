@@ -102,7 +102,8 @@ class Cluster(_Index):
     """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path.
 
     ``versions`` are those that are declared, by model of a device, ``*`` for whatever has one.
-    ``model`` is what is served on rung 5; empty if none is named.
+    ``model`` is what is served on rung 5, ``mpi_network`` the networks or interfaces, with commas,
+    over which a launcher's processes talk to each other; each is empty if not named.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Cluster(_Index):
     fabric: Fabric | None = None
     versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     model: str = ""
+    mpi_network: str = ""
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

@@ -27,8 +27,10 @@ class Host:
 class Launch:
     """One program on several hosts, with its environment.
 
-    ``bind`` is ``numa`` or ``none``. ``options`` are further arguments of the launcher; they come
-    after this project's own and replace its binding and mapping where they name their own.
+    ``bind`` is ``numa`` or ``none``. ``network`` are networks (``10.2.122.0/24``) or interfaces,
+    with commas, for the launcher's own messages; empty leaves them to it. ``options`` are further
+    arguments of the launcher; they come after this project's own and replace its binding and
+    mapping where they name their own.
     """
 
     hosts: tuple[Host, ...]
@@ -36,6 +38,7 @@ class Launch:
     environment: Mapping[str, str] = field(default_factory=dict)
     bind: str = "numa"
     options: tuple[str, ...] = ()
+    network: str = ""
     allow_run_as_root: bool = False
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from railgauge.errors import BadInput
 from railgauge.launchers.model import Launch
 
 
@@ -9,7 +10,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
     """``mpiexec -hosts a:8,b:8 … -n N -env NAME VALUE program``.
 
     Hydra has no switch against root and needs none. ``-n`` and ``-env`` belong to the program
-    that follows, so they come last.
+    that follows, so they come last. Raises ``BadInput`` for a network that is no interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     per_host = launch.ranks_per_host
@@ -17,11 +18,22 @@ def argv(launch: Launch) -> tuple[str, ...]:
         *("mpiexec", "-hosts", hosts),
         *(("-ppn", str(per_host)) if per_host is not None else ()),
         *(() if launch.has_option("-bind-to", "--bind-to") else ("-bind-to", launch.bind)),
+        *(("-iface", _interface(launch.network)) if launch.network else ()),
         *launch.options,
         *("-n", str(launch.ranks)),
         *_environment(launch),
         *launch.program,
     )
+
+
+def _interface(network: str) -> str:
+    """Hydra knows interfaces by their names alone. Raises ``BadInput`` for anything else."""
+    if any(sign in network for sign in ",/:"):
+        raise BadInput(
+            f"mpi_network {network}: MPICH takes the name of one interface",
+            remedy="name it in the hostfile: mpi_network: eth0",
+        )
+    return network
 
 
 def _environment(launch: Launch) -> tuple[str, ...]:

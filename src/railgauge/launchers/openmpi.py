@@ -13,6 +13,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
         *(("--allow-run-as-root",) if launch.allow_run_as_root else ()),
         *("-np", str(launch.ranks), "--host", hosts),
         *_placement(launch),
+        *_network(launch),
         *launch.options,
         *_environment(launch),
         *launch.program,
@@ -26,6 +27,14 @@ def _placement(launch: Launch) -> tuple[str, ...]:
     if launch.has_option("--bind-to", "-bind-to"):
         return mapping
     return (*mapping, "--bind-to", launch.bind)
+
+
+def _network(launch: Launch) -> tuple[str, ...]:
+    """For the daemons that start the ranks (oob), and for what the ranks say over TCP (btl)."""
+    if not launch.network:
+        return ()
+    both = ("btl_tcp_if_include", "oob_tcp_if_include")
+    return tuple(part for name in both for part in ("-mca", name, launch.network))
 
 
 def _environment(launch: Launch) -> tuple[str, ...]:

@@ -12,11 +12,17 @@ _BINDINGS = {"numa": "ldoms", "none": "none"}
 def argv(launch: Launch) -> tuple[str, ...]:
     """``srun --nodes=2 --nodelist=a,b --ntasks=16 … program``.
 
-    Nodes go by the names that Slurm knows them by. Raises ``BadInput`` for hosts with different
-    numbers of ranks, which one job step cannot have. What kind of MPI (``--mpi``) and which GPUs
-    (``--gres``) the site uses is for the options.
+    Nodes go by the names that Slurm knows them by. What kind of MPI (``--mpi``) and which GPUs
+    (``--gres``) the site uses is for the options. Raises ``BadInput`` for hosts with different
+    numbers of ranks, which one job step cannot have, and for a network, which slurm.conf names.
     """
     per_host = launch.ranks_per_host
+    if launch.network:
+        raise BadInput(
+            f"mpi_network {launch.network}: srun takes no network for MPI",
+            where="slurm",
+            remedy="drop it from the hostfile; Slurm's own network is set in slurm.conf",
+        )
     if per_host is None:
         raise BadInput("srun starts the same number of ranks on each node", where="slurm")
     return (

@@ -49,6 +49,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         program=(_program(setting), *_arguments(setting)),
         environment=_environment(setting),
         options=_launcher_args(setting),
+        network=setting.cluster.mpi_network,
         allow_run_as_root=_may_be_root(setting),
     )
     return (

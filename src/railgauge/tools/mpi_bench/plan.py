@@ -32,6 +32,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         environment=dict(setting.environment),
         bind="none",  # ranks that share the cores of a machine under test for its network
         options=_launcher_args(setting, options),
+        network=setting.cluster.mpi_network,
         allow_run_as_root=nodes[0].ssh.user in {None, "root"},
     )
     if launch.ranks < 2:  # noqa: PLR2004
