@@ -213,6 +213,16 @@ def _gpu(ground: Ground) -> Choice:
     return name, name
 
 
+def _measured_gpu(ground: Ground) -> Choice:
+    """One that level smoke measures by itself; of the others only collectives tell, by their node."""
+    paths = ground.platform.measurements.get("gpu_write_bandwidth")
+    if paths is None:
+        return _gpu(ground)
+    chosen = pairing.choose(ground.platform, paths.memory, paths.extents["smoke"].pairings)
+    name = f"gpu{ground.random.choice(sorted({one.gpu for one in chosen if one.gpu is not None}))}"
+    return name, name
+
+
 def _link(ground: Ground) -> Choice:
     one, other = ground.random.sample(range(8), 2)
     return f"{one}>{other}", f"gpu{one}>gpu{other}"
@@ -246,10 +256,11 @@ _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
         _nic,
     ),
     **dict.fromkeys(
-        ("gpu-missing", "ecc", "slow-gpu", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
+        ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
          "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios"),
         _gpu,
     ),
+    "slow-gpu": _measured_gpu,
     "version": _version,
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     "slow-xgmi": _link,
