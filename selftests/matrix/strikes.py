@@ -214,7 +214,7 @@ def _gpu(ground: Ground) -> Choice:
 
 
 def _measured_gpu(ground: Ground) -> Choice:
-    """One that level smoke measures by itself; of the others only collectives tell, by their node."""
+    """One that level smoke measures by itself; of others only collectives tell, by their node."""
     paths = ground.platform.measurements.get("gpu_write_bandwidth")
     if paths is None:
         return _gpu(ground)
