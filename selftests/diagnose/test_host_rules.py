@@ -38,6 +38,15 @@ def test_a_fact_is_its_cause_at_its_node_and_part(subject, cause):
     assert subject in found.says
 
 
+@pytest.mark.parametrize("subject", ["cpus", "numa_nodes", "numa_cpus"])
+@pytest.mark.parametrize(
+    ("on", "cause"), [("h100-tcpx", "hardware-differs"), ("h200", "nodes-differ")]
+)
+def test_cpus_are_wrong_by_themselves_where_they_are_declared(on, cause, subject):
+    found = only(causes(fact("n2", subject, "", "x"), on=on, nodes=names(2)))
+    assert named([found]) == [(cause, f"n2, {subject}")]
+
+
 @pytest.mark.parametrize("subject", host._BY_SUBJECT)
 def test_what_is_not_known_is_not_blamed(subject):
     assert [c.cause for c in causes(unknown("n2", subject, "mlx5_3"))] == ["undiagnosed"]

@@ -191,6 +191,9 @@ _BY_SUBJECT = {
 }  # fmt: skip
 
 
+_BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
+
+
 def settings(scene: Scene) -> Iterator[Claim]:
     """What one fact says by itself: items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
@@ -205,11 +208,13 @@ def settings(scene: Scene) -> Iterator[Claim]:
 
 
 def _cause(scene: Scene, record: ItemRecord) -> str:
-    """A version that the site or the platform declares is wrong by itself, not beside others."""
+    """What the site or the platform declares is wrong by itself, not beside others."""
     expectation = scene.findings.platform.expected.get(record.subject)
     is_declared = expectation is not None and expectation.rule != "alike"
     if is_declared and record.subject in VERSIONS:
         return "version-mismatch"
+    if is_declared and record.subject in _BUILT:
+        return "hardware-differs"
     return _BY_SUBJECT[record.subject]
 
 
