@@ -106,8 +106,8 @@ def test_a_line_of_measurements_has_the_item_the_values_and_the_limit():
         "id": "a", "subject": "host_write_bandwidth", "nodes": ["n1", "n2"], "pairing": "gpu0",
         "size_bytes": 8, "metric": "bw_average", "unit": "Gb/s", "better": "higher",
         "values": [1.0, 2.0], "measured": "390 Gb/s", "limit": ">= 372", "basis": "000: 4.1",
-        "floor": 3.0, "ceiling": 4.0, "physical_ceiling": 5.0, "ideal": None, "margin": 0.5, "outcome": "passed",
-        "pointer": "/limits/0", "not_shown": ["MTU"],
+        "floor": 3.0, "ceiling": 4.0, "physical_ceiling": 5.0, "margin": 0.5, "outcome": "passed",
+        "pointer": "/limits/0", "not_shown": ["MTU"], "ideal": None,
     }  # fmt: skip
 
 
