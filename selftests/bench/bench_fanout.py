@@ -199,7 +199,7 @@ def _leased_s(site: Site, nodes: int, run: str) -> float:
     names = [node.name for node in site.cluster.nodes[:nodes]]
     with contextlib.closing(site.sessions()) as sessions:
         _at_once(lambda name: sessions[name], site, nodes)
-        terms = Terms(Holder("user", "host", run, "now"), run, site.cluster.rootfs)
+        terms = Terms(Holder("user", "host", run, "now", run), site.cluster.rootfs)
         leases = NodeLeases(sessions, terms, _refuse)
         return wall_s(lambda: (leases.take(names), leases.release()))
 

@@ -28,8 +28,8 @@ from railgauge.holder import (
 )
 from railgauge.model import Command
 
-ALICE = Holder("alice", "ctl1", "run-a", "2026-11-21T14:03:22+00:00")
-BOB = Holder("bob", "ctl2", "run-b", "2026-11-21T14:05:00+00:00")
+ALICE = Holder("alice", "ctl1", "run-a", "2026-11-21T14:03:22+00:00", "a1")
+BOB = Holder("bob", "ctl2", "run-b", "2026-11-21T14:05:00+00:00", "b2")
 HERE = Path(__file__).parents[2]
 
 
@@ -357,7 +357,9 @@ def test_what_a_node_says_is_not_trusted() -> None:
     assert answer("taken []") == Taken(None)
     assert answer("taken ") == Taken(None)
     hostile = answer(
-        'taken {"user": "\\u001b[31m", "host": [1], "run": "' + "x" * 500 + '", "since": 5}'
+        'taken {"user": "\\u001b[31m", "host": [1], "run": "'
+        + "x" * 500
+        + '", "since": 5, "tag": null}'
     )
     assert isinstance(hostile, Taken)
     assert str(hostile).isprintable()
@@ -368,11 +370,11 @@ def test_what_a_node_says_is_not_trusted() -> None:
 
 
 def test_a_name_that_would_break_a_line_does_not(place: Place) -> None:
-    odd = Holder("a'b\n$(reboot)", "h\\", "%s", "now")
+    odd = Holder("a'b\n$(reboot)", "h\\", "%s", "now", "$t")
     with place.asked(odd) as (_, said):
         assert said == Held()
         found = place.said(BOB)
-    assert found == Taken(Holder("a'b?$(reboot)", "h\\", "%s", "now"))
+    assert found == Taken(Holder("a'b?$(reboot)", "h\\", "%s", "now", "$t"))
 
 
 def test_many_nodes_beat_slower() -> None:

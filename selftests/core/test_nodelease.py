@@ -16,7 +16,7 @@ from railgauge.nodelease import NodeLeases, NodeTaken, Terms
 from railgauge.sessions import Sessions
 
 NAMES = tuple(f"n{n:02d}" for n in range(1, 7))
-STRANGER = 'taken {"user": "eve", "host": "ctl9", "run": "r9", "since": "noon"}'
+STRANGER = 'taken {"user": "eve", "host": "ctl9", "run": "r9", "since": "noon", "tag": "t9"}'
 
 
 @dataclass
@@ -33,8 +33,8 @@ class Site:
 
     def leases(self, run, nodes=NAMES, told=None):
         sessions = Sessions(cluster(*nodes), lambda node: Channel(self, node.name, run))
-        holder = Holder("user", "host", run, "now")
-        return NodeLeases(sessions, Terms(holder, run), (told if told is not None else []).append)
+        holder = Holder("user", "host", "report", "now", run)
+        return NodeLeases(sessions, Terms(holder), (told if told is not None else []).append)
 
     def held_by(self, run):
         return sorted(node for node, holder in self.holders.items() if holder == run)
@@ -286,10 +286,19 @@ def test_many_nodes_are_asked_at_once(site):
 
 def test_a_node_that_this_very_run_holds_has_two_names(site):
     """Nobody is waited for, and nobody else is blamed."""
-    said = '{"user": "user", "host": "host", "run": "mine", "since": "now"}'
+    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
     site.says = {"n03": f"taken {said}"}
     with pytest.raises(NodeTaken, match="n03: is a machine that this run holds already") as caught:
         site.leases("mine").take(NAMES, wait_s=60.0)
     assert "held by" not in str(caught.value)
     assert "hostfile" in str(caught.value)
     assert site.held_by("mine") == []
+
+
+def test_a_run_of_the_same_name_in_the_same_second_is_another_one(site):
+    """Only its tag tells it apart: it is waited for."""
+    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "theirs"}'
+    site.says = {"n03": f"taken {said}"}
+    with pytest.raises(NodeTaken, match="n03: held by user on host since now") as caught:
+        site.leases("mine").take(NAMES)
+    assert not isinstance(caught.value, nodelease.NamedTwice)

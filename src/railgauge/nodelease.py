@@ -55,11 +55,15 @@ class NamedTwice(NodeTaken):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all leases of a run have in common. ``run`` is how its tag begins."""
+    """What all leases of a run have in common."""
 
     holder: Holder
-    run: str
     rootfs: str = "/"
+
+    @property
+    def run(self) -> str:
+        """How the tags of the run begin."""
+        return self.holder.tag
 
 
 @dataclass
@@ -94,7 +98,7 @@ class NodeLeases:
 
     def _refuse_own(self, taken: dict[str, Taken]) -> None:
         """A node that this very run holds is one that has another name as well."""
-        own = [node for node, said in taken.items() if said.holder == self.terms.holder]
+        own = [n for n, said in taken.items() if said.holder and said.holder.tag == self.terms.run]
         if own:
             self._let_go(list(self._held))
             raise NamedTwice(

@@ -27,12 +27,16 @@ _BEATS_EACH_S = 250.0  # for all nodes together: each costs this side and a lab 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a node: ``since`` is ISO 8601 in UTC by the clock of ``host``."""
+    """Who holds a node: ``since`` is ISO 8601 in UTC by the clock of ``host``.
+
+    Two runs of one name may start in one second: ``tag`` is that of one run and no other.
+    """
 
     user: str
     host: str
     run: str
     since: str
+    tag: str
 
     def __str__(self) -> str:
         return f"{self.user} on {self.host} since {self.since} (run {self.run})"

@@ -85,14 +85,14 @@ def allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _holder(run: str) -> Holder:
+def _holder(run: str, tag: str) -> Holder:
     """This run, in words for whoever finds a node taken."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name
         user = str(os.getuid())
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Holder(user, socket.gethostname(), run, now)
+    return Holder(user, socket.gethostname(), run, now, tag)
 
 
 class Holding:
@@ -112,7 +112,8 @@ class Holding:
     def take(self) -> None:
         context = self._context
         allow_many_files()
-        terms = Terms(_holder(context.store.folder.name), context.tag.run, context.cluster.rootfs)
+        holder = _holder(context.store.folder.name, context.tag.run)
+        terms = Terms(holder, context.cluster.rootfs)
         self._leases = NodeLeases(context.sessions, terms, self._tell)
         names = [node.name for node in context.cluster.nodes]
         try:
