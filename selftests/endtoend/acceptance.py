@@ -28,6 +28,8 @@ SMOKE = ("--level", "smoke")
 # Of a run whose reports for people nobody looks at.
 BARE = ("-p", "no:html", "-p", "no:allure_pytest")
 BARE_SMOKE = (*SMOKE, *BARE)
+# A user has no Hypothesis, whose plugin takes most of a second at the end of a run.
+_AS_INSTALLED = ("-p", "no:hypothesispytest")
 # Two of the nodes, so that there is one pair: viper sends to columbia.
 ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
@@ -56,7 +58,7 @@ class Project:
         return path
 
     def command(self, *options: str) -> list[str]:
-        return [sys.executable, "-m", "pytest", *options]
+        return [sys.executable, "-m", "pytest", *_AS_INSTALLED, *options]
 
     def run(self, *options: str) -> Run:
         return self.execute(self.command(*options))
