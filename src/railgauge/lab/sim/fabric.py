@@ -55,7 +55,7 @@ def path(
 
 def gpus_share(nodes: list[Node], devices: dict[str, list[int]]) -> float:
     """What slow nodes and GPUs leave of the bandwidth inside the nodes."""
-    return min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes)
+    return float(min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes))
 
 
 def _places(count: int) -> list[str]:

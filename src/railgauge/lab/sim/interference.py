@@ -36,11 +36,11 @@ def link_share(job: Job) -> float:
 
 def _takes(job: Job, gpus: list[int], link: str) -> bool:
     """All links between its GPUs; a sendrecv those from each rank to the next one."""
-    ends = tuple(int(end) for end in link.split(">"))
+    one, other = map(int, link.split(">"))
     if job["run"]["op"] != "sendrecv":
-        return set(ends) <= set(gpus)
+        return {one, other} <= set(gpus)
     after = [*gpus[1:], gpus[0]] if len(job["nodes"]) == 1 else gpus[1:]
-    return ends in zip(gpus, after)  # noqa: B905
+    return (one, other) in zip(gpus, after)  # noqa: B905
 
 
 def slowdowns(job: Job, first: int, count: int) -> float:
