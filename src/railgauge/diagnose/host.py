@@ -172,6 +172,8 @@ _BY_SUBJECT = {
     "acs": "acs-enabled",
     "cpu_governor": "cpu-governor",
     "numa_balancing": "numa-balancing-enabled",
+    "numa_daemons": "numa-daemon",
+    "boot_module": "module-not-at-boot",
     "gpu_model": "hardware-differs",
     "gpu_memory": "hardware-differs",
     "gpu_bus_id": "hardware-differs",
