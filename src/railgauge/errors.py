@@ -181,6 +181,12 @@ class StabilityUnproven(ToolError):
     kind = "stability-unproven"
 
 
+class ConditionsUnmet(ToolError):
+    """The tool warns that the node was not in the state that its figures need."""
+
+    kind = "conditions-unmet"
+
+
 class UnitUnknown(NoEvidence):
     """A unit that cannot be converted to the one of the limit."""
 
