@@ -15,7 +15,7 @@ from railgauge.evidence import SERVICE
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
 from railgauge.model import Case, Command, Pairing, Transcript
 from railgauge.question import CaseResult
-from railgauge.thresholds import Platform
+from railgauge.thresholds import LEVELS, Platform
 
 THRESHOLDS = Path(__file__).parents[2] / "thresholds"
 _PORT = 18611
@@ -44,10 +44,14 @@ class Said:
 
 
 def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None) -> Said:
-    """What the lab's tools print for ``name`` at smoke; reading must find nothing against it."""
+    """What the lab's tools print for ``name`` at the lowest level that makes it.
+
+    Reading must find nothing against it.
+    """
     platform = thresholds.load(bench.lab.cluster.platform, THRESHOLDS)
     platform = thresholds.with_model(platform, "some-model")
-    extent = platform.measurements[name].extents["smoke"]
+    measurement = platform.measurements[name]
+    extent = measurement.extents[next(filter(measurement.made_at, LEVELS))]
     case = Case(name, tuple(nodes), pairing, extent.sizes)
     *services, client = plan.commands(case, platform, bench.lab.cluster, _PORT)
     started = [(_start(bench, command), command) for command in services]

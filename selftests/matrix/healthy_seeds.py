@@ -31,7 +31,7 @@ from railgauge.errors import NoEvidence
 from railgauge.judge import judge
 from railgauge.model import Case, Judgement, Limit, Outcome
 from railgauge.record import ItemRecord, blank, settled
-from railgauge.thresholds import ideal, limit_for, physical_ceiling
+from railgauge.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.tools import metric
 from railgauge.tools.metric import Metric
 from railgauge.units import format_size
@@ -122,7 +122,9 @@ def asks(stage: Stage, case: Case) -> Iterator[Ask]:
             declared = metric(measurement.tool, name)
             assert declared is not None
             of = (platform, measurement, case.pairing, limit, len(case.nodes))
-            yield Ask((name, size, placement), limit, declared, physical_ceiling(*of), ideal(*of))
+            best = ideal(*of)
+            own = in_its_unit(limit, best)
+            yield Ask((name, size, placement), own, declared, physical_ceiling(*of), best)
 
 
 def _places(stage: Stage, case: Case) -> Iterator[tuple[str, int | None, str | None]]:

@@ -48,7 +48,14 @@ from railgauge.question import (
     Question,
 )
 from railgauge.slotlimit import Found, in_its_slot
-from railgauge.thresholds import Measurement, Platform, ideal, limit_for, physical_ceiling
+from railgauge.thresholds import (
+    Measurement,
+    Platform,
+    ideal,
+    in_its_unit,
+    limit_for,
+    physical_ceiling,
+)
 from railgauge.tools import metric as declared_metric
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked
@@ -162,6 +169,7 @@ def limits(
             limit, slot = in_its_slot(limit, case.nodes[0], placement, found)
             of = (platform, measurement, case.pairing, limit, len(case.nodes))
             physical, best = slot or physical_ceiling(*of), ideal(*of)
+            limit = in_its_unit(limit, best)
             judged = _judged(measured, limit, size_bytes, placement, physical)
             judgements.append(replace(judged, ideal=None if best == physical else best))
         except NoEvidence as error:

@@ -104,7 +104,9 @@ def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     if not level.scanners:
         reasons = {**dict.fromkeys(SUBNET, f"the hostfile {_LACKS['fabric']}"), **reasons}
     for name, measurement in platform.measurements.items():
-        if not plan.places(measurement, level):
+        if not measurement.made_at(level.name):
+            reasons[name] = f"level {level.name} does not make it; sign-off does"
+        elif not plan.places(measurement, level):
             reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
         elif measurement.scope == "fabric":
             continue

@@ -58,6 +58,8 @@ class Scope:
 
 def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
     """In which ways the platform file asks for a measurement; at one level, or at any."""
+    if level and not measurement.made_at(level):
+        return ()
     swept = measurement.extents[level].sizes if level else None
     every = dict.fromkeys(assertion.per for assertion in measurement.asserts)
     per = [name for name in every if measurement.asserted(name, swept=swept)]

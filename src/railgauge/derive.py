@@ -28,6 +28,9 @@ FRACTION = 0.95
 SAMPLES_MIN = 5
 # Below, the message rate decides and not the link (docs/floors.md): the ceiling says nothing.
 _LINK_DECIDES_BYTES = 64 * 2**10
+# A collective cuts its message into a part for each step. The healthy tables of the documents come
+# to half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
+_LINKS_DECIDE_BYTES = 64 * 2**20
 _SIGMA_OVER_MAD = 1.4826
 _SIGMAS = 3
 _DIGITS = 4
@@ -81,11 +84,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """The limit that is to be found, how strict, and whether a ceiling limits it."""
+    """The limit that is to be found, how strict, and whether a ceiling limits it.
+
+    From ``large_bytes`` on the hardware's best can be asked for.
+    """
 
     limit: Limit
     lower: bool
     wish: Wish
+    large_bytes: int = _LINK_DECIDES_BYTES
 
     @property
     def side(self) -> str:
@@ -131,13 +138,15 @@ def _derive(
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
         return Outcome(limit.pointer, limit.metric, "unknown", stays=reason)
-    sought = _Sought(limit, declared.lower_is_better, wish)
+    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == "path" else _LINKS_DECIDE_BYTES
+    sought = _Sought(limit, declared.lower_is_better, wish, large_bytes)
     was = _in_words(sought)
     try:
         levels = _levels(measurement, sought, values)
     except _Stays as reason:
         return Outcome(limit.pointer, limit.metric, was, stays=str(reason))
     entry.pop("record_only", None)
+    entry.pop("of", None)
     entry[sought.side] = _bound(levels)
     entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
     return Outcome(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
@@ -255,7 +264,7 @@ def _refuse_beneath(
     least = sought.wish.ceiling_share
     unit = sought.limit.unit
     bests = [one.best for one in found if one.best is not None]
-    small = size_bytes is not None and size_bytes < _LINK_DECIDES_BYTES
+    small = size_bytes is not None and size_bytes < sought.large_bytes
     if sought.lower or not bests or small:
         return
     share = floor / max(bests)
@@ -303,7 +312,7 @@ def _in_words(sought: _Sought) -> str:
     if bound is None or limit.record_only:
         return "record only"
     if isinstance(bound, float):
-        return format_value(bound, limit.unit)
+        return f"{bound:.0%} of the {limit.of}" if limit.of else format_value(bound, limit.unit)
     values = [value for _, value in bound.points]
     return f"{format_value(min(values), limit.unit)} to {format_value(max(values), limit.unit)}"
 

@@ -133,7 +133,9 @@ def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) ->
     if cluster is None or len(gathered.complaints) > before:
         return  # else the same would be said of every node
     level = plan.level(platform, cluster, LEVELS[0], 1)
-    for case in _everywhere(platform, measurement, replace(level, rounds=_ring(level.nodes))):
+    # The highest level makes every measurement.
+    level = replace(level, name=LEVELS[-1], rounds=_ring(level.nodes))
+    for case in _everywhere(platform, measurement, level):
         try:
             plan.commands(case, platform, cluster, _PORT)
         except BadInput as error:

@@ -339,7 +339,7 @@ class Sweep:
 class Limit:
     """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file.
 
-    ``of`` says what a floor is a share of (``gpu_slot``); empty where it is a value in ``unit``.
+    ``of`` says what a floor is a share of (``gpu_slot``, ``ideal``); empty: a value in ``unit``.
     ``over`` are the sizes whose average is limited: of other sizes it says nothing.
     """
 

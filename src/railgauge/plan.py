@@ -77,6 +77,8 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
     """Where the level makes this measurement, in the order of the rounds."""
+    if not measurement.made_at(wanted.name):
+        return ()
     if measurement.scope == "node":
         return wanted.nodes
     if measurement.scope == "fabric":
@@ -104,6 +106,8 @@ def paths(
     platform: Platform, measurement: Measurement, level_name: str
 ) -> tuple[Pairing | None, ...]:
     """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
+    if not measurement.made_at(level_name):
+        return ()
     if measurement.scope != "path":
         return (None,)
     return choose(platform, measurement.memory, measurement.extents[level_name].pairings)

@@ -17,6 +17,7 @@ from railgauge.thresholds.model import PCIE_GTS
 from railgauge.thresholds.physics import pcie_gbps
 from railgauge.units import convert
 
+GPU_SLOT = "gpu_slot"
 Found = Mapping[str, NodeFacts | NoEvidence]
 
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -31,7 +32,7 @@ def in_its_slot(
     ``found`` are the facts of the nodes, ``placement`` the GPU (``gpu0``). Raises ``NoEvidence``
     if it is not known what the slot can carry.
     """
-    if not limit.of:
+    if limit.of != GPU_SLOT:
         return limit, None
     ceiling = convert(_slot_gbps(node, placement, found), "Gb/s", limit.unit)
     floor = limit.floor * ceiling if isinstance(limit.floor, float) else limit.floor

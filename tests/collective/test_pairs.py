@@ -73,3 +73,27 @@ def test_alltoall(pair, size, measure, check):
 def test_alltoall_traffic(pair, measure, check_traffic):
     """The fabric NICs of both nodes carried the payload, and no error counter moved."""
     check_traffic(measure(pair))
+
+
+@pytest.mark.measures("pair_sendrecv")
+def test_sendrecv(pair, size, measure, check):
+    """The last GPU of each node sends to the first of the other one."""
+    check(measure(pair), size)
+
+
+@pytest.mark.measures("pair_sendrecv")
+def test_sendrecv_traffic(pair, measure, check_traffic):
+    """Of both nodes the NICs that were due carried the payload, and no error counter moved."""
+    check_traffic(measure(pair))
+
+
+@pytest.mark.measures("pair_broadcast")
+def test_broadcast(pair, size, measure, check):
+    """One GPU sends to all of two nodes."""
+    check(measure(pair), size)
+
+
+@pytest.mark.measures("pair_broadcast")
+def test_broadcast_traffic(pair, measure, check_traffic):
+    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    check_traffic(measure(pair))

@@ -39,6 +39,18 @@ def test_read_traffic(pair, pairing, measure, check_traffic):
     check_traffic(measure(pair, pairing))
 
 
+@pytest.mark.measures("host_read_bandwidth_bidirectional")
+def test_read_bandwidth_both_ways(pair, pairing, size, measure, check):
+    """Host-memory RDMA reads run at line rate in both directions at once."""
+    check(measure(pair, pairing), size)
+
+
+@pytest.mark.measures("host_read_bandwidth_bidirectional")
+def test_read_traffic_both_ways(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
+
+
 @pytest.mark.measures("host_send_bandwidth")
 def test_send_bandwidth(pair, pairing, size, measure, check):
     """Messages between any two nodes run at line rate."""
@@ -47,6 +59,18 @@ def test_send_bandwidth(pair, pairing, size, measure, check):
 
 @pytest.mark.measures("host_send_bandwidth")
 def test_send_traffic(pair, pairing, measure, check_traffic):
+    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    check_traffic(measure(pair, pairing))
+
+
+@pytest.mark.measures("host_send_bandwidth_bidirectional")
+def test_send_bandwidth_both_ways(pair, pairing, size, measure, check):
+    """Messages run at line rate in both directions at once."""
+    check(measure(pair, pairing), size)
+
+
+@pytest.mark.measures("host_send_bandwidth_bidirectional")
+def test_send_traffic_both_ways(pair, pairing, measure, check_traffic):
     """The NIC that was asked carried the payload, no other did, and no error counter moved."""
     check_traffic(measure(pair, pairing))
 

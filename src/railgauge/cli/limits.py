@@ -14,6 +14,8 @@ from railgauge.thresholds.model import FabricLimits
 from railgauge.thresholds.physics import nic_ceiling_gbps
 from railgauge.units import format_size, format_sweep
 
+# What a floor may be a share of.
+_WHOLE = {"gpu_slot": "what the gpu slot can carry", "ideal": "the ideal"}
 NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"
 EXAMPLE = "example: railgauge limits h200"
@@ -82,6 +84,8 @@ def _subnet(limits: FabricLimits) -> Iterator[str]:
 
 
 def _extent(measurement: Measurement, level: str) -> str:
+    if not measurement.made_at(level):
+        return "not made"
     extent = measurement.extents[level]
     count = len(extent.sizes)
     shown = [format_size(size) for size in extent.sizes]
@@ -119,5 +123,5 @@ def _bound(bound: Bound, limit: Limit) -> str:
         shown = ", ".join(f"{value:g} at {format_size(size)}" for size, value in points)
         return f"{shown} {limit.unit}"
     if limit.of:
-        return f"{bound:.0%} of what the {limit.of.replace('_', ' ')} can carry"
+        return f"{bound:.0%} of {_WHOLE[limit.of]}"
     return f"{bound:g} {limit.unit}"

@@ -13,7 +13,7 @@ from railgauge.facts import NodeFacts
 from railgauge.model import Case, Cluster, Node, Pairing, Parsed, Transcript
 from railgauge.question import LIMITS, READ, TRANSPORT, CaseResult, Question
 from railgauge.thresholds import Measurement, Platform
-from railgauge.thresholds.model import NEAR_LINKS
+from railgauge.thresholds.model import LEVELS, NEAR_LINKS
 
 # Any port will do: no server is started.
 _SHOWN_PORT = 18515
@@ -63,13 +63,18 @@ def recorded(
         )
     cluster = _cluster(platform, nodes_of(platform, measurement, parsed))
     names = tuple(node.name for node in cluster.nodes)
-    extent = measurement.extents[level]
+    extent = measurement.extents[_made(measurement, level)]
     pairing = _pairing(platform, measurement, parsed.summary)
     case = Case(measurement.name, names, pairing, extent.sizes)
     reporter = plan.commands(case, platform, cluster, _SHOWN_PORT)[-1]
     sizes = tuple(sorted({*extent.sizes, *_printed(measurement, parsed)}))
     whole = replace(case, sizes=sizes)
     return Recorded(whole, text, reporter.argv, reporter.environment)
+
+
+def _made(measurement: Measurement, level: str) -> str:
+    """The level, or the lowest one above it that makes the measurement: sign-off makes them all."""
+    return next(one for one in LEVELS[LEVELS.index(level) :] if measurement.made_at(one))
 
 
 def _cluster(platform: Platform, names: tuple[str, ...]) -> Cluster:

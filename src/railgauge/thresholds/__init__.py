@@ -7,7 +7,7 @@ from railgauge.thresholds.limits import (
 )
 from railgauge.thresholds.load import available, load, load_file
 from railgauge.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
-from railgauge.thresholds.physics import ideal, physical_ceiling
+from railgauge.thresholds.physics import ideal, in_its_unit, physical_ceiling
 from railgauge.thresholds.site import lacking_model, on_site, with_model
 from railgauge.thresholds.versions import VERSIONS, with_versions
 
@@ -20,6 +20,7 @@ __all__ = [
     "Platform",
     "available",
     "ideal",
+    "in_its_unit",
     "lacking_model",
     "limit_for",
     "limits_in_use",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from railgauge.errors import Uncovered
 from railgauge.model import Bound, Curve, Limit, Pairing
 from railgauge.thresholds.model import LEVELS, Measurement, Platform
-from railgauge.thresholds.physics import physical_ceiling
+from railgauge.thresholds.physics import IDEAL, ideal, physical_ceiling
 from railgauge.units import KNOWN_UNITS, format_size, format_sweep
 
 # Nodes that a group may have: what neither the smallest nor a large one can carry, none can.
@@ -94,6 +94,7 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
             if len(found) != 1:
                 yield _complaint(measurement, metric, pairing, size_bytes, found)
             else:
+                yield from _no_share(platform, measurement, pairing, found[0])
                 yield from _beyond_physics(platform, measurement, found[0], size_bytes)
                 yield from _contradiction(found[0], size_bytes)
 
@@ -150,10 +151,22 @@ def _without_path(
     if measurement.memory == "gpu" and platform.gpus is None:
         yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
     distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
-    for level in levels:
+    for level in filter(measurement.made_at, levels):
         choice = measurement.extents[level].pairings
         if not distances - ({"far"} if choice == "near" else set()):
             yield f"{measurement.name}: level {level} has no path to measure ({choice})"
+
+
+def _no_share(
+    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
+) -> Iterator[str]:
+    """A floor that is a share of the ideal: there is one, and less than all of it is asked."""
+    if limit.of != IDEAL:
+        return
+    if ideal(platform, measurement, pairing, limit) is None:
+        yield f"{limit.pointer}: {limit.metric} is a share of an ideal, and there is none"
+    if not isinstance(limit.floor, float) or limit.floor >= 1:
+        yield f"{limit.pointer}: the floor of {limit.metric} is no share: a number below 1"
 
 
 def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:

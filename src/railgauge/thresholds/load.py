@@ -13,6 +13,7 @@ from railgauge.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.schema import complaints
 from railgauge.thresholds.model import (
     LEVELS,
+    NOT_MADE,
     Assertion,
     Expectation,
     Extent,
@@ -178,6 +179,7 @@ class _Reader:
             gpus["memory_mib"],
             bus_ids,
             gpus.get("link", {}).get("gb_per_s"),
+            gpus.get("link", {}).get("to") == "switch",
         )
 
     def _affinity(
@@ -214,7 +216,7 @@ class _Reader:
             command=entry["command"],
             memory=entry.get("memory", "host"),
             asserts=tuple(self._assertion(pointer, a) for a in entry.get("asserts", ())),
-            extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
+            extents={level: self._extent(pointer, entry["levels"].get(level)) for level in LEVELS},
             limits=tuple(
                 self._limit(f"{pointer}/limits/{index}", limit)
                 for index, limit in enumerate(entry.get("limits", ()))
@@ -243,7 +245,9 @@ class _Reader:
     def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
         return (self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None
 
-    def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
+    def _extent(self, pointer: str, entry: Mapping[str, Any] | None) -> Extent:
+        if entry is None:
+            return NOT_MADE
         sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
         if list(sizes) != sorted(set(sizes)):
             _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")

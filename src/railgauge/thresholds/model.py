@@ -45,7 +45,8 @@ class Nic:
 class Gpus:
     """The declared GPUs of one node: all alike, numbered from 0.
 
-    ``link_gb_per_s`` is the raw rate of one GPU-to-GPU link, one way, where links are tested.
+    ``link_gb_per_s`` is the raw rate of one link, one way, where it is known: to each other GPU, or
+    ``to_switch`` the one over which a GPU reaches all others.
     """
 
     vendor: str
@@ -54,6 +55,7 @@ class Gpus:
     memory_mib: int
     bus_ids: tuple[str, ...] = ()
     link_gb_per_s: float | None = None
+    to_switch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,16 @@ class PairLevel:
 class Extent:
     """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
 
-    ``sizes`` is empty where the tool knows no message sizes.
+    ``sizes`` is empty where the tool knows no message sizes; ``repeats`` is 0 where the level does
+    not make the measurement.
     """
 
     sizes: tuple[int, ...]
     pairings: str
     repeats: int
+
+
+NOT_MADE = Extent((), "all", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +179,10 @@ class Measurement:
     def _is_over(self, assertion: Assertion, swept: tuple[int, ...]) -> bool:
         spans = [limit.over for limit in self.limits if limit.metric == assertion.metric]
         return all(span is None or span.sizes == swept for span in spans)
+
+    def made_at(self, level: str) -> bool:
+        """Whether a level makes this measurement at all."""
+        return self.extents[level].repeats > 0
 
     @property
     def ratios(self) -> tuple[str, ...]:

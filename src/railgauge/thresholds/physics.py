@@ -18,12 +18,19 @@ sendrecv                   1             1            the last GPU of a node sen
 With W bytes per second over the NICs of a node one way, the algorithm bandwidth S/t is W over that
 share, and the bus bandwidth that times ``bus_factor``. An all_reduce as it is run has a bus
 bandwidth of W; an alltoall has W (n-1) / (g(n-g)): 93.75 GB/s of 400 GB/s between 2 x 8 GPUs.
+
+Inside a node W is what a GPU sends to all others together: over one link to each of them, or over
+one to a switch. Rings over all of these links, and an alltoall, have a bus bandwidth of W; a
+sendrecv goes to one other GPU. A switch may add up an all_reduce itself, which then sends less than
+its bus bandwidth counts: it has no ideal there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from railgauge.errors import Uncovered
 from railgauge.model import Limit, Pairing
 from railgauge.thresholds.model import NEAR_LINKS, PCIE_GTS, Measurement, Nic, Platform
 from railgauge.units import convert, dimension
@@ -55,7 +62,9 @@ _AT_LEAST: Mapping[str, _Share] = {
 _PARTS = frozenset({"all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
 _WHOLE = frozenset({"broadcast", "reduce", "sendrecv", "hypercube"})
 _BUS, _ALGORITHM = frozenset({"busbw", "avg_busbw"}), frozenset({"algbw"})
-_NODES_MIN = 2
+_NODES_MIN, _GPUS_MIN = 2, 2
+# What the floor of a limit may be a share of.
+IDEAL = "ideal"
 
 
 def bus_factor(operation: str, ranks: int) -> float | None:
@@ -77,6 +86,19 @@ def ideal_busbw(operation: str, gpus: int, nodes: int, nics: Sequence[float]) ->
     if operation == "sendrecv":
         nics = [max(nics, default=0.0)]
     return _busbw(_AS_RUN, operation, (gpus, nodes), sum(nics))
+
+
+def ideal_inside(operation: str, gpus: int, link: float, *, to_switch: bool) -> float | None:
+    """The bus bandwidth of a collective between the ``gpus`` of one node; in the unit of ``link``.
+
+    ``link`` is what a GPU sends to each other one, or ``to_switch`` to all of them. ``None`` for
+    what is not known.
+    """
+    if gpus < _GPUS_MIN or bus_factor(operation, gpus) is None or operation not in _AS_RUN:
+        return None
+    if to_switch:
+        return None if operation == "all_reduce" else link
+    return link if operation == "sendrecv" else (gpus - 1) * link
 
 
 def most_busbw(operation: str, gpus: int, nodes: int, nics: Sequence[float]) -> float | None:
@@ -141,16 +163,41 @@ def ideal(
     limit: Limit,
     nodes: int = _NODES_MIN,
 ) -> float | None:
-    """What a collective between ``nodes`` reaches as it is run, in the limit's unit.
+    """What a collective over ``nodes`` reaches as it is run, in the limit's unit.
 
-    It goes over the NICs beside the GPUs that take part. ``None`` for what is no collective, and
-    where its traffic is not known.
+    Between nodes it goes over the NICs beside the GPUs that take part, inside one over the links of
+    its GPUs. ``None`` for what is no collective, and where its traffic, or the link, is not known.
     """
-    between = measurement.scope in ("pair", "group")
-    if not between or _metric(limit) not in _BUS | _ALGORITHM:
+    if _metric(limit) not in _BUS | _ALGORITHM:
+        return None
+    if measurement.scope == "node":
+        return _inside(platform, measurement, limit)
+    if measurement.scope not in ("pair", "group"):
         return None
     nics = [nic_ceiling_gbps(nic) for nic in _beside(platform, measurement, pairing)]
     return _collective(platform, measurement, limit, nodes, (ideal_busbw, nics))
+
+
+def in_its_unit(limit: Limit, best: float | None) -> Limit:
+    """A floor that is a share of the ideal as a value in its unit; other limits as they are.
+
+    ``best`` is the ideal where it is asked. Raises ``Uncovered`` if there is none.
+    """
+    if limit.of != IDEAL:
+        return limit
+    if best is None or not isinstance(limit.floor, float):
+        what = f"the floor of {limit.metric} is a share of an ideal that is not known"
+        raise Uncovered(what, where=limit.pointer)
+    return replace(limit, floor=limit.floor * best, of="")
+
+
+def _inside(platform: Platform, measurement: Measurement, limit: Limit) -> float | None:
+    gpus = platform.gpus
+    if gpus is None or gpus.link_gb_per_s is None:
+        return None
+    taking, operation = _gpus_per_node(platform, measurement), _operation(measurement)
+    found = ideal_inside(operation, taking, gpus.link_gb_per_s, to_switch=gpus.to_switch)
+    return _as_asked(found, "GB/s", limit, (operation, taking))
 
 
 _Busbw = Callable[[str, int, int, Sequence[float]], "float | None"]
@@ -166,14 +213,23 @@ def _collective(
     busbw, nics = by
     if not nics:
         return None
-    gpus = _gpus_per_node(platform, measurement)
-    operation = measurement.command.removesuffix("_perf")
+    gpus, operation = _gpus_per_node(platform, measurement), _operation(measurement)
     slots = _slots_gbps(platform, gpus)
     share = 1.0 if slots is None else min(1.0, slots / sum(nics))
     found = busbw(operation, gpus, nodes, [share * gbps for gbps in nics])
-    if found is not None and _metric(limit) in _ALGORITHM:
-        found /= bus_factor(operation, gpus * nodes) or 1.0
-    return None if found is None else convert(found, "Gb/s", limit.unit)
+    return _as_asked(found, "Gb/s", limit, (operation, gpus * nodes))
+
+
+def _as_asked(busbw: float | None, unit: str, limit: Limit, of: tuple[str, int]) -> float | None:
+    """A bus bandwidth of an operation and so many ranks as the limit's metric, in its unit."""
+    if busbw is None:
+        return None
+    factor = bus_factor(*of) if _metric(limit) in _ALGORITHM else None
+    return convert(busbw / (factor or 1.0), unit, limit.unit)
+
+
+def _operation(measurement: Measurement) -> str:
+    return measurement.command.removesuffix("_perf")
 
 
 def _metric(limit: Limit) -> str:
@@ -221,7 +277,8 @@ def _ways(measurement: Measurement) -> int:
 def _link_ceiling(platform: Platform, limit: Limit) -> float | None:
     if platform.gpus is None or platform.gpus.link_gb_per_s is None:
         return None
-    links = {"link_bw": 1, "average_bw": 1, "gpu_actual": platform.gpus.count - 1}.get(limit.metric)
+    of_gpu = 1 if platform.gpus.to_switch else platform.gpus.count - 1
+    links = {"link_bw": 1, "average_bw": 1, "gpu_actual": of_gpu}.get(limit.metric)
     return (
         None if links is None else convert(links * platform.gpus.link_gb_per_s, "GB/s", limit.unit)
     )

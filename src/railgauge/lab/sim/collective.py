@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Slots = list[tuple[Node, int]]
 
+_ETHERNET = {"xmit": "tx", "rcv": "rx"}
 _ALIGNED_BYTES = 16
 _PER_RANK = {"all_gather", "reduce_scatter", "alltoall"}
 _VISIBLE = (
@@ -94,7 +95,7 @@ def _job(
         "pids": pids,
         "addresses": addresses,
         "devices": devices,
-        "path": fabric.path(nodes, environment, devices),
+        "path": fabric.path(nodes, environment, devices, options["op"]),
     }
     job["variants"] = _variants(job)
     collective_times.prepare(job)
@@ -251,16 +252,14 @@ def _network_factor(job: Job) -> float:
 
 
 def _count_node(node: Node, path: dict[str, Any], payload: int) -> None:
-    nics = path["nics"].get(node["name"], [])
     if path["network"] == "Socket":
         netdev = node["collectives"]["bootstrap"]
         for direction in ("tx", "rx"):
             count_ethernet(node, netdev, direction, payload)
         return
-    for nic in nics:
-        if nic in node["devices"]:
-            count_traffic(node, nic, "xmit", payload // len(nics))
-            count_traffic(node, nic, "rcv", payload // len(nics))
-        else:
-            count_ethernet(node, nic, "tx", payload // len(nics), devmem=path["gdr"])
-            count_ethernet(node, nic, "rx", payload // len(nics), devmem=path["gdr"])
+    for way, nics in path["ways"][node["name"]].items():
+        for nic in nics:
+            if nic in node["devices"]:
+                count_traffic(node, nic, way, payload // len(nics))
+            else:
+                count_ethernet(node, nic, _ETHERNET[way], payload // len(nics), devmem=path["gdr"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from . import figures, interference
+from . import fabric, figures, interference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,11 +52,30 @@ def prepare(job: Job) -> None:
     table, factor = _table(loaded, job, per_node)
     job["table"] = table
     job["share"] = factor * job["path"]["share"] * _fewer(loaded, job, table, per_node)
-    job["share"] *= interference.link_share(job)
     place = "network" if len(job["nodes"]) > 1 else "node"
+    if (job["run"]["op"], place) != ("sendrecv", "network"):
+        job["share"] *= interference.link_share(job)
     factor = loaded["factors"][place].get(job["run"]["op"], [1.0])[0]
     job["op_factor"] = _over_the_network(job, per_node, factor) if place == "network" else factor
+    if job["run"]["op"] == "sendrecv" and place == "network":
+        job["share"] *= _inside_first(loaded, job)
     job["smallest_us"] = _row(table, table["rows"][0][0], 0)[0] / 2
+
+
+def _inside_first(loaded: dict[str, Any], job: Job) -> float:
+    """What is left where the links inside a node are slower than its way to the next node."""
+    if job["ranks"] == len(job["nodes"]):
+        return 1.0
+    table = next(t for t in loaded["tables"] if t["nodes"][0] == 1 and not t["variant"])
+    inside = _busbw(table) * float(loaded["factors"]["node"]["sendrecv"][0])
+    inside *= fabric.gpus_share(job["nodes"], job["devices"]) * interference.link_share(job)
+    return float(min(1.0, inside / (_busbw(job["table"]) * job["op_factor"] * job["share"])))
+
+
+def _busbw(table: Table) -> float:
+    """Of the table's largest all_reduce, in GB/s."""
+    size, time_us = table["rows"][-1][:2]
+    return float(size / time_us / 1e3 * bus_factor("all_reduce", table["ranks"]))
 
 
 def _over_the_network(job: Job, per_node: int, factor: float) -> float:

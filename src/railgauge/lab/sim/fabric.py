@@ -16,20 +16,26 @@ _LARGEST = 1 << 23
 _DISTANCES = ["PIX", "PXB", "PHB", "NODE", "SYS"]
 
 
-def path(nodes: list[Node], environment: dict[str, str], devices: dict[str, list[int]]) -> Path:
+def path(
+    nodes: list[Node], environment: dict[str, str], devices: dict[str, list[int]], op: str = ""
+) -> Path:
     """``network`` (empty in one node), ``gdr``, ``nics`` by node, and the ``share`` that is left.
 
-    ``devices`` are the GPUs in use by node: the payload takes the NICs nearest to them. ``share``
-    is what missing, idle or slow NICs leave of the bandwidth over the network.
+    ``devices`` are the GPUs in use by node, in the order of their ranks: the payload takes the NICs
+    nearest to them. ``share`` is what missing, idle or slow NICs leave of the bandwidth over the
+    network. ``ways`` are the NICs that send and receive, by node.
     """
     library = nodes[0]["collectives"]
     prefix = library["prefix"]
-    share = min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes)
+    if op == "sendrecv" and len(nodes) > 1:
+        # Each GPU sends to the next rank: of a node the last one to the next node's first.
+        devices = {name: [gpus[0], gpus[-1]] for name, gpus in devices.items()}
+    share = gpus_share(nodes, devices)
     if len(nodes) == 1:
         return {"network": "", "gdr": False, "nics": {}, "share": share}
+    used = {node["name"]: used_nics(node, environment) for node in nodes}
     nics = {
-        node["name"]: _nearest(node, used_nics(node, environment), devices[node["name"]])
-        for node in nodes
+        node["name"]: _nearest(node, used[node["name"]], devices[node["name"]]) for node in nodes
     }
     network = _network(nodes, nics, environment, prefix)
     share *= min(figures.route_share(*hop) for hop in _ring(nodes))
@@ -39,7 +45,35 @@ def path(nodes: list[Node], environment: dict[str, str], devices: dict[str, list
         "network": network,
         "gdr": network != "Socket" and _direct(nodes, environment, prefix),
         "nics": nics,
+        "ways": {
+            node["name"]: _ways(op, node, used[node["name"]], devices[node["name"]], place)
+            for node, place in zip(nodes, _places(len(nodes)))  # noqa: B905
+        },
         "share": share,
+    }
+
+
+def gpus_share(nodes: list[Node], devices: dict[str, list[int]]) -> float:
+    """What slow nodes and GPUs leave of the bandwidth inside the nodes."""
+    return float(min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes))
+
+
+def _places(count: int) -> list[str]:
+    return ["first", *["between"] * (count - 2), "last"]
+
+
+def _ways(
+    op: str, node: Node, nics: list[str], gpus: list[int], place: str
+) -> dict[str, list[str]]:
+    """Which NICs send (``xmit``) and receive (``rcv``); from or to a root it is a chain."""
+    if op == "sendrecv":
+        ends = {"xmit": gpus[-1:], "rcv": gpus[:1]}
+        return {way: _nearest(node, nics, end) for way, end in ends.items()}
+    without = {"broadcast": ("last", "first"), "reduce": ("first", "last")}.get(op, ("", ""))
+    near = _nearest(node, nics, gpus)
+    return {
+        way: [] if place == silent else near
+        for way, silent in zip(("xmit", "rcv"), without)  # noqa: B905
     }
 
 

@@ -22,16 +22,25 @@ _NUMA_WORST = 0.12
 
 
 def link_share(job: Job) -> float:
-    """A collective in a mesh is as fast as the slowest link of its GPUs."""
+    """A collective in a mesh is as fast as the slowest link that it takes."""
     return min(
         (
             factor
             for node in job["nodes"]
             for link, factor in node["collectives"]["slow_links"].items()
-            if set(link.split(">")) <= {str(d) for d in job["devices"][node["name"]]}
+            if _takes(job, job["devices"][node["name"]], link)
         ),
         default=1.0,
     )
+
+
+def _takes(job: Job, gpus: list[int], link: str) -> bool:
+    """All links between its GPUs; a sendrecv those from each rank to the next one."""
+    one, other = map(int, link.split(">"))
+    if job["run"]["op"] != "sendrecv":
+        return {one, other} <= set(gpus)
+    after = [*gpus[1:], gpus[0]] if len(job["nodes"]) == 1 else gpus[1:]
+    return (one, other) in zip(gpus, after)  # noqa: B905
 
 
 def slowdowns(job: Job, first: int, count: int) -> float:
