@@ -205,6 +205,12 @@ class FactMissing(NoEvidence):
     kind = "fact-missing"
 
 
+class VersionUndeclared(NoEvidence):
+    """Other software than the limits were measured with, and nobody says that it is meant."""
+
+    kind = "version-undeclared"
+
+
 class OtherThanAsked(ToolError):
     """The output says that the tool did something else than its command asks for."""
 

@@ -295,7 +295,7 @@ CATALOGUE: Mapping[str, Kind] = {
         _ABOVE,
     ),
     "version-mismatch": Kind(
-        "a version is not the one that hostfile or platform file declares",
+        "a version is not the one that hostfile or platform file declares, or that limits hold for",
         "install the declared version; or declare the new one, if the change was meant",
         "derived: figures hold for the versions that they were measured with",
         _ABOVE,
