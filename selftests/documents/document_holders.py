@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -35,6 +35,14 @@ class Unheld(Exception):
     """A reference that stands for nothing."""
 
 
+@dataclass(frozen=True)
+class Bounded:
+    """The bound of a limit, and how it is said."""
+
+    value: object
+    words: str
+
+
 def resolved(reference: str, on: str, document: str) -> str:
     """What the reference says on the platform ``on``, in words. Raises ``Unheld``."""
     said, _, wanted = reference.partition(" = ")
@@ -56,12 +64,16 @@ def platform(name: str) -> Platform:
 
 
 def _equal(found: object, wanted: str) -> bool:
+    if isinstance(found, Bounded):
+        return _equal(found.value, wanted)
     if isinstance(found, float) or (isinstance(found, int) and not isinstance(found, bool)):
         return float(found) == float(wanted)
     return _text(found) == wanted
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Bounded):
+        return value.words
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
@@ -114,8 +126,8 @@ def _limit(on: Platform, document: str, name: str, metric: str, *where: str) -> 
         raise Unheld(f"{name} has no limit of {' '.join([metric, *where])}")
     if not any(one.basis.source in (document, "derived") for one in found):
         raise Unheld(f"no limit of {name} {metric} is from document {document}")
-    values = list(dict.fromkeys(_bound(limit, size_bytes) for limit in found))
-    return values[0] if len(values) == 1 else values
+    bounds = list(dict.fromkeys(_bound(limit, size_bytes) for limit in found))
+    return bounds[0] if len(bounds) == 1 else bounds
 
 
 def _covers(limit: Limit, size_bytes: int | None, kinds: list[str]) -> bool:
@@ -124,16 +136,20 @@ def _covers(limit: Limit, size_bytes: int | None, kinds: list[str]) -> bool:
     return inside and set(kinds) <= set(limit.pairings)
 
 
-def _bound(limit: Limit, size_bytes: int | None) -> object:
-    """The side that is judged, in the limit's unit; a curve without a size by its two ends."""
-    bound = limit.ceiling if limit.floor is None or limit.unit == "us" else limit.floor
+def _bound(limit: Limit, size_bytes: int | None) -> Bounded:
+    """The side that is judged; a curve without a size by its two ends."""
+    is_ceiling = limit.floor is None or limit.unit == "us"
+    bound = limit.ceiling if is_ceiling else limit.floor
+    unit = f"of the {limit.of}" if limit.of else limit.unit
+    at = f"at {'most' if is_ceiling else 'least'}"
     if isinstance(bound, Curve) and size_bytes is None:
         ends = (bound.points[0], bound.points[-1])
-        return "; ".join(f"{value:g} at {format_size(size)}" for size, value in ends)
+        said = [f"{value:g} {unit} at {format_size(size)}" for size, value in ends]
+        return Bounded(None, f"{at} {' to '.join(said)}")
     found = bound_at(bound, size_bytes)
     if found is None:
         raise Unheld(f"{limit.pointer} bounds nothing there")
-    return found
+    return Bounded(found, f"{at} {found:g} {unit}")
 
 
 def _measured(on: Platform, _document: str, name: str, way: str = "") -> str:
@@ -221,7 +237,8 @@ def _subjects() -> Mapping[str, frozenset[str]]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 marked = found.get(node.func.attr)
                 if marked is not None:
-                    marked |= {arg.value for arg in node.args if isinstance(arg, ast.Constant)}
+                    words = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+                    marked |= {word for word in words if isinstance(word, str)}
     return {mark: frozenset(names) for mark, names in found.items()}
 
 
