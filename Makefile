@@ -69,6 +69,7 @@ allure-cli:
 docs: $(VENV)/.ready
 	for page in limits causes; do \
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
+	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
 
 # About half an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready

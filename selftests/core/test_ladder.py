@@ -49,6 +49,7 @@ HELD = {
 ALONE = {
     "": {
         "cpu_governor": "governors", "numa_balancing": "numa_balancing", "memlock": "memlock",
+        "numa_daemons": "numa_daemons", "boot_module": "boot_modules",
         "kernel_module": "modules", "acs": "acs_enabled", "cpus": "cpus",
         "numa_nodes": "numa_nodes", "numa_cpus": "numa_cpus", "kernel": "kernel", "os": "os",
         "ofed": "ofed", "gpu_driver": "gpu_driver",

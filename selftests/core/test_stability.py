@@ -9,7 +9,7 @@ from railgauge import assess, thresholds
 from railgauge.cli import main
 from railgauge.errors import StabilityUnproven
 from railgauge.evidence import stability_doubt
-from railgauge.judge import judge_stability
+from railgauge.judge import judge_proven
 from railgauge.model import Case, Outcome, Parsed, Sample
 from railgauge.tools import tool
 
@@ -76,12 +76,12 @@ def test_where_no_rows_are_planned_or_judged_there_is_no_doubt(more):
 
 def test_a_missed_limit_stands_and_a_pass_does_not():
     found = doubt(read(1, iterations=1000))
-    missed = judge_stability(judgement(Outcome.FAILED, reason="too slow"), found)
+    missed = judge_proven(judgement(Outcome.FAILED, reason="too slow"), found)
     assert missed.outcome is Outcome.FAILED
     assert missed.reason.startswith("too slow; one row over 1000 iterations")
     with pytest.raises(StabilityUnproven):
-        judge_stability(judgement(), found)
-    assert judge_stability(judgement(), None) == judgement()
+        judge_proven(judgement(), found)
+    assert judge_proven(judgement(), None) == judgement()
 
 
 # --- as a run, and the console command, say it ---

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from railgauge import hostfile, thresholds
-from railgauge.errors import BadInput, FactMissing
+from railgauge.errors import BadInput, FactMissing, VersionUndeclared
 from railgauge.expectation import judge_at
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
 from railgauge.model import Basis, Outcome
@@ -199,3 +199,65 @@ def test_what_is_no_version_is_bad_input(tmp_path: Path, text: str) -> None:
 def test_the_hostfile_knows_the_versions_that_are_judged() -> None:
     schema = json.loads((ROOT / "hostfiles/schema.json").read_text(encoding="utf-8"))
     assert set(schema["properties"]["versions"]["properties"]) == set(VERSIONS)
+
+
+# --- versions that the limits were measured with ---
+
+METAX = thresholds.load("metax-c500", ROOT / "thresholds")
+ORDERED = {"gpu_runtime": "2.33.0.1", "ofed": "MLNX_OFED_LINUX-25.01-0.6.0.0", "gpu_vbios": "2.0"}
+
+
+def metax(name: str, **changes: Any) -> NodeFacts:
+    """A node of document 000, but for the changes."""
+    said = {
+        "gpu_software": {"runtime": "2.32.0.6"}, "ofed": "24.10-3.2.5", "gpu_driver": "3.5.0",
+        **changes,
+    }  # fmt: skip
+    model = "MetaX C500"
+    gpus = tuple(gpu(i, said.pop("vbios", "1.26.1.0"), model) for i in range(1))
+    return NodeFacts(name, gpus=gpus, **said)
+
+
+PATHS = {
+    "gpu_runtime": "gpu_software.runtime",
+    "ofed": "ofed",
+    "gpu_vbios": "gpus.0.vbios",
+    "gpu_driver": "gpu_driver",
+}
+OTHERS = {
+    "gpu_runtime": {"gpu_software": {"runtime": ORDERED["gpu_runtime"]}},
+    "ofed": {"ofed": ORDERED["ofed"]},
+    "gpu_vbios": {"vbios": ORDERED["gpu_vbios"]},
+}
+
+
+def judged_on(platform: Platform, name: str, nodes: list[NodeFacts]) -> Outcome:
+    at = FactAt(nodes[0].node, (PATHS[name],))
+    facts = {one.node: one for one in nodes}
+    return judge_at(at, platform.expected[name], platform, facts).outcome
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_the_versions_of_document_000_need_no_declaration(name: str) -> None:
+    assert judged_on(METAX, name, [metax("a"), metax("b")]) is PASSED
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_all_nodes_alike_in_a_version_that_nobody_vouches_for_are_not_accepted(name: str) -> None:
+    nodes = [metax(one, **OTHERS[name]) for one in "abc"]
+    with pytest.raises(VersionUndeclared, match=name) as raised:
+        judged_on(METAX, name, nodes)
+    assert f"versions: {name}" in raised.value.remedy
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_the_hostfile_declares_needs_no_other_vouching(name: str) -> None:
+    nodes = [metax(one, **OTHERS[name]) for one in "abc"]
+    site = with_versions(METAX, by_model({name: ORDERED[name]}), "here.yaml")
+    assert judged_on(site, name, nodes) is PASSED
+    assert judged_on(site, name, [metax("a"), metax("b")]) is FAILED
+
+
+def test_a_node_that_differs_has_failed_whatever_its_version_is() -> None:
+    nodes = [metax("a"), *(metax(one, **OTHERS["ofed"]) for one in "bc")]
+    assert judged_on(METAX, "ofed", nodes) is FAILED

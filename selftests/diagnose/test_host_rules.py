@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import (
     blocked,
+    broken,
     causes,
     collective,
     fact,
@@ -14,6 +15,7 @@ from diagnose_scenes import (
     names,
     path,
     platform,
+    record,
     unknown,
 )
 
@@ -357,3 +359,17 @@ def test_a_node_without_facts_breaks_no_rule():
         for s in ("gpu_count", "kernel_module", "peer_memory", "gpu_processes", "kernel")
     ]
     assert causes(items, fact("n1", "nic_firmware", "mlx5_0"), facts=[nothing])
+
+
+# --- versions that nobody vouches for ---
+
+
+def test_an_undeclared_version_of_all_nodes_is_one_cause():
+    records = [
+        broken(record(0, "gpu_runtime", node), "version-undeclared", node, "gpu_runtime is 9")
+        for node in ("n1", "n2")
+    ]
+    found = only(causes(records, on="metax-c500"))
+    assert (found.cause, found.where.device) == ("version-mismatch", "gpu_runtime")
+    assert found.where.node == "n[1-2]"
+    assert "gpu_runtime is 9" in found.says

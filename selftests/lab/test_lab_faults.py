@@ -140,6 +140,18 @@ def numa_balancing(bench: Bench) -> None:
     assert bench.read(0, "proc/sys/kernel/numa_balancing") == "0\n"
 
 
+def numad(bench: Bench) -> None:
+    assert bench.read(1, "proc/2417/comm") == "numad\n"
+    assert not (bench.home(0) / "root/proc/2417").exists()
+
+
+def modules_by_hand(bench: Bench) -> None:
+    listed = "etc/modules-load.d/hpc.conf"
+    assert bench.read(1, listed) == ""
+    assert bench.read(0, listed).split() == ["ib_ipoib", "ib_umad", "ib_uverbs", "nvidia-peermem"]
+    assert "ib_umad" in bench.read(1, "proc/modules")
+
+
 def slow_node(bench: Bench) -> None:
     assert gbps(bench) == pytest.approx(0.6 * 392.25, rel=0.001)
     assert gbps(bench, "mlx5_1") == pytest.approx(0.6 * 392.25, rel=0.001)
@@ -276,6 +288,8 @@ CHECKS: dict[str, Callable[[Bench], None]] = {
 ELSEWHERE = {
     "memlock": "connectx4-homelab",
     "numa-balancing": "mi300x",
+    "numad": "mi300x",
+    "modules-by-hand": "connectx4-homelab",
     "peermem-missing": "connectx4-homelab",
     "slow-xgmi": "mi300x",
     "ecc": "h200",

@@ -39,6 +39,8 @@ CAUSES = {
     "peermem-missing": "peer-memory-module-missing",
     "slow-xgmi": "slow-gpu-link",
     "numa-balancing": "numa-balancing-enabled",
+    "numad": "numa-daemon",
+    "modules-by-hand": "module-not-at-boot",
     "acs": "acs-enabled",
     "governor": "cpu-governor",
     "nic-idle": "nic-idle",

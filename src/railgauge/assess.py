@@ -16,6 +16,7 @@ from railgauge.agreement import held
 from railgauge.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
 from railgauge.evidence import (
     SERVICE,
+    frequency_doubt,
     refuse_failure,
     refuse_other_sizes,
     samples_of,
@@ -23,7 +24,7 @@ from railgauge.evidence import (
 )
 from railgauge.expectation import judge_at
 from railgauge.facts import NodeFacts
-from railgauge.judge import judge, judge_corruption, judge_stability, judge_transport
+from railgauge.judge import judge, judge_corruption, judge_proven, judge_transport
 from railgauge.linkcheck import Scan, judge_scan
 from railgauge.model import (
     Case,
@@ -202,7 +203,7 @@ def _judged(
         measured.measurement.options,
         is_planned=measured.is_planned,
     )
-    return judge_stability(judgement, doubt)
+    return judge_proven(judgement, doubt or frequency_doubt(measured.runs, judgement))
 
 
 def _declared(measured: Measured, limit: Limit) -> Metric:

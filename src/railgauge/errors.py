@@ -181,6 +181,12 @@ class StabilityUnproven(ToolError):
     kind = "stability-unproven"
 
 
+class ConditionsUnmet(ToolError):
+    """The tool warns that the node was not in the state that its figures need."""
+
+    kind = "conditions-unmet"
+
+
 class UnitUnknown(NoEvidence):
     """A unit that cannot be converted to the one of the limit."""
 
@@ -197,6 +203,12 @@ class FactMissing(NoEvidence):
     """The probe of a node did not yield a fact that an expectation needs."""
 
     kind = "fact-missing"
+
+
+class VersionUndeclared(NoEvidence):
+    """Other software than the limits were measured with, and nobody says that it is meant."""
+
+    kind = "version-undeclared"
 
 
 class OtherThanAsked(ToolError):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from railgauge.errors import (
     CommandTimedOut,
+    ConditionsUnmet,
     ConnectionLost,
     DataCorrupted,
     DeviceMissing,
@@ -21,7 +22,7 @@ from railgauge.errors import (
     Unparsable,
 )
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
-from railgauge.model import Dispersion, Limit, Parsed, Problem, Sample, Transcript
+from railgauge.model import Dispersion, Judgement, Limit, Parsed, Problem, Sample, Transcript
 from railgauge.tools import metric as declared_metric
 from railgauge.tools.metric import SWEEP
 from railgauge.units import format_size, format_sweep
@@ -273,3 +274,21 @@ def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
         return f"one row{over} cannot show whether iterations are alike"
     each = f", each{over}," if over else ""
     return f"{rows} of {least} planned rows{each} cannot show whether iterations are alike"
+
+
+def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnmet | None:
+    """Why a figure depends on a CPU that was not at its highest frequency; ``None`` if it does not.
+
+    A bandwidth that saturates the link would be no better with a faster CPU (document 004 finds the
+    same plateau before and after); message rates and latencies would.
+    """
+    warned = (p.message for run in runs for p in run.problems if p.kind == "cpu-frequency")
+    message, ceiling, worst = next(warned, ""), judged.physical_ceiling, judged.worst
+    if not message or (ceiling and worst is not None and worst >= _SATURATED * ceiling):
+        return None
+    remedy = "set the governor to performance on both nodes, and measure again"
+    return ConditionsUnmet(f"measured with a CPU below its frequency ({message})", remedy=remedy)
+
+
+# 90 % of the physical ceiling is the floor that derived limits ask of a link.
+_SATURATED = 0.9

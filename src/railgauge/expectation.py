@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from railgauge.errors import FactMissing, NoEvidence
+from railgauge.errors import FactMissing, NoEvidence, VersionUndeclared
 from railgauge.facts import NodeFacts, require
 from railgauge.judge import judge_fact
-from railgauge.model import Judgement
+from railgauge.model import Judgement, Outcome
 from railgauge.question import FactAt
 from railgauge.thresholds import Expectation, Platform
 
@@ -22,7 +22,10 @@ Found = Mapping[str, NodeFacts | NoEvidence]
 
 
 def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Found) -> Judgement:
-    """The fact at its paths against the expectation. Raises ``NoEvidence`` if it is not known."""
+    """The fact at its paths against the expectation.
+
+    Raises ``NoEvidence`` if it is not known, or is a version that nobody vouches for.
+    """
     facts = found.get(at.node)
     if facts is None:
         raise FactMissing("was not surveyed", where=at.node)
@@ -31,7 +34,21 @@ def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Fo
     value = value_at(facts, at)
     declared = _declared(at, expectation, platform, facts)
     peers = _peers(at, facts, found, expectation.value) if expectation.rule == "alike" else ()
-    return judge_fact(expectation, value, declared=declared, peers=peers)
+    judged = judge_fact(expectation, value, declared=declared, peers=peers)
+    if judged.outcome is Outcome.PASSED:
+        _refuse_undeclared(at.node, expectation, value)
+    return judged
+
+
+def _refuse_undeclared(node: str, expectation: Expectation, value: object) -> None:
+    """All nodes may be alike in what nobody has ordered, and nobody has measured."""
+    known, name = expectation.measured_with, expectation.name
+    if known and value not in known:
+        raise VersionUndeclared(
+            f"{name} is {str(value)[:80]}; the limits were measured with {known[0]}",
+            where=node,
+            remedy=f"if it was ordered so, declare it in the hostfile: versions: {name}",
+        )
 
 
 def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: NodeFacts) -> object:

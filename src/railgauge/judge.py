@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.dispersion import spread, two_groups
-from railgauge.errors import DataCorrupted, Implausible, MetricMissing, StabilityUnproven
+from railgauge.errors import DataCorrupted, Implausible, MetricMissing, NoEvidence
 from railgauge.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
 from railgauge.thresholds.limits import bound_at
 from railgauge.thresholds.model import Expectation, Transport
@@ -179,8 +179,8 @@ def _two_groups(values: Sequence[float], limit: Limit) -> str:
     )
 
 
-def judge_stability(judgement: Judgement, doubt: StabilityUnproven | None) -> Judgement:
-    """The judgement, if its rows can show that iterations are alike.
+def judge_proven(judgement: Judgement, doubt: NoEvidence | None) -> Judgement:
+    """The judgement, if there is no doubt of what it was made from.
 
     A missed limit is missed all the same, and its reason says what else is in doubt. What would
     have passed is not proven: then ``doubt`` is raised.

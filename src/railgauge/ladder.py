@@ -61,8 +61,10 @@ EXPECTATIONS: Mapping[str, Asked] = {
     # the host
     "cpu_governor": _node("governors"),
     "numa_balancing": _node("numa_balancing"),
+    "numa_daemons": _node("numa_daemons"),
     "memlock": _node("memlock"),
     "kernel_module": _node("modules"),
+    "boot_module": _node("boot_modules"),
     "acs": _node("acs_enabled"),
     "cpus": _node("cpus"),
     "numa_nodes": _node("numa_nodes"),

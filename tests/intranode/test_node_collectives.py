@@ -21,6 +21,24 @@ def test_all_reduce_from_a_graph(node, size, measure, check):
     check(measure(node), size)
 
 
+@pytest.mark.measures("node_all_reduce_graph")
+def test_all_reduce_from_a_graph_average(node, measure, check):
+    """The average bus bandwidth over the whole sweep from a graph, as the tool prints it."""
+    check(measure(node))
+
+
+@pytest.mark.measures("node_all_reduce_2gpu")
+def test_all_reduce_of_two(node, size, measure, check):
+    """Two GPUs of a node reduce at the rate of the links between them."""
+    check(measure(node), size)
+
+
+@pytest.mark.measures("node_all_reduce_4gpu")
+def test_all_reduce_of_four(node, size, measure, check):
+    """Four GPUs of a node reduce at the rate of the links between them."""
+    check(measure(node), size)
+
+
 @pytest.mark.measures("node_all_gather")
 def test_all_gather(node, size, measure, check):
     """Every GPU of a node collects the parts of all."""

@@ -15,6 +15,12 @@ def test_numa_balancing(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("numa_daemons")
+def test_numa_daemons(node, expect):
+    """No daemon moves pages between NUMA nodes, now or after the next boot."""
+    expect(node)
+
+
 @pytest.mark.expects("memlock")
 def test_locked_memory(node, expect):
     """A process may lock as much memory as RDMA has to pin."""
@@ -24,6 +30,12 @@ def test_locked_memory(node, expect):
 @pytest.mark.expects("kernel_module")
 def test_kernel_modules(node, expect):
     """The kernel modules of the RDMA stack are loaded."""
+    expect(node)
+
+
+@pytest.mark.expects("boot_module")
+def test_boot_modules(node, expect):
+    """The next boot loads the kernel modules that the platform asks for."""
     expect(node)
 
 

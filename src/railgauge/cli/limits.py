@@ -61,7 +61,8 @@ def _expected(expectation: Expectation) -> str:
     if expectation.rule == "as_declared":
         return rule
     shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
-    return shown if expectation.rule == "equals" else f"{rule} {shown}"
+    known = f"; measured with {expectation.measured_with[0]}" if expectation.measured_with else ""
+    return shown if expectation.rule == "equals" else f"{rule} {shown}{known}"
 
 
 def _measurement(measurement: Measurement) -> Iterator[str]:

@@ -230,6 +230,12 @@ CATALOGUE: Mapping[str, Kind] = {
         _NETWORK,
         folds=True,
     ),
+    "module-not-at-boot": Kind(
+        "a kernel module that the platform file asks for is not loaded at the next boot",
+        "name it in a file under /etc/modules-load.d/, as 004 does in hpc.conf",
+        "004: /etc/modules-load.d/hpc.conf, so that each module is loaded at every boot",
+        folds=True,
+    ),
     "memlock-limited": Kind(
         "processes may not lock enough memory for RDMA",
         "set memlock to unlimited in /etc/security/limits.d and in sshd's or Slurm's own limits",
@@ -261,6 +267,13 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
         prepared_by="numa_balancing",
     ),
+    "numa-daemon": Kind(
+        "a daemon moves pages between NUMA nodes, as automatic NUMA balancing does",
+        "systemctl disable --now numad",
+        "002: daemons like numad are disabled too",
+        _COLLECTIVES,
+        folds=True,
+    ),
     "persistence-mode-off": Kind(
         "the driver gives the GPU up between jobs",
         "nvidia-smi -pm 1",
@@ -282,7 +295,7 @@ CATALOGUE: Mapping[str, Kind] = {
         _ABOVE,
     ),
     "version-mismatch": Kind(
-        "a version is not the one that hostfile or platform file declares",
+        "a version is not the one that hostfile or platform file declares, or that limits hold for",
         "install the declared version; or declare the new one, if the change was meant",
         "derived: figures hold for the versions that they were measured with",
         _ABOVE,

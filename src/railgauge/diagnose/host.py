@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from railgauge.diagnose.model import Claim, Scene, Where, by_node, missed
+from railgauge.errors import VersionUndeclared
 from railgauge.facts import NodeFacts
 from railgauge.record import ItemRecord
 from railgauge.thresholds import VERSIONS
@@ -172,6 +173,8 @@ _BY_SUBJECT = {
     "acs": "acs-enabled",
     "cpu_governor": "cpu-governor",
     "numa_balancing": "numa-balancing-enabled",
+    "numa_daemons": "numa-daemon",
+    "boot_module": "module-not-at-boot",
     "gpu_model": "hardware-differs",
     "gpu_memory": "hardware-differs",
     "gpu_bus_id": "hardware-differs",
@@ -189,6 +192,16 @@ _BY_SUBJECT = {
         "nodes-differ",
     ),
 }  # fmt: skip
+
+
+def undeclared(scene: Scene) -> Iterator[Claim]:
+    """Versions that the limits were not measured with and that the hostfile does not declare."""
+    found: dict[tuple[str, str], list[ItemRecord]] = {}
+    for record in scene.open:
+        if record.error_kind == VersionUndeclared.kind:
+            found.setdefault((record.nodes[0], record.subject), []).append(record)
+    for (node, subject), records in found.items():
+        yield Claim("version-mismatch", Where(node, subject), records[0].reason, tuple(records))
 
 
 _BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
@@ -262,5 +275,5 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
 
 
 RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
-    lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings,
+    lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

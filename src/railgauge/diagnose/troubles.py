@@ -48,6 +48,7 @@ _NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 _FAILING = {
     "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
     "implausible", "unit-unknown", "launch-failed", "rank-died", "other-than-asked",
+    "conditions-unmet",
 }  # fmt: skip
 _OF_A_LAUNCH = {"launch-failed", "rank-died"}
 

@@ -16,6 +16,9 @@ _MEMLOCK = re.compile(r"^Max locked memory\s+(unlimited|\d{1,20})\s", re.MULTILI
 _NODE_CPUS = re.compile(r"node(\d{1,4})/cpulist:([\d,\-]*)")
 _COMM = re.compile(r"(\d{1,10})/(comm|cmdline):(.*)")
 _OFED = re.compile(r"([\w.\-]{3,80}):?")
+_STARTS = re.compile(r"starts [\w.@\-]+\.wants/([\w.@\-]+\.service)")
+_LISTED = re.compile(r"(file|module|cmdline) (.*)")
+_ON_COMMAND_LINE = re.compile(r"(?:^| )(?:rd\.)?modules[_-]load=([\w,\-]+)")
 _PEER = re.compile(r"([\w.\-]+)/version")
 
 
@@ -83,6 +86,17 @@ def parse_named_processes(text: str) -> tuple[tuple[int, str, str], ...] | None:
     return tuple((int(m[1]), m[3], arguments.get(m[1], "")) for m in found if m and m[2] == "comm")
 
 
+def parse_numa_daemons(text: str) -> tuple[str, ...] | None:
+    """Daemons that run, and units that start at boot (``starts …wants/numad.service``)."""
+    lines = text.splitlines()
+    starts = [_STARTS.fullmatch(line) for line in lines if line.startswith("starts ")]
+    running = parse_named_processes("\n".join(x for x in lines if not x.startswith("starts ")))
+    if running is None or not all(starts):
+        return None
+    units = {f"{match[1]} (starts at boot)" for match in starts if match}
+    return (*(f"{name} (pid {pid})" for pid, name, _ in running), *sorted(units))
+
+
 def parse_governors(text: str) -> tuple[str, ...] | None:
     """The distinct governors. One line that is not a governor spoils the lot."""
     words = [line.strip() for line in text.splitlines() if line.strip()]
@@ -111,6 +125,31 @@ def parse_modules(text: str) -> tuple[str, ...] | None:
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_MODULE.fullmatch(line) for line in lines]
     return tuple(sorted({m[1] for m in found if m})) if all(found) else None
+
+
+def parse_boot_modules(text: str) -> tuple[str, ...] | None:
+    """The modules that each boot loads, sorted, spelled as in ``/proc/modules``.
+
+    ``file etc/modules-load.d/hpc.conf`` stands before its ``module`` lines; of files with one name
+    under ``modules-load.d`` the first counts, as systemd has it. ``cmdline`` is the kernel's.
+    """
+    lines = [_LISTED.fullmatch(line) for line in text.splitlines() if line.strip()]
+    if not all(lines):
+        return None
+    found: set[str] = set()
+    seen: set[str] = set()
+    counts = False
+    for match in (line for line in lines if line):
+        kind, word = match[1], match[2]
+        if kind == "file":
+            name = word.rpartition("modules-load.d/")[2]
+            counts = name not in seen
+            seen.add(name)
+        elif kind == "module" and counts:
+            found.add(word)
+        elif kind == "cmdline":
+            found.update(x for names in _ON_COMMAND_LINE.findall(word) for x in names.split(","))
+    return tuple(sorted(name.replace("-", "_") for name in found if name))
 
 
 def parse_peers(text: str) -> tuple[str, ...] | None:

@@ -108,7 +108,8 @@ class NodeFacts:
     ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
     it was rebooted. ``product`` is what the machine's firmware calls it: which machine
     it is, nothing to judge. ``governors`` are the distinct ones, sorted. ``memlock`` is
-    ``unlimited`` or bytes as digits.
+    ``unlimited`` or bytes as digits. ``numa_daemons`` run or start at boot; ``boot_modules`` are
+    those that each boot loads, whether or not they are loaded now.
     ``acs_enabled`` names the PCI devices whose access control redirects peer traffic by address,
     or ``bridge #n`` (from 1, in the order of lspci) where none was printed. ``topology`` maps
     ``gpu0`` to the distances of the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that
@@ -133,7 +134,9 @@ class NodeFacts:
     governors: tuple[str, ...] = ()
     numa_balancing: int | None = None
     memlock: str | None = None
+    numa_daemons: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    boot_modules: tuple[str, ...] = ()
     acs_enabled: tuple[str, ...] = ()
     gpus: tuple[GpuFacts, ...] = ()
     gpu_driver: str | None = None

@@ -32,7 +32,9 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "governors": (host.parse_governors, ()),
     "numa_balancing": (host.parse_flag, None),
     "memlock": (host.parse_memlock, None),
+    "numa_daemons": (host.parse_numa_daemons, ()),
     "modules": (host.parse_modules, ()),
+    "boot_modules": (host.parse_boot_modules, ()),
     "peer_memory": (host.parse_peers, ()),
     "irqs": (parse_irqs, ()),
 }

@@ -95,6 +95,27 @@ named() {
   done
   exit 0
 }
+# Daemons that move memory between NUMA nodes: those that run, and those that the boot will start.
+numa_daemons() {
+  (named numad) || exit
+  cd "$R/etc/systemd/system" 2>/dev/null || exit 0
+  for link in *.wants/numad.service; do [ -L "$link" ] && printf 'starts %s\n' "$link"; done
+  exit 0
+}
+# Modules that each boot loads: the lists of systemd (modules-load.d(5)) and of rdma-core. A file
+# is named even if it is empty, for it hides those of its name in the folders after it.
+boot_modules() {
+  [ -d "$R/etc" ] || absent etc
+  cd "$R/" || exit
+  for file in etc/modules-load.d/*.conf run/modules-load.d/*.conf usr/local/lib/modules-load.d/*.conf \
+    usr/lib/modules-load.d/*.conf etc/modules etc/rdma/modules/*.conf; do
+    [ -e "$file" ] || [ -L "$file" ] || continue
+    printf 'file %s\n' "$file"
+    sed -n 's/^[[:space:]]*\([A-Za-z0-9_-]\{1,\}\).*/module \1/p' "$file" 2>/dev/null
+  done
+  { read -r line <proc/cmdline; } 2>/dev/null && printf 'cmdline %s\n' "$line"
+  exit 0
+}
 # Unset GIDs end in 64 zero bits; reading the type of an unset GID is an error that says nothing.
 hcas() {
   [ -d "$R/sys/class" ] || absent sys/class
@@ -141,7 +162,9 @@ section governors governors
 section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits
+section numa_daemons numa_daemons
 section modules show proc/modules
+section boot_modules boot_modules
 section peer_memory peers
 section netdevs netdevs
 section irqs irqs

@@ -23,7 +23,7 @@ _WHOLE_NODE = frozenset(
     [
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
-        "background-diagnostics",
+        *("background-diagnostics", "numad", "modules-by-hand"),
     ]
 )
 
@@ -60,6 +60,11 @@ _FAULTS = {
     "corrupt": _Kind("GPU number DEVICE computes wrong", hard.corrupt),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),
+    "numad": _Kind("numad runs and moves pages between NUMA nodes", soft.numad),
+    "modules-by-hand": _Kind(
+        "kernel modules were loaded by hand: the next boot does not load them",
+        soft.modules_by_hand,
+    ),
     "acs": _Kind(
         "Access Control Services are on at PCI bridge DEVICE; ADDRESS+ReqRedir: that bit alone",
         hard.acs,

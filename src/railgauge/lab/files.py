@@ -108,6 +108,7 @@ def _etc(host: dict[str, Any]) -> Files:
     kib = limit if limit == "unlimited" else str(int(limit) // 1024)
     return {
         "etc/os-release": "\n".join(host["os_release"]) + "\n",
+        "etc/modules-load.d/hpc.conf": "".join(f"{one}\n" for one in host.get("boot_modules", ())),
         "etc/security/limits.d/99-hpc.conf": f"* soft memlock {kib}\n* hard memlock {kib}\n",
     }
 

@@ -59,6 +59,17 @@ def numa_balancing(node: Node, _fault: Fault, _platform: Platform) -> None:
     node["host"]["numa_balancing"] = 1
 
 
+def numad(node: Node, _fault: Fault, _platform: Platform) -> None:
+    """Moves pages as the kernel's own balancing does."""
+    node["processes"]["2417"] = "/usr/bin/numad -i 15"
+
+
+def modules_by_hand(node: Node, fault: Fault, _platform: Platform) -> None:
+    if not node["host"].get("boot_modules"):
+        raise inapplicable(fault, "its document lists no modules to load at boot")
+    node["host"]["boot_modules"] = []
+
+
 def memlock(node: Node, _fault: Fault, _platform: Platform) -> None:
     node["host"]["memlock"] = "65536"
 

@@ -203,9 +203,10 @@ class _Reader:
             _refuse(self.path, "$/hardware/affinity", f"{', '.join(others)} is not declared")
 
     def _expectation(self, name: str, entry: Mapping[str, Any]) -> Expectation:
-        rule = next(key for key in entry if key not in ("basis", "fact", "per"))
+        rule = next(key for key in entry if key not in _BESIDE_THE_RULE)
         pointer, own = f"/expected/{name}", (entry.get("fact", ""), entry.get("per", ""))
-        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), pointer, *own)
+        known = tuple(entry.get("measured_with", ()))
+        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), pointer, *own, known)
 
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
@@ -299,6 +300,9 @@ class _Reader:
         if not size:
             _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
         return size
+
+
+_BESIDE_THE_RULE = ("basis", "fact", "per", "measured_with")
 
 
 def _preparation(entry: Mapping[str, Any]) -> Preparation:

@@ -63,6 +63,8 @@ class Expectation:
     """What a fact of a node must be. ``rule`` is one of ``judge.RULES``.
 
     ``fact`` is the path of a fact that the ladder does not know, ``per`` the part that has it.
+    ``measured_with`` are versions, alike on all nodes, that the limits hold for by themselves;
+    whether they do for another one is the site's to say, in its hostfile.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Expectation:
     pointer: str
     fact: str = ""
     per: str = ""
+    measured_with: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class Claim:
     """One thing that output and command must agree on.
 
     ``said`` is ``None`` where this version of the tool, or this output, does not show it. ``node``
-    is where it was said, if not by the command that reports.
+    is where it was said, if not by the command that reports. ``remedy`` is what to do where they
+    disagree, if that is known.
     """
 
     item: str
@@ -31,6 +32,7 @@ class Claim:
     said: str | None
     agrees: bool = True
     node: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
         return f"{self.item}: asked for {self.asked}, the tool says {self.said}"

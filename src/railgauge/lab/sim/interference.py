@@ -59,7 +59,8 @@ def _diagnosed(iteration: int) -> float:
 
 
 def _balanced(node: dict[str, Any]) -> bool:
-    return bool(node["collectives"]["numa_sensitive"] and node["host"]["numa_balancing"])
+    moving = node["host"]["numa_balancing"] or any("numad" in x for x in node["processes"].values())
+    return bool(node["collectives"]["numa_sensitive"] and moving)
 
 
 def _migrated(job: Job, iteration: int) -> float:

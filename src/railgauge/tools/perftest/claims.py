@@ -59,10 +59,22 @@ def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
         yield equal("MTU", mtu, said.get("mtu_bytes"))
     if asked.option("gid_index") is not None:
         yield equal("GID index", asked.option("gid_index"), said.get("gid_index"))
-    if asked.option("disable_pcie_relaxed"):
-        yield equal("relaxed ordering", False, said.get("relaxed_ordering"))
+    yield from _relaxed_ordering(asked, side.parsed)
     yield from _memory(asked, side)
     yield from _of_table(asked, side.parsed)
+
+
+def _relaxed_ordering(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
+    """Off if that is asked for; and wherever perftest says that the CPU does not comply with it."""
+    said = parsed.summary.get("relaxed_ordering")
+    if any(problem.kind == "relaxed-ordering" for problem in parsed.problems):
+        wanted = "off, which a CPU needs that does not comply with it"
+        yield Claim("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
+    elif asked.option("disable_pcie_relaxed"):
+        yield equal("relaxed ordering", False, said)
+
+
+_DISABLE = "measure with --disable_pcie_relaxed: 'disable_pcie_relaxed' among its options"
 
 
 def _operation(command: object, both_ways: object) -> str:

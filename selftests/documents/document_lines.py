@@ -1,0 +1,82 @@
+"""What each platform document says, a line a check, figure, setting or step: ``docs/documents/``.
+
+A line names what holds it as references, ``KIND NAME … [= VALUE]``, which ``document_holders``
+resolves; or it says ``why`` the point is deliberately not held. ``todo`` marks what is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "documents"
+NUMBERS = ("000", "001", "002", "003", "004")
+_LINE = {"section", "says", "figure", "held", "why", "todo"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One point of a document. ``held`` are references; ``figure`` may be empty."""
+
+    document: str
+    number: int
+    section: str
+    says: str
+    figure: str = ""
+    held: tuple[str, ...] = ()
+    why: str = ""
+    todo: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing holds it, and nothing says why."""
+        return not self.says.strip() or not (self.held or self.why.strip())
+
+    def __str__(self) -> str:
+        return f"{self.document} line {self.number}: {self.section}: {self.says}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """``without`` are headings under which the document says nothing that could be held."""
+
+    number: str
+    platform: str
+    title: str
+    lines: tuple[Line, ...]
+    without: tuple[str, ...]
+
+    @property
+    def sections(self) -> list[str]:
+        return list(dict.fromkeys(line.section for line in self.lines))
+
+
+@cache
+def document(number: str) -> Document:
+    """Raises ``ValueError`` for a file that has other keys than these."""
+    data = yaml.safe_load((FOLDER / f"{number}.yaml").read_text(encoding="utf-8"))
+    lines = tuple(_lines(number, data["sections"]))
+    without = tuple(data.get("without", ()))
+    return Document(number, data["platform"], data["title"], lines, without)
+
+
+def _lines(number: str, sections: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[Line]:
+    count = 0
+    for section, entries in sections.items():
+        for entry in entries:
+            count += 1
+            if unknown := set(entry) - _LINE:
+                raise ValueError(f"{number} line {count}: unknown {', '.join(sorted(unknown))}")
+            words = {key: str(value) for key, value in entry.items() if key != "held"}
+            held = tuple(map(str, entry.get("held", ())))
+            yield Line(number, count, section, held=held, **words)
+
+
+def documents() -> list[Document]:
+    return [document(number) for number in NUMBERS]
