@@ -106,7 +106,9 @@ def paths(
     """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
     if measurement.scope != "path":
         return (None,)
-    return choose(platform, measurement.memory, measurement.extents[level_name].pairings)
+    extent = measurement.extents[level_name]
+    across = platform.cross_rail(measurement.memory) if extent.cross_rail else ()
+    return (*choose(platform, measurement.memory, extent.pairings), *across)
 
 
 def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
