@@ -16,7 +16,8 @@ from railgauge.localise import Part, PathResult, Undecided, blame_links, blame_p
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
-_PAIRING = re.compile(r"(?:gpu(?P<gpu>\d+)-)?(?P<nic>[^\s>]+)")
+_END = r"(?:gpu(\d+)-)?([^\s>:]+)"
+_PAIRING = re.compile(f"{_END}(?::{_END})?")
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
 _PAIR = 2
 _KIND = {
@@ -69,16 +70,27 @@ def _is_path(record: ItemRecord) -> bool:
 def _result(record: ItemRecord, slow: bool) -> PathResult:
     match = _PAIRING.fullmatch(record.pairing)
     assert match, "an item over a path names it"
-    gpu = None if match["gpu"] is None else int(match["gpu"])
-    return PathResult((record.nodes[0], record.nodes[1]), slow, gpu, match["nic"])
+    own, other = _path(match[1], match[2]), _path(match[3], match[4]) if match[4] else None
+    return PathResult((record.nodes[0], record.nodes[1]), slow, *own, other)
+
+
+def _path(gpu: str | None, nic: str) -> tuple[int | None, str]:
+    return None if gpu is None else int(gpu), nic
 
 
 def _lies_on(part: Part, record: ItemRecord) -> bool:
     result = _result(record, slow=True)
     if part.kind == "pair":
         ends = {part.node, part.peer}
-        return ends == set(record.nodes) and part.device in ("", result.nic, record.pairing)
-    return part.node in record.nodes and part.covers(result.path)
+        rail = "" if result.peer else result.nic
+        return ends == set(record.nodes) and part.device in ("", rail, _seen(part, record))
+    return part.node in record.nodes and part.covers(result.path_at(part.node))
+
+
+def _seen(part: Part, record: ItemRecord) -> str:
+    """The item's path as the part names one: from its node to its peer."""
+    ends = dict.fromkeys(record.part_at(node) for node in (part.node, part.peer))
+    return ":".join(ends)
 
 
 def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:
