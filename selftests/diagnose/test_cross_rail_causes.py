@@ -91,3 +91,40 @@ def test_a_nic_that_a_tool_did_not_find_is_the_one_of_its_end(node, nic):
 def test_paths_on_one_rail_are_told_as_before():
     found = causes(paths(PAIRS, NICS, {("n3", "mlx5_1"): SLOW}))
     assert named(found) == [("slow-nic", "n3, mlx5_1")]
+
+
+# --- far paths, whose floor is lower than that of near ones ---
+
+NEAR = ("gpu0-mlx5_0", "gpu1-mlx5_0", "gpu4-mlx5_1", "gpu5-mlx5_1")
+FAR = ("gpu0-mlx5_1", "gpu1-mlx5_1", "gpu4-mlx5_0", "gpu5-mlx5_0")
+FAR_FLOOR = 150.0
+
+
+def held_to_less(record):
+    """A far path: what was missed with the floor of a near one may be within its own."""
+    (judged,) = record.judgements
+    outcome = Outcome.PASSED if judged.worst >= FAR_FLOOR else Outcome.FAILED
+    judged = replace(judged, floor=FAR_FLOOR, outcome=outcome, reason="")
+    return replace(record, outcome=outcome, judgements=(judged,), reason="")
+
+
+def near_and_far(bad):
+    far = map(held_to_less, crossing(PAIRS, FAR, bad))
+    return [*crossing(PAIRS, (*NICS, *NEAR), bad), *far]
+
+
+def test_a_far_path_that_passes_below_what_near_ones_miss_clears_no_nic():
+    """At 200 Gb/s the slow NIC is within the floor of far paths: it is no less slow for that."""
+    found = causes(near_and_far({("n3", "mlx5_1")}))
+    assert named(found) == [("slow-nic", "n3, mlx5_1")]
+
+
+def test_a_far_path_that_passes_below_what_near_ones_miss_clears_no_gpu():
+    (found,) = causes(near_and_far({("n3", "gpu4")}))
+    assert named([found]) == [("slow-gpu", "n3, gpu4,gpu4-mlx5_1")]
+    assert found.confidence == "open"
+
+
+def test_a_far_path_that_reaches_what_near_ones_must_clears_its_gpu():
+    found = causes(near_and_far({("n3", "gpu4-mlx5_1")}))
+    assert named(found) == [("slow-pcie-path", "n3, gpu4-mlx5_1")]

@@ -7,7 +7,7 @@ that is explained says nothing more, and a pair that could not be measured says 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge import naming
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
@@ -40,7 +40,9 @@ def over_paths(scene: Scene) -> Iterator[Claim]:
 
 
 def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) -> Iterator[Claim]:
-    fine = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    needed = _needed(slow)
+    fine = [record for record in paths if not _falls_short(record, needed)]
     wrong = {record.id for record in slow}
     located = blame_paths([_result(r, r.id in wrong) for r in (*fine, *slow)])
     for part in located.parts:
@@ -54,6 +56,29 @@ def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) 
             )
     for open_ in located.undecided:
         yield from _undecided(open_, slow, located.parts)
+
+
+_What = tuple[str, str, "int | None"]  # subject, metric, message size
+
+
+def _needed(slow: Iterable[ItemRecord]) -> dict[_What, float]:
+    """The highest floor that was missed: a far path has a lower one than a near path."""
+    found: dict[_What, float] = {}
+    for record in slow:
+        for judged in missed(record):
+            if judged.floor is not None:
+                what = (record.subject, judged.metric, judged.size_bytes)
+                found[what] = max(judged.floor, found.get(what, judged.floor))
+    return found
+
+
+def _falls_short(record: ItemRecord, needed: Mapping[_What, float]) -> bool:
+    """Whether it passed below what slow ones had to reach: that clears no part of it."""
+    return any(
+        judged.worst is not None
+        and judged.worst < needed.get((record.subject, judged.metric, judged.size_bytes), 0.0)
+        for judged in record.judgements
+    )
 
 
 def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
