@@ -22,17 +22,34 @@ def measured(pairs, nodes=(), cables=()):
     return [PairResult((a, b), a in slow or b in slow or Cable((a, b)) in cables) for a, b in pairs]
 
 
-def on_paths(pairs, paths, parts=(), cables=()):
-    """``parts`` are (node, "" or NIC or "gpu3" or "gpu3-mlx5_0"), ``cables`` (nodes, NIC)."""
+def across(pairs, paths, parts=(), cables=()):
+    """Results of pairs from one NIC to another; ``paths`` are (source's path, target's path).
 
-    def lame(node, gpu, nic):
-        on_it = {"", nic, *(() if gpu is None else (f"gpu{gpu}", f"gpu{gpu}-{nic}"))}
-        return any((node, part) in parts for part in on_it)
-
+    ``cables`` are (nodes, source's NIC, target's NIC).
+    """
     return [
         PathResult(
             (a, b),
-            lame(a, gpu, nic) or lame(b, gpu, nic) or (Cable((a, b)), nic) in cables,
+            lame(parts, a, *own) or lame(parts, b, *other) or (Cable((a, b)), own, other) in cables,
+            *own,
+            other,
+        )
+        for a, b in pairs
+        for own, other in paths
+    ]
+
+
+def lame(parts, node, gpu, nic):
+    on_it = {"", nic, *(() if gpu is None else (f"gpu{gpu}", f"gpu{gpu}-{nic}"))}
+    return any((node, part) in parts for part in on_it)
+
+
+def on_paths(pairs, paths, parts=(), cables=()):
+    """``parts`` are (node, "" or NIC or "gpu3" or "gpu3-mlx5_0"), ``cables`` (nodes, NIC)."""
+    return [
+        PathResult(
+            (a, b),
+            lame(parts, a, gpu, nic) or lame(parts, b, gpu, nic) or (Cable((a, b)), nic) in cables,
             gpu,
             nic,
         )

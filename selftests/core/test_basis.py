@@ -97,17 +97,29 @@ def expected(tables, which, size):
     [
         ("host_write_bandwidth", "host", "host"),
         ("gpu_write_bandwidth", "near", "gpu0-mlx5_0"),
-        ("gpu_write_bandwidth", "far", "gpu4-mlx5_1"),
+        ("gpu_write_bandwidth", "cross_rail", "gpu4-mlx5_1"),
     ],
 )
 def test_metax_floors_follow_from_the_recorded_tables(tables, name, distance, which):
     platform = thresholds.load("metax-c500", ROOT / "thresholds")
     measurement = platform.measurements[name]
-    pairing = next(p for p in platform.pairings(measurement.memory) if p.distance == distance)
+    pairing = next(p for p in platform.paths(measurement) if p.distance == distance)
     for size in (*SMALL, *LARGE):
         # A floor is written with three or four digits.
         wanted = pytest.approx(expected(tables, which, size), rel=0.005)
         assert floor(measurement, pairing, size) == wanted, size
+
+
+@needs_transcripts
+def test_metax_node_paths_have_half_of_the_link_and_below_64_kib_half_of_the_slowest_table(tables):
+    """Document 000 measured none of them."""
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    measurement = platform.measurements["gpu_write_bandwidth"]
+    far = next(p for p in platform.paths(measurement) if p.distance == "far")
+    for size in SMALL:
+        wanted = 0.5 * min(table[size] for table in tables.values())
+        assert floor(measurement, far, size) == pytest.approx(wanted, rel=0.005), size
+    assert {floor(measurement, far, size) for size in LARGE} == {0.5 * 400}
 
 
 @needs_transcripts
@@ -116,11 +128,10 @@ def test_metax_floors_leave_every_recorded_healthy_table_passing(tables):
     for name, distance, which in (
         ("host_write_bandwidth", "host", "host"),
         ("gpu_write_bandwidth", "near", "gpu0-mlx5_0"),
-        ("gpu_write_bandwidth", "far", "gpu4-mlx5_1"),
+        ("gpu_write_bandwidth", "cross_rail", "gpu4-mlx5_1"),
     ):
         measurement = platform.measurements[name]
-        pairings = platform.pairings(measurement.memory)
-        pairing = next(p for p in pairings if p.distance == distance)
+        pairing = next(p for p in platform.paths(measurement) if p.distance == distance)
         for size, value in tables[which].items():
             assert value > floor(measurement, pairing, size)
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from physics import Cable, measured, named, on_paths, pairs_of
+from physics import Cable, across, measured, named, on_paths, pairs_of
 
 from railgauge.localise import Located, Part, PathResult, blame, blame_paths
 from railgauge.localise.parts import ONE_NIC
@@ -171,6 +171,61 @@ def test_over_one_nic_of_host_memory_it_is_what_pairs_alone_say():
         assert paths.undecided == nodes.undecided
 
 
+# --- from one rail to another ---
+
+RAILS = (((None, "mlx5_0"), (None, "mlx5_1")), ((None, "mlx5_1"), (None, "mlx5_0")))
+GPU_RAILS = (((0, "mlx5_0"), (3, "mlx5_1")), ((3, "mlx5_1"), (0, "mlx5_0")))
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("device", ["mlx5_0", "mlx5_1", ""])
+def test_across_rails_alone_a_faulty_end_is_named_at_its_node_and_nic(node, device):
+    found = blame_paths(across(PAIRS, RAILS, {(node, device)}))
+    assert found == Located((Part("nic" if device else "node", node, device),), ())
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("device", PARTS)
+def test_results_across_rails_change_no_finding_on_the_rails(node, device):
+    results = [
+        *on_paths(PAIRS, (*HOST, *ALL), {(node, device)}),
+        *across(PAIRS, (*RAILS, *GPU_RAILS), {(node, device)}),
+    ]
+    assert blame_paths(results) == Located((Part(PARTS[device], node, device),), ())
+
+
+def test_a_pair_that_is_slow_between_two_rails_alone_is_named_with_both():
+    a, b = PAIRS[0]
+    bad = {(Cable((a, b)), *RAILS[1])}
+    found = blame_paths([*on_paths(PAIRS, HOST), *across(PAIRS, RAILS, cables=bad)])
+    one, other = ((a, "mlx5_1"), (b, "mlx5_0"))
+    (node, nic), (peer, its) = sorted((one, other))
+    assert found == Located((Part("pair", node, f"{nic}:{its}", peer),), ())
+
+
+def test_a_gpu_path_that_only_crosses_rails_is_open_between_its_parts():
+    found = blame_paths(across(PAIRS, GPU_RAILS, {("n002", "mlx5_1")}))
+    assert found.parts == ()
+    (item,) = found.undecided
+    assert set(item.among) == {"n002 gpu3", "n002 mlx5_1", "n002 gpu3-mlx5_1"}
+
+
+def test_two_nodes_across_rails_are_open_by_their_ends():
+    pairs = pairs_of(tournament(NODES[:2]))
+    found = blame_paths(across(pairs, RAILS[:1], {("n001", "")}))
+    assert found.parts == ()
+    (item,) = found.undecided
+    assert {name.partition(" ")[0] for name in item.among} >= {"n000", "n001"}
+
+
+def test_repeats_across_rails_that_contradict_are_told_with_both_ends():
+    results = across(PAIRS, RAILS, {("n002", "mlx5_1")})
+    flaky = next(r for r in results if r.slow)
+    fine = PathResult(flaky.nodes, False, flaky.gpu, flaky.nic, flaky.peer)
+    a, b = flaky.nodes
+    assert blame_paths([*results, fine]).contradicting == (f"{a}:{b} {flaky.nic}:{flaky.peer[1]}",)
+
+
 # --- nobody innocent ---
 
 
@@ -193,6 +248,22 @@ def test_whatever_part_is_blamed_is_faulty(parts, rounds, cable):
     for part in found.parts:
         if part.kind == "pair":
             assert (Cable((part.node, part.peer)), part.device) in cables
+        else:
+            assert (part.node, part.device) in parts
+
+
+@given(broken_parts(), st.integers(1, 7), st.booleans())
+def test_whatever_part_is_blamed_across_rails_is_faulty(parts, rounds, cable):
+    pairs = pairs_of(tournament(NODES, rounds))
+    cables = {(Cable(pairs[0]), *RAILS[0])} if cable else set()
+    results = [
+        *on_paths(pairs, (*HOST, *ALL), parts),
+        *across(pairs, (*RAILS, *GPU_RAILS), parts, cables),
+    ]
+    for part in blame_paths(results).parts:
+        if part.kind == "pair":
+            assert cable
+            assert {part.node, part.peer} == set(pairs[0])
         else:
             assert (part.node, part.device) in parts
 

@@ -8,11 +8,13 @@ import re
 import pytest
 from lab_bench import Bench, transcript
 
+# What the document gives the client and the server: the cross GPU/NIC run has two NICs.
 TABLES = {
-    "metax-ib_write_bw-host.txt": ("mlx5_0", ()),
-    "metax-ib_write_bw-gpu0-mlx5_0.txt": ("mlx5_0", ("--use_maca=0",)),
-    "metax-ib_write_bw-gpu4-mlx5_1.txt": ("mlx5_1", ("--use_maca=4",)),
+    "metax-ib_write_bw-host.txt": (("mlx5_0",), ("mlx5_0",)),
+    "metax-ib_write_bw-gpu0-mlx5_0.txt": (("mlx5_0", "--use_maca=0"), ("mlx5_0", "--use_maca=0")),
+    "metax-ib_write_bw-gpu4-mlx5_1.txt": (("mlx5_1", "--use_maca=4"), ("mlx5_0", "--use_maca=0")),
 }
+WRITE = ("--report_gbits", "-F", "-a")
 ROW = re.compile(r" (\d+) +(\d+) +([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$")
 
 
@@ -31,15 +33,40 @@ def masked(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_are_those_of_the_document(metax: Bench, name: str) -> None:
-    device, memory = TABLES[name]
-    argv = ("ib_write_bw", "-d", device, "--report_gbits", "-F", "-a", *memory)
-    ran, _ = metax.pair(argv)
+    client, server = (("ib_write_bw", "-d", *side, *WRITE) for side in TABLES[name])
+    ran, _ = metax.pair(client, server)
     expected = transcript(name)
     assert ran.returncode == 0
     assert masked(ran.stdout) == masked(expected)
     assert len(rows(ran.stdout)) == 23
     for mine, real in zip(rows(ran.stdout), rows(expected), strict=True):
         assert mine == pytest.approx(real, rel=0.02)
+
+
+def test_a_gpu_beside_its_nic_is_near_on_either_rail(metax: Bench) -> None:
+    """GPU4 with mlx5_1 at both ends is as GPU0 with mlx5_0; the cross run has its own figures."""
+    ran, _ = metax.pair(("ib_write_bw", "-d", "mlx5_1", *WRITE, "--use_maca=4"))
+    near = transcript("metax-ib_write_bw-gpu0-mlx5_0.txt")
+    for mine, real in zip(rows(ran.stdout), rows(near), strict=True):
+        assert mine == pytest.approx(real, rel=0.02)
+
+
+def test_both_sides_name_their_own_nic_and_count_its_bytes(metax: Bench) -> None:
+    def moved() -> list[int]:
+        return [
+            int(metax.read(node, f"sys/class/infiniband/{nic}/ports/1/counters/port_{way}_data"))
+            for node, way in ((0, "xmit"), (1, "rcv"))
+            for nic in ("mlx5_0", "mlx5_1")
+        ]
+
+    before, small = moved(), ("--report_gbits", "-F", "-s", "1048576")
+    client = ("ib_write_bw", "-d", "mlx5_1", *small, "--use_maca=4")
+    ran, server = metax.pair(client, ("ib_write_bw", "-d", "mlx5_0", *small, "--use_maca=0"))
+    assert "Device         : mlx5_1" in ran.stdout
+    assert "Device         : mlx5_0" in server.stdout
+    grown = [now - then for then, now in zip(before, moved(), strict=True)]
+    payload_words = 5000 * 1048576 // 4
+    assert [words >= payload_words for words in grown] == [False, True, True, False]
 
 
 def test_far_pairing_has_the_figures_of_the_cross_run(metax: Bench) -> None:

@@ -150,15 +150,20 @@ class Answers:
         return self.reply(self._heard[0])
 
 
-def perftest_side(argv: Sequence[str], node: dict[str, Any], sizes: Sequence[int] = ()) -> Any:
-    """The test that a command line asks for, and what its side can do at these sizes."""
+def perftest_side(
+    argv: Sequence[str], node: dict[str, Any], sizes: Sequence[int], other: str
+) -> Any:
+    """The test that a command line asks for, and what its side can do at these sizes.
+
+    ``other`` is the device of the other side.
+    """
     test = perftest_options.read_options(argv[0], list(argv[1:]), node)
     perftest._take_gpu_memory(test, node, [])
-    return test, perftest._side(test, node, sizes or test["sizes"])
+    return test, perftest._side(test, node, sizes or test["sizes"], other)
 
 
 def _perftest(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
-    return lambda asked: perftest_side(argv, nodes[-1], asked["sizes"])[1]
+    return lambda asked: perftest_side(argv, nodes[-1], asked["sizes"], asked["device"])[1]
 
 
 def _iperf(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:

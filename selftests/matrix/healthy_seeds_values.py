@@ -81,8 +81,10 @@ def _perftest(stage: Stage, case: Case) -> Callable[[], Values]:
     """A sweep measures every power of two; the sizes that nobody wants are left out."""
     server, client = stage.commands(case)
     node = stage.nodes[client.node]
-    test, mine = perftest_side(client.argv, node, case.sizes)
-    _, theirs = perftest_side(server.argv, stage.nodes[server.node], case.sizes)
+    assert case.pairing is not None
+    own, other = case.pairing.ends
+    test, mine = perftest_side(client.argv, node, case.sizes, other.nic)
+    _, theirs = perftest_side(server.argv, stage.nodes[server.node], case.sizes, own.nic)
     test["sizes"] = list(case.sizes)
     read = _latencies if test["kind"] == "lat" else _bandwidths
 

@@ -177,6 +177,24 @@ def test_gpus_and_nics_in_their_natural_order():
     assert [w for w in said if w.startswith("mlx5")] == ["mlx5_0", "mlx5_2", "mlx5_10"]
 
 
+def test_paths_across_rails_have_a_map_of_their_own():
+    paths = ("gpu0-mlx5_0", "gpu4-mlx5_1:gpu0-mlx5_0", "gpu0-mlx5_0:gpu4-mlx5_1")
+    records = [
+        record(judged(value), rung=2, subject="gpu_write", pairing=path, number=number)
+        for number, (path, value) in enumerate(zip(paths, (392.0, 391.0, 290.0), strict=True))
+    ]
+    found = drawn(records)
+    on_rails = words(found["rung2-gpu-nic-gpu_write"].svg)
+    assert "mlx5_0" in on_rails
+    assert not any(":" in word and "mlx5" in word for word in on_rails)
+    across = found["rung2-across-rails-gpu_write"]
+    assert {"gpu0-mlx5_0", "gpu4-mlx5_1"} <= set(words(across.svg))
+    hovers = re.findall(r"<g><title>([^<]*)</title>", across.svg)
+    assert [hover for hover in hovers if "290" in hover] == [
+        hover for hover in hovers if "gpu0-mlx5_0:gpu4-mlx5_1" in hover
+    ]
+
+
 def test_one_slow_gpu_link_is_where_it_is():
     links = [(a, b) for a in range(4) for b in range(4) if a != b]
     records = [
@@ -251,14 +269,13 @@ def test_the_labs_hostfiles_are_of_platforms_that_can_be_drawn():
     )
     platform = thresholds.load(declared.platform, ROOT / "thresholds")
     gpu = platform.measurements["gpu_write_bandwidth"]
-    near, far = (next(x for x in gpu.limits if kind in x.pairings) for kind in ("near", "far"))
+    kinds = {"near": "gpu0-mlx5_0", "far": "gpu0-mlx5_1", "cross_rail": "gpu0-mlx5_0:gpu4-mlx5_1"}
+    limits = [next(x for x in gpu.limits if kind in x.pairings) for kind in kinds]
     records = [
         record(
             judged(390.0, pointer=limit.pointer), rung=2, subject=gpu.name, pairing=name, number=i
         )
-        for i, (limit, name) in enumerate([(near, "gpu0-mlx5_0"), (far, "gpu0-mlx5_1")])
+        for i, (limit, name) in enumerate(zip(limits, kinds.values(), strict=True))
     ]
     names = {plot.name for plot in plots(records, platform, cluster(4), "hardware")}
-    assert {
-        f"rung2-size-gpu_write_bandwidth-bw_average-{kind}" for kind in ("near", "far")
-    } <= names
+    assert {f"rung2-size-gpu_write_bandwidth-bw_average-{kind}" for kind in kinds} <= names

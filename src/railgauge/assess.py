@@ -222,16 +222,17 @@ def _not_shown(measured: Measured) -> tuple[str, ...]:
 
 def traffic(platform: Platform, measured: Measured) -> Findings:
     """Whether the NICs that should carry the payload did, and only they."""
-    spec, pairing = measured.measurement.traffic, measured.case.pairing
+    spec, case = measured.measurement.traffic, measured.case
     if spec is None:
         return _nothing(measured.measurement, "the NICs' counters")
     fabric = [nic.name for nic in platform.fabric_nics]
-    carriers = [pairing.nic] if pairing else fabric
+    carriers = {n: [path.nic] if (path := case.path_at(n)) else fabric for n in case.nodes}
     payload_bytes = tool(measured.measurement.tool).payload_bytes
     return _collected(
         judgement
         for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
-        for judgement in judge_traffic(moved(run, fabric), payload_bytes(parsed), spec, carriers)
+        for one in moved(run, fabric)
+        for judgement in judge_traffic([one], payload_bytes(parsed), spec, carriers[one.node])
     )
 
 

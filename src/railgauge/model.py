@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 # --- the cluster, as the hostfile declares it ---
@@ -149,16 +149,25 @@ class Pair:
 class Pairing:
     """The path inside a node: a NIC, and for GPU memory the GPU beside it.
 
-    ``distance`` is ``host`` (host memory), ``near`` (same PCIe switch) or ``far``.
+    Both nodes of a pair use the same, or the second one ``peer``: then payload crosses from one
+    rail to another. ``distance`` is ``host`` (host memory), ``near`` (same PCIe switch), ``far``,
+    or ``cross_rail`` for whatever has a ``peer``.
     """
 
     nic: str
     gpu: int | None = None
     distance: str = "host"
+    peer: Pairing | None = None
+
+    @property
+    def ends(self) -> tuple[Pairing, Pairing]:
+        """What either node of a pair uses: the source, the target."""
+        return (replace(self, peer=None), self.peer) if self.peer else (self, self)
 
     def __repr__(self) -> str:
         """Short and stable: reports show it, and histories are keyed by it."""
-        return self.nic if self.gpu is None else f"gpu{self.gpu}-{self.nic}"
+        own = self.nic if self.gpu is None else f"gpu{self.gpu}-{self.nic}"
+        return f"{own}:{self.peer}" if self.peer else own
 
     __str__ = __repr__
 
@@ -181,6 +190,10 @@ class Case:
         """Names the case exactly, with all of its nodes; ``naming.title`` is for people."""
         path = f"-{self.pairing}" if self.pairing else ""
         return f"{self.measurement}[{':'.join(self.nodes)}{path}]"
+
+    def path_at(self, node: str) -> Pairing | None:
+        """The NIC and GPU that this node uses; ``None`` where the tool chooses them itself."""
+        return self.pairing and self.pairing.ends[node != self.nodes[0]]
 
 
 # --- carrying it out ---

@@ -110,7 +110,9 @@ def paths(
         return ()
     if measurement.scope != "path":
         return (None,)
-    return choose(platform, measurement.memory, measurement.extents[level_name].pairings)
+    extent = measurement.extents[level_name]
+    across = platform.cross_rail(measurement.memory) if extent.cross_rail else ()
+    return (*choose(platform, measurement.memory, extent.pairings), *across)
 
 
 def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:

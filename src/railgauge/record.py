@@ -65,6 +65,13 @@ class ItemRecord:
     by_evidence: bool = False
     ways: tuple[str, ...] = ()
 
+    def part_at(self, node: str) -> str:
+        """The part of this node: its own end of a path between two rails, else ``pairing``."""
+        ends = self.pairing.split(":")
+        if len(self.nodes) != len(ends) or node not in self.nodes:
+            return self.pairing
+        return ends[self.nodes.index(node)]
+
     @property
     def asserted(self) -> bool:
         """Whether a value was compared with a limit that counts."""

@@ -128,8 +128,8 @@ def coverage(
 
 
 def _declared_paths(platform: Platform) -> dict[str, Pairing]:
-    memories = {m.memory for m in platform.measurements.values()}
-    return {str(pairing): pairing for memory in memories for pairing in platform.pairings(memory)}
+    every = (platform.paths(m) for m in platform.measurements.values())
+    return {str(pairing): pairing for paths in every for pairing in paths}
 
 
 def _declared_sizes(platform: Platform) -> set[int]:

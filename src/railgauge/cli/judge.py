@@ -39,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the platform's measurement, if the output fits several",
     )
+    parser.add_argument(
+        "--pairing",
+        default="",
+        metavar="PATH",
+        help="the path as ids show it, where the output names one end of two: "
+        "gpu4-mlx5_1:gpu0-mlx5_0",
+    )
     parser.add_argument("file", metavar="FILE", help="a log, or - for standard input")
 
 
@@ -72,7 +79,8 @@ def run(options: argparse.Namespace) -> int:
     parsed = tool.parse(printed)
     try:
         measurement = chosen(platform, options.tool, options.measurement, parsed)
-        evidence = recorded(platform, measurement, options.level, parsed, printed)
+        path = options.pairing
+        evidence = recorded(platform, measurement, options.level, parsed, printed, path=path)
     except BadInput as error:
         raise BadInput(error.what, where=options.file, remedy=error.remedy) from None
     findings = _find(platform, measurement, parsed, evidence)

@@ -50,11 +50,18 @@ class Recorded:
 
 
 def recorded(
-    platform: Platform, measurement: Measurement, level: str, parsed: Parsed, text: str
+    platform: Platform,
+    measurement: Measurement,
+    level: str,
+    parsed: Parsed,
+    text: str,
+    *,
+    path: str = "",
 ) -> Recorded:
     """The output as evidence, on a cluster of as many nodes as it is of.
 
-    ``case.sizes`` are those of the level and all that were printed.
+    ``case.sizes`` are those of the level and all that were printed. ``path`` is the one it was
+    measured over, where that is known: an output names its own end alone.
     """
     if measurement.scope == "fabric":
         raise BadInput(
@@ -64,7 +71,8 @@ def recorded(
     cluster = _cluster(platform, nodes_of(platform, measurement, parsed))
     names = tuple(node.name for node in cluster.nodes)
     extent = measurement.extents[_made(measurement, level)]
-    pairing = _pairing(platform, measurement, parsed.summary)
+    named = _named(platform, measurement, path) if path else None
+    pairing = named or _pairing(platform, measurement, parsed.summary)
     case = Case(measurement.name, names, pairing, extent.sizes)
     reporter = plan.commands(case, platform, cluster, _SHOWN_PORT)[-1]
     sizes = tuple(sorted({*extent.sizes, *_printed(measurement, parsed)}))
@@ -124,6 +132,15 @@ def _gpus(platform: Platform) -> list[str | None]:
 
 def _links(platform: Platform) -> list[str | None]:
     return [f"{a}>{b}" for a in _gpus(platform) for b in _gpus(platform) if a != b]
+
+
+def _named(platform: Platform, measurement: Measurement, path: str) -> Pairing:
+    paths = platform.paths(measurement) if measurement.scope == "path" else ()
+    known = {str(pairing): pairing for pairing in paths}
+    if path not in known:
+        remedy = f"one of {', '.join(known)}" if known else "it is not measured over a path"
+        raise BadInput(f"{measurement.name} has no pairing {path!r}", remedy=remedy)
+    return known[path]
 
 
 def _pairing(

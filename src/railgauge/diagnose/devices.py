@@ -16,14 +16,14 @@ def lost_devices(scene: Scene) -> Iterator[Claim]:
         if record.error_kind == DeviceMissing.kind:
             node = record.error_where.partition(": ")[0]
             if node in record.nodes:  # an error that names nobody is nobody's
-                lost.setdefault((node, _nic(scene, record)), []).append(record)
+                lost.setdefault((node, _nic(scene, record, node)), []).append(record)
     for (node, nic), records in lost.items():
         yield Claim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
 
 
-def _nic(scene: Scene, record: ItemRecord) -> str:
-    """The NIC of ``mlx5_0`` or ``gpu0-mlx5_0``; none for an item that is about no NIC."""
-    name = record.pairing.rpartition("-")[2]
+def _nic(scene: Scene, record: ItemRecord, node: str) -> str:
+    """The node's NIC, of ``mlx5_0`` or ``gpu0-mlx5_0``; none for an item that is about no NIC."""
+    name = record.part_at(node).rpartition("-")[2]
     return name if any(nic.name == name for nic in scene.findings.platform.nics) else ""
 
 

@@ -24,7 +24,7 @@ def explains(claim: Claim, record: ItemRecord) -> bool:
         return False
     lowest = min(shown.rung for shown in claim.evidence)
     return record.rung >= lowest and (
-        not kind.through or _goes_through(claim.where.device, record.pairing)
+        not kind.through or _goes_through(claim.where.device, _part(claim, record))
     )
 
 
@@ -33,6 +33,12 @@ def _is_there(claim: Claim, record: ItemRecord) -> bool:
     if where.peer:
         return {where.node, where.peer} <= set(record.nodes)
     return not where.node or bool(nodes_of(where.node).intersection(record.nodes))
+
+
+def _part(claim: Claim, record: ItemRecord) -> str:
+    """What of the item lies on the claim's node; between two nodes all of it."""
+    where = claim.where
+    return record.pairing if where.peer else record.part_at(where.node)
 
 
 def nodes_of(text: str) -> set[str]:

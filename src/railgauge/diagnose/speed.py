@@ -7,7 +7,7 @@ that is explained says nothing more, and a pair that could not be measured says 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge import naming
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
@@ -16,7 +16,8 @@ from railgauge.localise import Part, PathResult, Undecided, blame_links, blame_p
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
 
-_PAIRING = re.compile(r"(?:gpu(?P<gpu>\d+)-)?(?P<nic>[^\s>]+)")
+_END = r"(?:gpu(\d+)-)?([^\s>:]+)"
+_PAIRING = re.compile(f"{_END}(?::{_END})?")
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
 _PAIR = 2
 _KIND = {
@@ -39,7 +40,9 @@ def over_paths(scene: Scene) -> Iterator[Claim]:
 
 
 def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) -> Iterator[Claim]:
-    fine = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    needed = _needed(slow)
+    fine = [record for record in paths if not _falls_short(record, needed)]
     wrong = {record.id for record in slow}
     located = blame_paths([_result(r, r.id in wrong) for r in (*fine, *slow)])
     for part in located.parts:
@@ -53,6 +56,29 @@ def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) 
             )
     for open_ in located.undecided:
         yield from _undecided(open_, slow, located.parts)
+
+
+_What = tuple[str, str, "int | None"]  # subject, metric, message size
+
+
+def _needed(slow: Iterable[ItemRecord]) -> dict[_What, float]:
+    """The highest floor that was missed: a far path has a lower one than a near path."""
+    found: dict[_What, float] = {}
+    for record in slow:
+        for judged in missed(record):
+            if judged.floor is not None:
+                what = (record.subject, judged.metric, judged.size_bytes)
+                found[what] = max(judged.floor, found.get(what, judged.floor))
+    return found
+
+
+def _falls_short(record: ItemRecord, needed: Mapping[_What, float]) -> bool:
+    """Whether it passed below what slow ones had to reach: that clears no part of it."""
+    return any(
+        judged.worst is not None
+        and judged.worst < needed.get((record.subject, judged.metric, judged.size_bytes), 0.0)
+        for judged in record.judgements
+    )
 
 
 def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
@@ -69,16 +95,27 @@ def _is_path(record: ItemRecord) -> bool:
 def _result(record: ItemRecord, slow: bool) -> PathResult:
     match = _PAIRING.fullmatch(record.pairing)
     assert match, "an item over a path names it"
-    gpu = None if match["gpu"] is None else int(match["gpu"])
-    return PathResult((record.nodes[0], record.nodes[1]), slow, gpu, match["nic"])
+    own, other = _path(match[1], match[2]), _path(match[3], match[4]) if match[4] else None
+    return PathResult((record.nodes[0], record.nodes[1]), slow, *own, other)
+
+
+def _path(gpu: str | None, nic: str) -> tuple[int | None, str]:
+    return None if gpu is None else int(gpu), nic
 
 
 def _lies_on(part: Part, record: ItemRecord) -> bool:
     result = _result(record, slow=True)
     if part.kind == "pair":
         ends = {part.node, part.peer}
-        return ends == set(record.nodes) and part.device in ("", result.nic, record.pairing)
-    return part.node in record.nodes and part.covers(result.path)
+        rail = "" if result.peer else result.nic
+        return ends == set(record.nodes) and part.device in ("", rail, _seen(part, record))
+    return part.node in record.nodes and part.covers(result.path_at(part.node))
+
+
+def _seen(part: Part, record: ItemRecord) -> str:
+    """The item's path as the part names one: from its node to its peer."""
+    ends = dict.fromkeys(record.part_at(node) for node in (part.node, part.peer))
+    return ":".join(ends)
 
 
 def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:

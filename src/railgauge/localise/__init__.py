@@ -6,8 +6,8 @@ decide is returned as such, with the measurement that would decide it.
 
 from railgauge.localise.links import LinkBlame, blame_links
 from railgauge.localise.nodes import Blamed, PairResult, Undecided, blame
-from railgauge.localise.parts import Part
-from railgauge.localise.paths import Located, PathResult, blame_paths
+from railgauge.localise.parts import Part, PathResult
+from railgauge.localise.paths import Located, blame_paths
 
 __all__ = [
     "Blamed",

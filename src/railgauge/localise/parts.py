@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from railgauge.localise.nodes import Undecided, listed
+from railgauge.localise.nodes import PairResult, Undecided, listed
 from railgauge.localise.sift import PROOF, Open, sift
 from railgauge.model import Pairing
 
@@ -29,11 +29,32 @@ ONE_NIC = "measured over one NIC only: it and the node cannot be told apart"
 
 
 @dataclass(frozen=True, slots=True)
+class PathResult(PairResult):
+    """A pair measured with a GPU (``None``: host memory) and a NIC at both ends.
+
+    The second node has the same ones, or those of ``peer``.
+    """
+
+    gpu: int | None
+    nic: str
+    peer: Path | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.gpu, self.nic
+
+    def path_at(self, node: str) -> Path:
+        """What this node of the two measured with."""
+        return self.path if node == self.nodes[0] else self.peer or self.path
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """What is at fault. ``kind`` is ``node``, ``nic``, ``gpu``, ``path`` or ``pair``.
 
     ``device`` is the NIC, the GPU (``gpu3``) or the PCIe path (``gpu3-mlx5_0``); of a pair, what
-    it is slow over, empty for everything. ``peer`` is the other node of a pair.
+    it is slow over, empty for everything, and between rails the paths of ``node`` and ``peer``
+    (``mlx5_0:mlx5_1``). ``peer`` is the other node of a pair.
     """
 
     kind: str

@@ -6,21 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.localise.nodes import PairResult, Undecided, gather, undecided, unordered
-from railgauge.localise.parts import Part, Path, Paths, explain, gpu_name, path_name
+from railgauge.localise.across import Ends
+from railgauge.localise.nodes import Undecided, gather, undecided, unordered
+from railgauge.localise.parts import Part, Path, PathResult, Paths, explain, gpu_name, path_name
 from railgauge.localise.sift import Open, Sifted, sift
-
-
-@dataclass(frozen=True, slots=True)
-class PathResult(PairResult):
-    """A pair measured with the same GPU (``None``: host memory) and NIC at both ends."""
-
-    gpu: int | None
-    nic: str
-
-    @property
-    def path(self) -> Path:
-        return self.gpu, self.nic
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +29,21 @@ def blame_paths(results: Iterable[PathResult]) -> Located:
 
     A node that is proven slow, or fine, on a path by its partners there counts as such inside
     the node (see ``parts``). What is found there explains open pairs of other paths in turn.
+    Results from one NIC to another say the same of both ends (see ``across``).
     """
-    said = _by_path(results)
+    results = tuple(results)
+    ends = Ends.of(results)
+    said = _by_path(result for result in results if result.peer is None)
     first = {path: sift(_slow(pairs)) for path, pairs in said.items()}
-    nics = {nic for _, nic in said}
-    nodes = tuple(_by_node(said, first))
+    nics = {nic for _, nic in said} | {path[1] for _, path in ends.known.values()}
+    nodes = tuple(_by_node(said, first, ends))
     found = [explain(paths, nics) for paths in nodes]
     parts = tuple(part for some, _ in found for part in some)
     again = {path: sift(_slow(pairs), _known(parts, path)) for path, pairs in said.items()}
     return Located(
-        (*parts, *_pairs(said, first)),
-        (*(item for _, some in found for item in some), *_open(nodes, again)),
-        tuple(_contradicting(said)),
+        (*parts, *_pairs(said, first), *ends.pairs()),
+        (*(item for _, some in found for item in some), *_open(nodes, again), *ends.open(parts)),
+        (*_contradicting(said), *ends.contradicting()),
     )
 
 
@@ -77,7 +69,7 @@ def _contradicting(said: Said) -> Iterator[str]:
                 yield f"{one}:{other} {path_name(path)}"
 
 
-def _by_node(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Paths]:
+def _by_node(said: Said, sifted: Mapping[Path, Sifted[str]], ends: Ends) -> Iterator[Paths]:
     heaps: dict[str, tuple[set[Path], set[Path], set[Path]]] = defaultdict(
         lambda: (set(), set(), set())
     )
@@ -86,8 +78,13 @@ def _by_node(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Paths]:
         for heap, names in enumerate((found.slow, found.cleared, everyone)):
             for name in names:
                 heaps[name][heap].add(path)
+    linked = ends.sifted()
+    for heap, names in enumerate((linked.slow, linked.cleared, ends.known)):
+        for node, path in map(ends.known.__getitem__, names):
+            heaps[node][heap].add(path)
     for node in sorted(heaps):
-        yield Paths(node, *map(frozenset, heaps[node]))
+        slow, fine, tested = map(frozenset, heaps[node])
+        yield Paths(node, slow, fine - slow, tested)
 
 
 def _known(parts: Iterable[Part], path: Path) -> set[str]:

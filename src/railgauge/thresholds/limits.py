@@ -139,13 +139,17 @@ def _asserted(
 def _kinds_of_path(platform: Platform, measurement: Measurement) -> list[Pairing | None]:
     if measurement.scope != "path":
         return [None]
-    return list({p.distance: p for p in platform.pairings(measurement.memory)}.values())
+    return list({p.distance: p for p in platform.paths(measurement)}.values())
 
 
 def _without_path(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[str]:
     """What runs nowhere would be missing from the results without a word."""
+    if measurement.is_cross_rail and (
+        measurement.scope != "path" or not platform.cross_rail(measurement.memory)
+    ):
+        yield f"{measurement.name}: is asked for across rails, and has no two NICs to run between"
     if measurement.scope != "path":
         return
     if measurement.memory == "gpu" and platform.gpus is None:
@@ -186,7 +190,7 @@ def _beyond_physics(
     floor = bound_at(limit.floor, size_bytes)
     if floor is None or limit.unit not in KNOWN_UNITS:
         return
-    paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
+    paths = platform.paths(measurement) if measurement.scope == "path" else [None]
     for pairing in paths:
         ceiling = _most(platform, measurement, pairing, limit)
         if ceiling is not None and floor > ceiling:

@@ -252,7 +252,12 @@ class _Reader:
         sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
         if list(sizes) != sorted(set(sizes)):
             _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")
-        return Extent(sizes, entry.get("pairings", "all"), entry.get("repeats", 1))
+        return Extent(
+            sizes,
+            entry.get("pairings", "all"),
+            entry.get("repeats", 1),
+            entry.get("cross_rail", False),
+        )
 
     def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
         return Limit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from railgauge.model import Basis, Limit, Pairing
 
@@ -107,12 +107,14 @@ class Extent:
     """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
 
     ``sizes`` is empty where the tool knows no message sizes; ``repeats`` is 0 where the level does
-    not make the measurement.
+    not make the measurement. ``cross_rail`` adds paths from each NIC to the next one of the other
+    node.
     """
 
     sizes: tuple[int, ...]
     pairings: str
     repeats: int
+    cross_rail: bool = False
 
 
 NOT_MADE = Extent((), "all", 0)
@@ -186,6 +188,11 @@ class Measurement:
     def made_at(self, level: str) -> bool:
         """Whether a level makes this measurement at all."""
         return self.extents[level].repeats > 0
+
+    @property
+    def is_cross_rail(self) -> bool:
+        """Whether some level measures it from one NIC to another."""
+        return any(extent.cross_rail for extent in self.extents.values())
 
     @property
     def ratios(self) -> tuple[str, ...]:
@@ -268,3 +275,24 @@ class Platform:
             for gpu in range(self.gpus.count)
             for nic in self.fabric_nics
         )
+
+    def cross_rail(self, memory: str) -> tuple[Pairing, ...]:
+        """From each fabric NIC of a node to the next one of the other, from the last to the first.
+
+        In GPU memory each end is the first GPU that is near to its NIC, else the first one. One NIC
+        has no other rail: the result is empty.
+        """
+        ends = [self._first(memory, nic.name) for nic in self.fabric_nics]
+        if len(ends) < 2:  # noqa: PLR2004 - one rail
+            return ()
+        following = zip(ends, [*ends[1:], ends[0]], strict=True)
+        return tuple(replace(one, distance="cross_rail", peer=other) for one, other in following)
+
+    def _first(self, memory: str, nic: str) -> Pairing:
+        own = [pairing for pairing in self.pairings(memory) if pairing.nic == nic]
+        return next((pairing for pairing in own if pairing.distance == "near"), own[0])
+
+    def paths(self, measurement: Measurement) -> tuple[Pairing, ...]:
+        """Every path that the measurement may be asked for, at whatever level."""
+        across = self.cross_rail(measurement.memory) if measurement.is_cross_rail else ()
+        return (*self.pairings(measurement.memory), *across)

@@ -138,16 +138,16 @@ def physical_ceiling(
 ) -> float | None:
     """The ceiling of a bandwidth in the limit's unit; ``None`` where physics sets none.
 
-    On a path it is that of the NIC; between ``nodes`` that of all fabric NICs of a node together,
-    or of the slots of the GPUs that take part, with what the collective must at least exchange; of
-    a link between GPUs its raw rate. Collectives inside a node have none that is sure: reductions
-    in the switch move less than the bus bandwidth counts.
+    On a path it is that of the slower NIC; between ``nodes`` that of all fabric NICs of a node
+    together, or of the slots of the GPUs that take part, with what the collective must at least
+    exchange; of a link between GPUs its raw rate. Collectives inside a node have none that is sure:
+    reductions in the switch move less than the bus bandwidth counts.
     """
     if dimension(limit.unit) != "bandwidth":
         return None
     if measurement.scope == "path" and pairing is not None:
-        gbps = _ways(measurement) * nic_ceiling_gbps(platform.nic(pairing.nic))
-        return convert(gbps, "Gb/s", limit.unit)
+        gbps = min(nic_ceiling_gbps(platform.nic(end.nic)) for end in pairing.ends)
+        return convert(_ways(measurement) * gbps, "Gb/s", limit.unit)
     if measurement.scope not in ("pair", "group"):
         return _link_ceiling(platform, limit)
     nics = [nic_ceiling_gbps(nic) for nic in platform.fabric_nics]

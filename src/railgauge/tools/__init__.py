@@ -47,6 +47,8 @@ _PARSE_ONLY = {
 
 PLANNABLE = tuple(_MODULES)
 NAMES = (*PLANNABLE, *_PARSE_ONLY)
+# Those whose two sides are told their NIC one by one.
+_TWO_ENDED = frozenset({"perftest", "iperf3"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,12 @@ def check_plannable(platform: Platform) -> None:
                 f"measurement {name}: tool {measurement.tool!r} {what}",
                 where=platform.path,
                 remedy=f"tools that run: {', '.join(PLANNABLE)}",
+            )
+        if measurement.is_cross_rail and measurement.tool not in _TWO_ENDED:
+            raise BadInput(
+                f"measurement {name}: {measurement.tool} does not run from one NIC to another",
+                where=platform.path,
+                remedy=f"take cross_rail out; tools that do: {', '.join(sorted(_TWO_ENDED))}",
             )
 
 

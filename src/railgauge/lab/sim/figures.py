@@ -41,10 +41,18 @@ def load(path: str) -> dict[str, Any]:
     return _loaded[path]  # type: ignore[no-any-return]
 
 
-def bandwidth(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
-    """``[peak, average]`` in bytes per second that this node reaches by itself."""
+def bandwidth(
+    node: Node, device: str, tool: str, gpu: int | None, size: int, *, across: bool = False
+) -> list[float]:
+    """``[peak, average]`` in bytes per second that this node reaches by itself.
+
+    ``across``: the other node is on another rail, which some tables have figures of their own for.
+    """
     figures = load(node["figures"])
-    factor, _, rows = _table(figures, "bandwidth", tool, placement(node, device, gpu))
+    place = placement(node, device, gpu)
+    if across and place == "near" and "cross_rail" in figures["bandwidth"][tool]:
+        place = "cross_rail"
+    factor, _, rows = _table(figures, "bandwidth", tool, place)
     nic = node["devices"][device]
     factor *= node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
     if size > nic["mtu"]:
@@ -91,9 +99,7 @@ def placement(node: Node, device: str, gpu: int | None) -> str:
     """``host``, ``near`` or ``far``: the table that stands for a GPU and a NIC."""
     if gpu is None:
         return "host"
-    measured = node["gpus"][gpu].get("measured_as", {}).get(device)
-    close = node["gpus"][gpu]["links"].get(device) in {"PIX", "PXB"}
-    return measured or ("near" if close else "far")
+    return "near" if node["gpus"][gpu]["links"].get(device) in {"PIX", "PXB"} else "far"
 
 
 def noise(seed: int, key: str, size: int) -> float:

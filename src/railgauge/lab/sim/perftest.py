@@ -85,9 +85,10 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
             _no_socket(f"Couldn't connect to {test['host']}:{test['tcp_port']}")
         ) from None
     try:
-        mine = _side(test, node, test["sizes"])
+        mine = _side(test, node, test["sizes"], test["device"])
         link.send(mine)
         theirs = link.receive()
+        mine["able"] = _able(test, node, test["sizes"], theirs["device"])
     except wire.Hangup:
         raise Refused(_no_peer()) from None
     _open_table(test, mine, theirs, screen)
@@ -109,7 +110,7 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
     link = wire.accept(listener)
     try:
         theirs = link.receive()
-        mine = _side(test, node, theirs.get("sizes", ()))
+        mine = _side(test, node, theirs.get("sizes", ()), theirs.get("device", ""))
         link.send(mine)
         _open_table(test, mine, theirs, screen)
         result = link.receive()
@@ -138,21 +139,29 @@ def _no_peer() -> str:
     )
 
 
-def _side(test: Test, node: Node, sizes: list[int]) -> dict[str, Any]:
+def _able(test: Test, node: Node, sizes: list[int], other: str) -> list[list[float]]:
+    """What one side can do at each size, with the device ``other`` of the other side."""
+    of = (node, test["device"], test["tool"], test["gpu"])
+    if test["kind"] != "bw":
+        return [figures.latency(*of, size) for size in sizes]
+    return [figures.bandwidth(*of, size, across=other != test["device"]) for size in sizes]
+
+
+def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any]:
     """What one side tells the other, above all what it can do at each of the client's sizes."""
     device = node["devices"][test["device"]]
-    able = figures.bandwidth if test["kind"] == "bw" else figures.latency
     tool, gpu = test["tool"], test["gpu"]
     vaddr = test["buffer"] + max(test["sizes"]) if gpu is not None else None
     identity = f"{node['name']} {test['device']} {os.getpid()}"
     return {
         "tool": tool,
         "name": node["name"],
+        "device": test["device"],
         "slow_paths": node["slow_paths"],
         "sizes": sizes,
         "largest": max(test["sizes"]),
         "mtu": min(device["mtu"], test["mtu"] or device["mtu"]),
-        "able": [able(node, test["device"], tool, gpu, size) for size in sizes],
+        "able": _able(test, node, sizes, other),
         "qps": layout.queue_pairs(identity, device["lid"], test["qps"], vaddr),
     }
 
@@ -183,6 +192,8 @@ def _measure(
         _complain(9, 0x8A)
         return [], 1
     key = f"{node['name']}:{theirs['name']} {test['tool']} {test['device']} {test['gpu']}"
+    if theirs["device"] != test["device"]:
+        key = f"{key} to {theirs['device']}"
     key = f"{key} turn {turn(node, key)}"
     route = figures.route_share(mine, theirs)
     rows = [

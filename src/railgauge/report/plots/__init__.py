@@ -11,7 +11,13 @@ from collections.abc import Iterable
 from railgauge.model import Cluster
 from railgauge.record import ItemRecord
 from railgauge.report.plots.curves import curves
-from railgauge.report.plots.maps import gpu_links, gpu_nics, nic_traffic, node_pairs
+from railgauge.report.plots.maps import (
+    across_rails,
+    gpu_links,
+    gpu_nics,
+    nic_traffic,
+    node_pairs,
+)
 from railgauge.report.plots.plot import Plot
 from railgauge.report.plots.strips import strips
 from railgauge.thresholds.model import Platform
@@ -28,6 +34,7 @@ def plots(
         *curves(items, platform, evidence),
         *node_pairs(items, cluster, evidence),
         *gpu_nics(items, evidence),
+        *across_rails(items, evidence),
         *gpu_links(items, evidence),
         *nic_traffic(items, cluster, evidence),
         *strips(items, evidence),

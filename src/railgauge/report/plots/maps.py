@@ -1,4 +1,4 @@
-"""From records to heat maps: node pairs, GPU x NIC, GPU links, and what the NICs carried."""
+"""From records to heat maps: node pairs, GPU x NIC, rails, GPU links, what the NICs carried."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from railgauge.units import format_size, format_value
 
 _MOST_NODES = 16
 _ORDER = list(Outcome)
-_GPU_NIC = re.compile(r"gpu(\d+)-(\S+)")
+_GPU_NIC = re.compile(r"gpu(\d+)-([^\s:]+)")
+_ACROSS = re.compile(r"([^\s:]+):([^\s:]+)")
 _GPU_LINK = re.compile(r"gpu(\d+)>gpu(\d+)")
 
 Place = tuple[str, str]
@@ -71,6 +72,17 @@ def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
         rows, columns = _labels(cells)
         matrix = Matrix(rows, columns, "GPU", "NIC", _cells(cells))
         plots.append(_plot(("gpu-nic", rung, subject), matrix, _MARGINS, evidence))
+    return plots
+
+
+def across_rails(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
+    """From one NIC to another, with their GPUs: the worst over all nodes and sizes."""
+    found = _placed(records, lambda record: _matched(_ACROSS, record, "{}", "{}"))
+    plots = []
+    for (rung, subject), cells in found.items():
+        rows, columns = _labels(cells)
+        matrix = Matrix(rows, columns, "from", "to", _cells(cells))
+        plots.append(_plot(("across-rails", rung, subject), matrix, _MARGINS, evidence))
     return plots
 
 
@@ -159,6 +171,7 @@ def _plot(key: tuple[str, int, str], matrix: Matrix, caption: str, evidence: str
 _KINDS = {
     "pairs": "node pairs",
     "gpu-nic": "GPU x NIC",
+    "across-rails": "across rails",
     "gpu-links": "GPU links",
     "traffic": "what the NICs carried",
 }

@@ -21,10 +21,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     options = read_options(setting, _OPTIONS)
     check_port(port, options.where)
     source, target = _pair(setting)
-    node, pairing = setting.cluster.node(target), setting.case.pairing
-    address = node.reached_over(pairing.nic) if pairing else node.data_address
-    tool, bind = program(setting, "iperf3", "iperf3"), _bind(setting, options)
-    server = (tool, "-s", "-1", "-p", str(port), *bind)
+    node, end = setting.cluster.node(target), setting.case.path_at(target)
+    address = node.reached_over(end.nic) if end else node.data_address
+    tool = program(setting, "iperf3", "iperf3")
+    server = (tool, "-s", "-1", "-p", str(port), *_bind(setting, options, target))
+    bind = _bind(setting, options, source)
     client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
     return (
         _command(setting, target, server, port),
@@ -38,12 +39,12 @@ def _pair(setting: Setting) -> tuple[str, str]:
     return setting.case.nodes[0], setting.case.nodes[1]
 
 
-def _bind(setting: Setting, options: Options) -> tuple[str, ...]:
+def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
     if not options.flag("bind_device"):
         return ()
-    if setting.case.pairing is None:
+    if (end := setting.case.path_at(node)) is None:
         options.refuse("bind_device without a NIC", "measure it over the platform's pairings")
-    return ("--bind-dev", setting.case.pairing.nic)
+    return ("--bind-dev", end.nic)
 
 
 def _flags(setting: Setting, options: Options) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from railgauge.errors import BadInput
-from railgauge.model import Command, Parsed
+from railgauge.model import Command, Pairing, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.options import Options
 from railgauge.tools.perftest.plan import Request, plan
@@ -16,7 +16,7 @@ _OPTIONS = _FLAGS | {"qps", "iterations", "gid_index"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
-    """Server on the pair's target, client on its source; the payload in the pairing's memory."""
+    """Server on the pair's target, client on its source; each over its own end of the pairing."""
     return plan(_request(setting), port)
 
 
@@ -25,30 +25,29 @@ def _request(setting: Setting) -> Request:
     if case.pairing is None:
         raise BadInput(f"{measurement.name} needs a NIC to run over")
     source, target = case.nodes
-    flags = _memory_flags(setting)
+    own, other = case.pairing.ends
     return Request(
         command=measurement.command,
         source=source,
         target=target,
         target_address=cluster.node(target).data_address,
-        source_device=case.pairing.nic,
-        target_device=case.pairing.nic,
+        source_device=own.nic,
+        target_device=other.nic,
         sizes=case.sizes,
         directory=cluster.tools.get("perftest", ""),
-        memory_flags_source=flags,
-        memory_flags_target=flags,
+        memory_flags_source=_memory_flags(setting, own),
+        memory_flags_target=_memory_flags(setting, other),
         time_limit_s=measurement.time_limit_s,
         **_options(setting),
     )
 
 
-def _memory_flags(setting: Setting) -> tuple[str, ...]:
-    pairing = setting.case.pairing
-    if pairing is None or pairing.gpu is None:
+def _memory_flags(setting: Setting, end: Pairing) -> tuple[str, ...]:
+    if end.gpu is None:
         return ()
     if setting.stack is None:
         raise BadInput(f"{setting.measurement.name} needs GPUs, the platform declares none")
-    return setting.stack.perftest_memory_flags(pairing.gpu)
+    return setting.stack.perftest_memory_flags(end.gpu)
 
 
 def _options(setting: Setting) -> dict[str, Any]:

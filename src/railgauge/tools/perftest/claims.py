@@ -44,13 +44,13 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
 
 def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
     said = side.parsed.summary
-    pairing, command = asked.case.pairing, asked.measurement.command
+    end, command = asked.case.path_at(side.node), asked.measurement.command
     yield equal(
         "operation", _operation(command, asked.option("bidirectional")), _said_operation(said)
     )
-    if pairing is not None:
-        yield equal("device", pairing.nic, said.get("device"))
-        layers = (nic.link_layer for nic in asked.platform.nics if nic.name == pairing.nic)
+    if end is not None:
+        yield equal("device", end.nic, said.get("device"))
+        layers = (nic.link_layer for nic in asked.platform.nics if nic.name == end.nic)
         for layer in layers:
             yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
     yield equal("queue pairs", asked.option("qps", 1), said.get("qps"))
@@ -88,15 +88,14 @@ def _said_operation(said: Mapping[str, object]) -> str | None:
 
 def _mtu(asked: Asked) -> int | None:
     """The smaller one of both ports: perftest takes it by itself."""
-    pairing = asked.case.pairing
-    if pairing is None:
+    if asked.case.pairing is None:
         return None
     seen = [
         nic.active_mtu_bytes
-        for node in asked.case.nodes
+        for node, end in zip(asked.case.nodes, asked.case.pairing.ends, strict=False)
         if (facts := asked.facts(node))
         for nic in facts.nics
-        if nic.name == pairing.nic and nic.active_mtu_bytes
+        if nic.name == end.nic and nic.active_mtu_bytes
     ]
     if len(seen) == len(asked.case.nodes):
         return min(seen)
@@ -107,7 +106,8 @@ def _mtu(asked: Asked) -> int | None:
 def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
     """Where the payload lay. Every build that can use a GPU says so before its header."""
     said, gpus = side.parsed.summary, asked.platform.gpus
-    memory, gpu = said.get("memory"), asked.case.pairing.gpu if asked.case.pairing else None
+    end = asked.case.path_at(side.node)
+    memory, gpu = said.get("memory"), end.gpu if end else None
     if gpu is None or gpus is None:
         yield equal("memory", "host", memory)
         return
