@@ -39,12 +39,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One question that a level asks; ``place`` is what its nodes are called together."""
+    """One question that a level asks; ``place`` is what its nodes are called together.
+
+    ``why_not`` is why nothing can answer it on this cluster, empty if something can.
+    """
 
     key: Key
     place: str
     rung: int
     question: Question
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +81,16 @@ def demands(scope: Scope) -> Iterator[Demand]:
         for place in plan.places(measurement, scope.level):
             for pairing in plan.paths(scope.platform, measurement, scope.level.name):
                 yield from _of_run(scope, measurement, place, pairing)
+    yield from _unscanned(scope)
 
 
 def count(scope: Scope) -> int:
     """How many demands there are; counted, not listed: all pairs may be millions."""
     node = sum(1 for _ in _facts(scope, ""))
-    return node * len(scope.level.nodes) + sum(
+    runs = sum(
         each.runs * _per_run(scope, each.measurement) for each in work(scope.platform, scope.level)
     )
+    return node * len(scope.level.nodes) + runs + sum(1 for _ in _unscanned(scope))
 
 
 def _per_run(scope: Scope, measurement: Measurement) -> int:
@@ -189,6 +195,31 @@ def ratio_question(
     where = place.source if other.scope == "node" and isinstance(place, Pair) else place
     beside = plan.case_at(other, level, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
+
+
+# Subjects of the tests of the subnet, which only a hostfile can declare.
+SUBNET = (
+    "fabric_manager",
+    "fabric_cabling",
+    "fabric_links",
+    "fabric_errors",
+    "fabric_errors_growth",
+)
+NOT_SCANNED = (
+    "the hostfile declares no subnet to scan (fabric: with node and topology), and does not say "
+    "why there is none (fabric: {none: REASON})"
+)
+
+
+def _unscanned(scope: Scope) -> Iterator[Demand]:
+    """The scan of a subnet that is there and that the hostfile passes over without a word."""
+    if not scope.level.lacks_scan:
+        return
+    for name in SUBNET:
+        if name not in scope.platform.not_applicable:
+            key = Key(name, FABRIC, (), "", None)
+            question = Question(FABRIC, Case(name, (), None, ()))
+            yield Demand(key, "subnet", 1, question, NOT_SCANNED)
 
 
 def _subnet(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from railgauge.model import Basis, Limit, Pairing
 
-LEVELS = ("smoke", "nightly", "signoff")
+SIGNOFF = "signoff"
+LEVELS = ("smoke", "nightly", SIGNOFF)
 
 NEAR_LINKS = frozenset({"PIX", "PXB"})
 
