@@ -7,6 +7,8 @@ import pytest
 from core_values import ROOT, cluster, item
 
 from railgauge import hostfile, inputs, plan, thresholds
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.trouble import NotVerified
 from railgauge.cli import main
 from railgauge.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 from railgauge.demand import NOT_SCANNED, SUBNET, Scope, count, demands
@@ -145,3 +147,24 @@ def test_an_infiniband_platform_without_these_measurements_is_no_way_around():
         measurements={n: m for n, m in scope.platform.measurements.items() if n not in SUBNET},
     )
     assert [d.key.subject for d in scanned(replace(scope, platform=bare))] == list(SUBNET)
+
+
+@pytest.mark.parametrize("without", [False, True])
+def test_a_bundle_may_hold_the_record_of_what_nobody_scanned(without):
+    """And only of that, and only where the hostfile gives no reason."""
+    scope = scope_of()
+    measured = {n: m for n, m in scope.platform.measurements.items() if n not in SUBNET}
+    platform = replace(scope.platform, measurements=measured) if without else scope.platform
+    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
+    records = [
+        record
+        for record in not_run(run, Findings({}, {}, platform, scope.cluster))
+        if record.subject in SUBNET
+    ]
+    assert len(records) == len(SUBNET)
+    for record in records:
+        refuse_other_items([record], platform, scope.level)
+        with pytest.raises(NotVerified):
+            refuse_other_items([record], platform, scope_of(no_fabric=REASON).level)
+        with pytest.raises(NotVerified):
+            refuse_other_items([replace(record, rung=3)], platform, scope.level)

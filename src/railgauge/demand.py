@@ -205,6 +205,7 @@ SUBNET = (
     "fabric_errors",
     "fabric_errors_growth",
 )
+NOWHERE = "subnet"  # the place of what no node is there for
 NOT_SCANNED = (
     "the hostfile declares no subnet to scan (fabric: with node and topology), and does not say "
     "why there is none (fabric: {none: REASON})"
@@ -219,7 +220,13 @@ def _unscanned(scope: Scope) -> Iterator[Demand]:
         if name not in scope.platform.not_applicable:
             key = Key(name, FABRIC, (), "", None)
             question = Question(FABRIC, Case(name, (), None, ()))
-            yield Demand(key, "subnet", 1, question, NOT_SCANNED)
+            yield Demand(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
+
+
+def scan_rung(platform: Platform, name: str) -> int:
+    """The rung of a test of the subnet, also where the platform file has no such measurement."""
+    measurement = platform.measurements.get(name)
+    return measurement.rung if measurement else 1
 
 
 def _subnet(
