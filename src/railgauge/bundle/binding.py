@@ -62,7 +62,7 @@ class _Binding:
         size = "" if item.size_bytes is None else format_size(item.size_bytes)
         said = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
         if words not in said:
-            _fail(item, f"has the record of {min(said) or 'no place'}")
+            _fail(item, f"has the record of {min(said, default='') or 'no place'}")
 
     def _names(self, nodes: tuple[str, ...]) -> set[str]:
         """How a place may be called: a node, a pair, a group of the hostfile, or all."""
