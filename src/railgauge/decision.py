@@ -96,7 +96,9 @@ def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     for name, measurement in platform.measurements.items():
         if measurement.scope == "fabric":
             continue
-        if not plan.places(measurement, level):
+        if level.name not in measurement.extents:
+            reasons[name] = f"made at level {' and '.join(measurement.extents)}"
+        elif not plan.places(measurement, level):
             reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"

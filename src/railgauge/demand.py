@@ -14,7 +14,16 @@ from railgauge import ladder, plan
 from railgauge.forecast import work
 from railgauge.model import Case, Cluster, Pair, Pairing
 from railgauge.plan import Level, Place
-from railgauge.question import FABRIC, FACT, LIMITS, RATIO, TRAFFIC, TRANSPORT, Question
+from railgauge.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    RESULTS,
+    TRAFFIC,
+    TRANSPORT,
+    Question,
+)
 from railgauge.subnet.declared import declared_switches
 from railgauge.thresholds.model import Assertion, Measurement, Platform
 
@@ -62,13 +71,15 @@ class Scope:
 
 def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
     """In which ways the platform file asks for a measurement; at one level, or at any."""
-    swept = measurement.extents[level].sizes if level else None
+    extent = measurement.extents.get(level)
+    swept = extent.sizes if extent else None
     every = dict.fromkeys(assertion.per for assertion in measurement.asserts)
     per = [name for name in every if measurement.asserted(name, swept=swept)]
     specs = {
         TRAFFIC: measurement.traffic,
         TRANSPORT: measurement.transport,
         FABRIC: measurement.fabric,
+        RESULTS: measurement.results,
     }
     return (*per, *(way for way, spec in specs.items() if spec is not None))
 
@@ -174,6 +185,8 @@ def _specs(measurement: Measurement, case: Case) -> Iterator[tuple[str, Question
         yield TRAFFIC, Question(TRAFFIC, case)
     if measurement.transport is not None:
         yield TRANSPORT, Question(TRANSPORT, case)
+    if measurement.results is not None:
+        yield RESULTS, Question(RESULTS, case)
 
 
 def _ratios(

@@ -37,7 +37,8 @@ class Work:
 
 def work(platform: Platform, level: Level) -> tuple[Work, ...]:
     """All that the level measures, bottom up; counted, not listed: all pairs may be millions."""
-    ordered = sorted(platform.measurements.values(), key=lambda m: m.rung)
+    made = (m for m in platform.measurements.values() if level.name in m.extents)
+    ordered = sorted(made, key=lambda m: m.rung)
     return tuple(_work(platform, level, measurement) for measurement in ordered)
 
 

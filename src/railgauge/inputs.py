@@ -132,7 +132,7 @@ def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) ->
                 plan.commands(case, platform, example, _PORT)
     if cluster is None or len(gathered.complaints) > before:
         return  # else the same would be said of every node
-    level = plan.level(platform, cluster, LEVELS[0], 1)
+    level = plan.level(platform, cluster, next(iter(measurement.extents)), 1)
     for case in _everywhere(platform, measurement, replace(level, rounds=_ring(level.nodes))):
         try:
             plan.commands(case, platform, cluster, _PORT)

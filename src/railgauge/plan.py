@@ -94,7 +94,9 @@ def _lacks_scan(platform: Platform, cluster: Cluster) -> bool:
 
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
-    """Where the level makes this measurement, in the order of the rounds."""
+    """Where the level makes this measurement, in the order of the rounds; perhaps nowhere."""
+    if wanted.name not in measurement.extents:
+        return ()
     if measurement.scope == "node":
         return wanted.nodes
     if measurement.scope == "fabric":
@@ -122,6 +124,8 @@ def paths(
     platform: Platform, measurement: Measurement, level_name: str
 ) -> tuple[Pairing | None, ...]:
     """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
+    if level_name not in measurement.extents:
+        return ()
     if measurement.scope != "path":
         return (None,)
     return choose(platform, measurement.memory, measurement.extents[level_name].pairings)

@@ -142,7 +142,9 @@ class _Binding:
         if measurement is None or not set(case.nodes) <= set(item.nodes):
             _fail(item, "asks for a measurement that the platform file does not have there")
         level = self._level.name
-        extent = measurement.extents[level]
+        extent = measurement.extents.get(level)
+        if extent is None:
+            _fail(item, f"asks for a measurement that level {level} does not make")
         if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
             _fail(item, f"asks for other sizes or repeats than level {level} has")
         places, paths = self._extent(measurement)

@@ -123,7 +123,8 @@ def _asserted(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[tuple[str, Pairing | None, int | None]]:
     """Every metric, kind of path and size that one of the levels asserts."""
-    sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
+    made = [measurement.extents[level] for level in levels if level in measurement.extents]
+    sizes = sorted({size for extent in made for size in extent.sizes})
     for assertion in measurement.asserts:
         for pairing in _kinds_of_path(platform, measurement):
             if assertion.per != "size":
@@ -150,7 +151,7 @@ def _without_path(
     if measurement.memory == "gpu" and platform.gpus is None:
         yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
     distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
-    for level in levels:
+    for level in (name for name in levels if name in measurement.extents):
         choice = measurement.extents[level].pairings
         if not distances - ({"far"} if choice == "near" else set()):
             yield f"{measurement.name}: level {level} has no path to measure ({choice})"

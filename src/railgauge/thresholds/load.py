@@ -23,6 +23,7 @@ from railgauge.thresholds.model import (
     PairLevel,
     Platform,
     Preparation,
+    Results,
     Traffic,
     Transport,
 )
@@ -214,7 +215,7 @@ class _Reader:
             command=entry["command"],
             memory=entry.get("memory", "host"),
             asserts=tuple(self._assertion(pointer, a) for a in entry.get("asserts", ())),
-            extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
+            extents=self._extents(pointer, entry["levels"]),
             limits=tuple(
                 self._limit(f"{pointer}/limits/{index}", limit)
                 for index, limit in enumerate(entry.get("limits", ()))
@@ -227,6 +228,7 @@ class _Reader:
             traffic=_traffic(entry.get("traffic")),
             transport=_transport(entry.get("transport")),
             fabric=_fabric(entry.get("fabric")),
+            results=_results(entry.get("results")),
         )
 
     def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
@@ -242,6 +244,12 @@ class _Reader:
 
     def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
         return (self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None
+
+    def _extents(self, pointer: str, entry: Mapping[str, Any]) -> dict[str, Extent]:
+        found = {x: self._extent(pointer, entry[x]) for x in LEVELS if entry[x] is not None}
+        if not found:
+            _refuse(self.path, f"${pointer}/levels", "no level makes this measurement")
+        return found
 
     def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
         sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
@@ -335,6 +343,10 @@ def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
         since=entry.get("since", ""),
         per_switch=entry.get("per", "switch") == "switch",
     )
+
+
+def _results(entry: Mapping[str, Any] | None) -> Results | None:
+    return Results(tuple(entry["tests"]), _basis(entry["basis"])) if entry else None
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:

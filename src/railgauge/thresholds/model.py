@@ -138,7 +138,10 @@ SCOPES = ("path", "pair", "node", "group", "fabric")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One thing that is measured: the tool, its options, what is asserted, and the limits."""
+    """One thing that is measured: the tool, its options, what is asserted, and the limits.
+
+    A level that is not in ``extents`` does not make it.
+    """
 
     name: str
     rung: int
@@ -156,6 +159,7 @@ class Measurement:
     traffic: Traffic | None = None
     transport: Transport | None = None
     fabric: FabricLimits | None = None
+    results: Results | None = None
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
@@ -203,6 +207,14 @@ class Transport:
 
     wanted: tuple[str, ...]
     refused: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The named tests of a diagnostic that must all be printed and have passed."""
+
+    tests: tuple[str, ...]
     basis: Basis
 
 
