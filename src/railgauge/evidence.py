@@ -90,7 +90,7 @@ def refuse_failure(
 
 
 # A diagnostic whose tests did not all pass ends with an exit code: what it printed is its answer.
-_ANSWERS = frozenset({"test-failed", "check-failed"})
+_ANSWERS = frozenset({"test-failed", "test-warned", "check-failed"})
 
 
 def _tells_why(output: Parsed) -> bool:
