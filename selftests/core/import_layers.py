@@ -16,7 +16,17 @@ LAYERS = (
     {"hostfile", "thresholds", "facts"},
     {"pairing", "localise", "transport", "tools"},
     {"dispersion", "stamp"},
-    {"plan", "evidence", "judge", "store", "traffic", "sessions", "linkcheck", "slotlimit"},
+    {
+        "plan",
+        "evidence",
+        "judge",
+        "store",
+        "traffic",
+        "sessions",
+        "linkcheck",
+        "slotlimit",
+        "results",
+    },
     {"runner", "confirmation", "record", "forecast", "agreement", "expectation", "ladder"},
     {"diagnose", "assess", "demand"},
     {"asked", "unanswered"},
@@ -37,7 +47,7 @@ PURE = {
     "plain", "question", "redaction", "agreement", "expectation", "assess", "decision", "confirm",
     "confirmation", "trend",
     "derive", "demand", "ladder", "soundness", "unanswered", "forecast", "handout", "tag", "holder",
-    "linkcheck", "slotlimit", "naming", "stamp", "nodeset", "chain",
+    "linkcheck", "slotlimit", "naming", "stamp", "nodeset", "chain", "results",
 }  # fmt: skip
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 MAY_SAY_SIMULATED = {"stamp", "plugin", "report", "cli", LAB}

@@ -31,7 +31,7 @@ def test_every_pair_and_declared_pairing_is_a_case(metax, name):
     level = plan.level(metax, cluster(*NODES), name)
     found = Counter((c.measurement, c.nodes, str(c.pairing)) for c in on_paths(cases(metax, name)))
     assert set(found.values()) == {1}
-    # Of two NICs: writes; reads, sends, both ways and latencies; 16 GPU/NIC pairings, two across rails.
+    # Two NICs: writes; reads, sends, both ways, latencies; 16 GPU/NIC pairings, two across rails.
     per_pair = {"smoke": 2 + 2, "nightly": 2 + 2 * 6 + 18, "signoff": 2 + 2 * 8 + 18}[name]
     assert len(found) == per_pair * len(level.pairs)
     assert len(level.pairs) == {"smoke": 4, "nightly": 4, "signoff": 6}[name]

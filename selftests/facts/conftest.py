@@ -159,6 +159,7 @@ HOST = {
     "sys/devices/system/node/node0/cpulist": "0-1",
     "sys/devices/system/node/node1/cpulist": "2-3",
     **{f"sys/devices/system/cpu/cpu{i}/cpufreq/scaling_governor": "performance" for i in range(4)},
+    **{f"sys/block/{name}/size": "8" for name in ("sda", "nvme0n1", "nvme1n1", "nvme0c0n1")},
     "sys/kernel/mm/memory_peers/mxcd/version": "1.0",
 }
 

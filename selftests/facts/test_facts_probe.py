@@ -33,6 +33,7 @@ def test_healthy_node_has_every_fact(node):
     assert (facts.os, facts.cpus, facts.numa_nodes) == ("Ubuntu 22.04.4 LTS", 4, 2)
     assert facts.ofed == "24.10-1.1.4"
     assert (facts.governors, facts.numa_balancing) == (("performance",), 0)
+    assert facts.nvmes == ("nvme0n1", "nvme1n1")
     assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))
     assert (facts.acs_enabled, facts.peer_memory) == ((), ("mxcd",))
     assert facts.gpus == (

@@ -67,6 +67,8 @@ CAUSES = {
     "gpu-fabric": "gpu-fabric-down",
     "gpu-partition": "gpu-partitioned",
     "vbios": "firmware-mismatch",
+    "clocks-unlocked": "gpu-clock-unlocked",
+    "nvme-missing": "nvme-missing",
     "version": "nodes-differ",
     "irq-affinity": "",
 }
@@ -77,8 +79,8 @@ INCOMPLETE = frozenset(
      "tool-garbage"}
 )  # fmt: skip
 # A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
-# takes one pairing a NIC, which cannot tell a GPU from its path to the NIC.
-LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path"})
+# takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
+LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
 
 
 @dataclass(frozen=True)

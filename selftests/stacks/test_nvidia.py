@@ -18,13 +18,13 @@ H200 = "019-q-x-xml-h200-8gpu-v13.txt"
 
 HEADING = (
     "index, name, pci.bus_id, memory.total [MiB], driver_version, persistence_mode, "
-    "power.limit [W], clocks.max.sm [MHz], ecc.mode.current, "
+    "power.limit [W], clocks.max.sm [MHz], clocks.current.sm [MHz], ecc.mode.current, "
     "ecc.errors.uncorrected.volatile.total, pcie.link.gen.current, pcie.link.gen.max, "
     "pcie.link.width.current, pcie.link.width.max, mig.mode.current\n"
 )
 ROW = (
     "{index}, NVIDIA H200, 00000000:{bus}:00.0, 143771 MiB, 550.90.07, Enabled, 700.00 W, "
-    "1980 MHz, Enabled, 0, 5, 5, 16, 16, Disabled\n"
+    "1980 MHz, 1980 MHz, Enabled, 0, 5, 5, 16, 16, Disabled\n"
 )
 QUERY_TEXT = HEADING + ROW.format(index=0, bus="8F") + ROW.format(index=1, bus="90")
 XML = """<?xml version="1.0" ?>
@@ -286,4 +286,4 @@ def test_topologies():
 def test_query_keeps_every_column():
     log = parse_query(QUERY_TEXT)
     assert (log.problem, len(log.gpus), log.driver) == ("", 2, "550.90.07")
-    assert set(log.gpus[0]) == set(QUERY)
+    assert set(log.gpus[0]) == {*QUERY, "clocks.sm"} - {"clocks.current.sm"}

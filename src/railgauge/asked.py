@@ -13,7 +13,7 @@ from pathlib import Path
 
 from railgauge.demand import GPU, LINK, RUN, SIZE
 from railgauge.errors import BadInput
-from railgauge.question import FABRIC, FACT, RATIO, TRAFFIC, TRANSPORT
+from railgauge.question import FABRIC, FACT, RATIO, RESULTS, TRAFFIC, TRANSPORT
 
 KINDS = ("measures", "expects")
 
@@ -24,6 +24,7 @@ _ASKING = {
     "check_transport": TRANSPORT,
     "check_ratio": RATIO,
     "check_fabric": FABRIC,
+    "check_results": RESULTS,
 }
 
 

@@ -42,11 +42,13 @@ from railgauge.question import (
     LIMITS,
     RATIO,
     READ,
+    RESULTS,
     TRAFFIC,
     TRANSPORT,
     CaseResult,
     Question,
 )
+from railgauge.results import judge_results
 from railgauge.slotlimit import Found, in_its_slot
 from railgauge.thresholds import (
     Measurement,
@@ -244,6 +246,19 @@ def transport(measured: Measured) -> Findings:
     return _collected(judge_transport(parsed, spec) for parsed in measured.runs)
 
 
+def results(platform: Platform, measured: Measured) -> Findings:
+    """Whether every named test of a diagnostic was printed for every GPU, and passed."""
+    spec = measured.measurement.results
+    if spec is None:
+        return _nothing(measured.measurement, "named tests")
+    gpus, node = platform.gpus.count if platform.gpus else 0, measured.case.nodes[0]
+    found = [judge_results(parsed, spec, gpus, node) for parsed in measured.runs]
+    return Findings(
+        tuple(judgement for judgements, _ in found for judgement in judgements),
+        tuple(error for _, errors in found for error in errors),
+    )
+
+
 def ratio(one: Measured, other: Measured, metric: str) -> Findings:
     """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
 
@@ -359,6 +374,8 @@ class Assessor:
             return traffic(self._platform, measured)
         if question.kind == TRANSPORT:
             return transport(measured)
+        if question.kind == RESULTS:
+            return results(self._platform, measured)
         if question.kind == FABRIC:
             since = self._measured(question.other) if question.other else None
             return fabric(self._declared, measured, question.placement, since)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge import plan
-from railgauge.demand import Scope, demands
+from railgauge.demand import NOT_SCANNED, SUBNET, Scope, demands
 from railgauge.diagnose import Findings, diagnose, notes
 from railgauge.plan import Level
 from railgauge.record import ItemRecord
@@ -49,6 +49,7 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
     What the level demands and nothing answers counts as not run, whatever was planned.
     """
     cluster, platform = findings.cluster, findings.platform
+    level = plan.level(platform, cluster, run.level, run.rounds)
     ordered = _ordered(run, findings.records)
     findings = replace(findings, records=ordered)
     absent = {item.id: item for item in not_run(run, findings)}
@@ -62,12 +63,10 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
         verdict=verdict_of(counts),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
-        not_applicable=not_applicable(
-            platform, plan.level(platform, cluster, run.level, run.rounds)
-        ),
+        not_applicable=not_applicable(platform, level),
         scope=scope_of(cluster, platform),
         causes=diagnose(findings),
-        notes=notes(findings),
+        notes=(*subnet_notes(level), *notes(findings)),
     )
 
 
@@ -83,33 +82,37 @@ def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemR
     return {item: records[item] for item in run.planned if item in records}
 
 
-# Subjects of the tests of the subnet, which only a hostfile can declare.
-SUBNET = (
-    "fabric_manager",
-    "fabric_cabling",
-    "fabric_links",
-    "fabric_errors",
-    "fabric_errors_growth",
-)
 _NO_PAIR = "has no pair to measure"
 _LACKS = {
     "group": "has no group of more than two nodes to measure",
-    "fabric": "names no node that scans the subnet, and no declared topology (fabric:)",
 }
 
 
 def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     """What this platform file or this cluster does not have, with the reason."""
     reasons = dict(platform.not_applicable)
-    if not level.scanners:
-        reasons = {**dict.fromkeys(SUBNET, f"the hostfile {_LACKS['fabric']}"), **reasons}
+    if not level.scanners and not level.lacks_scan:
+        reasons = {**dict.fromkeys(SUBNET, _why_no_scan(level)), **reasons}
     for name, measurement in platform.measurements.items():
+        if measurement.scope == "fabric":
+            continue
         if not measurement.made_at(level.name):
-            reasons[name] = f"level {level.name} does not make it; sign-off does"
+            reasons[name] = f"made at level {' and '.join(measurement.extents)}"
         elif not plan.places(measurement, level):
             reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
-        elif measurement.scope == "fabric":
-            continue
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
     return reasons
+
+
+def _why_no_scan(level: Level) -> str:
+    if level.no_scan:
+        return f"the hostfile says why nobody scans the subnet: {level.no_scan}"
+    return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
+
+
+def subnet_notes(level: Level) -> tuple[str, ...]:
+    """That nobody scanned the subnet, where that is somebody's word or should not be."""
+    if level.lacks_scan:
+        return (f"SUBNET NOT SCANNED, the sign-off is incomplete: {NOT_SCANNED}",)
+    return (f"subnet not scanned: {level.no_scan}",) if level.no_scan else ()

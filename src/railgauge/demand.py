@@ -14,7 +14,16 @@ from railgauge import ladder, plan
 from railgauge.forecast import work
 from railgauge.model import Case, Cluster, Pair, Pairing
 from railgauge.plan import Level, Place
-from railgauge.question import FABRIC, FACT, LIMITS, RATIO, TRAFFIC, TRANSPORT, Question
+from railgauge.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    RESULTS,
+    TRAFFIC,
+    TRANSPORT,
+    Question,
+)
 from railgauge.subnet.declared import declared_switches
 from railgauge.thresholds.model import Assertion, Measurement, Platform
 
@@ -39,12 +48,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One question that a level asks; ``place`` is what its nodes are called together."""
+    """One question that a level asks; ``place`` is what its nodes are called together.
+
+    ``why_not`` is why nothing can answer it on this cluster, empty if something can.
+    """
 
     key: Key
     place: str
     rung: int
     question: Question
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,7 @@ def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
         TRAFFIC: measurement.traffic,
         TRANSPORT: measurement.transport,
         FABRIC: measurement.fabric,
+        RESULTS: measurement.results,
     }
     return (*per, *(way for way, spec in specs.items() if spec is not None))
 
@@ -79,14 +93,16 @@ def demands(scope: Scope) -> Iterator[Demand]:
         for place in plan.places(measurement, scope.level):
             for pairing in plan.paths(scope.platform, measurement, scope.level.name):
                 yield from _of_run(scope, measurement, place, pairing)
+    yield from _unscanned(scope)
 
 
 def count(scope: Scope) -> int:
     """How many demands there are; counted, not listed: all pairs may be millions."""
     node = sum(1 for _ in _facts(scope, ""))
-    return node * len(scope.level.nodes) + sum(
+    runs = sum(
         each.runs * _per_run(scope, each.measurement) for each in work(scope.platform, scope.level)
     )
+    return node * len(scope.level.nodes) + runs + sum(1 for _ in _unscanned(scope))
 
 
 def _per_run(scope: Scope, measurement: Measurement) -> int:
@@ -170,6 +186,8 @@ def _specs(measurement: Measurement, case: Case) -> Iterator[tuple[str, Question
         yield TRAFFIC, Question(TRAFFIC, case)
     if measurement.transport is not None:
         yield TRANSPORT, Question(TRANSPORT, case)
+    if measurement.results is not None:
+        yield RESULTS, Question(RESULTS, case)
 
 
 def _ratios(
@@ -191,6 +209,38 @@ def ratio_question(
     where = place.source if other.scope == "node" and isinstance(place, Pair) else place
     beside = plan.case_at(other, level, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
+
+
+# Subjects of the tests of the subnet, which only a hostfile can declare.
+SUBNET = (
+    "fabric_manager",
+    "fabric_cabling",
+    "fabric_links",
+    "fabric_errors",
+    "fabric_errors_growth",
+)
+NOWHERE = "subnet"  # the place of what no node is there for
+NOT_SCANNED = (
+    "the hostfile declares no subnet to scan (fabric: with node and topology), and does not say "
+    "why there is none (fabric: {none: REASON})"
+)
+
+
+def _unscanned(scope: Scope) -> Iterator[Demand]:
+    """The scan of a subnet that is there and that the hostfile passes over without a word."""
+    if not scope.level.lacks_scan:
+        return
+    for name in SUBNET:
+        if name not in scope.platform.not_applicable:
+            key = Key(name, FABRIC, (), "", None)
+            question = Question(FABRIC, Case(name, (), None, ()))
+            yield Demand(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
+
+
+def scan_rung(platform: Platform, name: str) -> int:
+    """The rung of a test of the subnet, also where the platform file has no such measurement."""
+    measurement = platform.measurements.get(name)
+    return measurement.rung if measurement else 1
 
 
 def _subnet(

@@ -86,8 +86,16 @@ def refuse_failure(
         if problems:
             problem = _gravest(problems)
             raise _error(problem, _where(transcript, problem, nodes))
-        if transcript.exit_code != 0:
+        if transcript.exit_code != 0 and not _tells_why(output):
             raise _exit_error(transcript, f"{transcript.node}: {program(transcript)}")
+
+
+# A diagnostic whose tests did not all pass ends with an exit code: what it printed is its answer.
+_ANSWERS = frozenset({"test-failed", "test-warned", "check-failed"})
+
+
+def _tells_why(output: Parsed) -> bool:
+    return any(problem.kind in _ANSWERS for problem in output.problems)
 
 
 def _gravest(problems: Sequence[Problem]) -> Problem:

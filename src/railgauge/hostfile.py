@@ -183,6 +183,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         },
         model=document.get("model", ""),
         mpi_network=document.get("mpi_network", ""),
+        no_fabric=document.get("fabric", {}).get("none", ""),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from railgauge import hostfile, plan, soundness, thresholds
 from railgauge.asked import Asked, asked
-from railgauge.decision import SUBNET
+from railgauge.demand import SUBNET
 from railgauge.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.model import Case, Cluster, Node, Pair
 from railgauge.plan import Level

@@ -69,6 +69,7 @@ EXPECTATIONS: Mapping[str, Asked] = {
     "cpus": _node("cpus"),
     "numa_nodes": _node("numa_nodes"),
     "numa_cpus": _node("numa_cpus"),
+    "nvme_count": _node("nvmes.#"),
     # its versions
     "kernel": _node("kernel"),
     "os": _node("os"),
@@ -94,6 +95,7 @@ EXPECTATIONS: Mapping[str, Asked] = {
     "gpu_retired_pages": _gpu("retired_pages"),
     "gpu_power_limit": _gpu("power_limit_w", same_as="power_default_w"),
     "gpu_clock_max": _gpu("clock_max_mhz"),
+    "gpu_clock": _gpu("clock_mhz"),
     "gpu_pcie_generation": _gpu("pcie_gen", same_as="pcie_max_gen"),
     "gpu_pcie_width": _gpu("pcie_width", same_as="pcie_max_width"),
     "gpu_links": _gpu("links_up", same_as="links_total"),

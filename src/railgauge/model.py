@@ -103,7 +103,8 @@ class Cluster(_Index):
 
     ``versions`` are those that are declared, by model of a device, ``*`` for whatever has one.
     ``model`` is what is served on rung 5, ``mpi_network`` the networks or interfaces, with commas,
-    over which a launcher's processes talk to each other; each is empty if not named.
+    over which a launcher's processes talk to each other; each is empty if not named. ``no_fabric``
+    is the site's reason why there is no ``fabric``, empty if it gives none.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Cluster(_Index):
     versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     model: str = ""
     mpi_network: str = ""
+    no_fabric: str = ""
 
     def node(self, name: str) -> Node:
         """The node of that name, in constant time. Raises ``KeyError``."""

@@ -9,7 +9,7 @@ from railgauge.model import Case, Cluster, Command, Pair, Pairing
 from railgauge.pairing import Leaves, Rounds, choose, leaves, rounds
 from railgauge.stacks import Stack, stack
 from railgauge.thresholds import uncovered
-from railgauge.thresholds.model import Measurement, Platform
+from railgauge.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.tools import Setting, check_plannable, tool
 from railgauge.tools.declared import misdeclared
 
@@ -19,7 +19,8 @@ class Level:
     """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups between which the rounds are balanced; none if none are declared.
-    ``scanners`` is the node that asks for the whole subnet; none if the hostfile names none.
+    ``scanners`` is the node that asks for the whole subnet; none if the hostfile names none, and
+    ``no_scan`` is then the reason that it gives. ``lacks_scan``: it gives none, and should.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Level:
     groups: Mapping[str, tuple[str, ...]]
     leaves: Leaves = field(default_factory=dict)
     scanners: tuple[str, ...] = ()
+    no_scan: str = ""
+    lacks_scan: bool = False
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -72,7 +75,22 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
     turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
-    return Level(name, turns, nodes, groups, leaves(nodes, cluster.groups), scanners)
+    return Level(
+        name,
+        turns,
+        nodes,
+        groups,
+        leaves(nodes, cluster.groups),
+        scanners,
+        no_scan=cluster.no_fabric,
+        lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
+    )
+
+
+def _lacks_scan(platform: Platform, cluster: Cluster) -> bool:
+    """Whether an InfiniBand subnet is neither declared, nor said to be scanned by nobody."""
+    has_subnet = any(nic.link_layer == "InfiniBand" for nic in platform.fabric_nics)
+    return has_subnet and cluster.fabric is None and not cluster.no_fabric
 
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:

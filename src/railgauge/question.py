@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.errors import RailgaugeError
 from railgauge.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC = (
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS = (
     "read",
     "limits",
     "traffic",
@@ -19,6 +19,7 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC = (
     "ratio",
     "fact",
     "fabric",
+    "results",
 )
 
 
@@ -45,7 +46,8 @@ class Question:
 
     ``limits`` asks for the metrics asserted at ``size_bytes``, or for the link or GPU
     ``placement``, or for the run; ``ratio`` for ``metric`` of ``case`` over that of ``other``;
-    ``fabric`` for the cables of the switch ``placement``, and what grew since ``other``.
+    ``fabric`` for the cables of the switch ``placement``, and what grew since ``other``;
+    ``results`` for the named tests of a diagnostic.
     """
 
     kind: str

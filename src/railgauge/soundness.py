@@ -13,7 +13,7 @@ from railgauge.asked import Asked
 from railgauge.demand import ways
 from railgauge.ladder import asked, parts
 from railgauge.question import FACT
-from railgauge.thresholds import Platform, limits_in_use
+from railgauge.thresholds import Measurement, Platform, limits_in_use
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""
@@ -34,12 +34,21 @@ def _asks(tests: Iterable[Asked]) -> Asks:
 
 
 def dangling(platform: Platform) -> Iterator[str]:
-    """Measurements that another one is compared with, and that are not there."""
-    for name, measurement in platform.measurements.items():
+    """Measurements that another one is compared with, and that are not there (at its levels)."""
+    for measurement in platform.measurements.values():
         named = {assertion.over for assertion in measurement.asserts}
         named.add(measurement.fabric.since if measurement.fabric else "")
-        for other in sorted(named - {""} - set(platform.measurements)):
-            yield f"/measurements/{name}: is compared with {other}, which is no measurement here"
+        for other in sorted(named - {""}):
+            yield from _not_beside(platform, measurement, other)
+
+
+def _not_beside(platform: Platform, measurement: Measurement, other: str) -> Iterator[str]:
+    compared = f"/measurements/{measurement.name}: is compared with {other}, which"
+    if other not in platform.measurements:
+        yield f"{compared} is no measurement here"
+        return
+    if lacking := sorted(set(measurement.extents) - set(platform.measurements[other].extents)):
+        yield f"{compared} level {' and '.join(lacking)} does not make"
 
 
 def idle_limits(platform: Platform) -> Iterator[str]:

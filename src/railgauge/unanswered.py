@@ -51,7 +51,7 @@ def _record(demand: Demand) -> ItemRecord:
         nodes=key.nodes,
         pairing=key.part,
         size_bytes=key.size_bytes,
-        reason=NOT_ASKED,
+        reason=demand.why_not or NOT_ASKED,
         ways=(key.way,),
     )
 

@@ -13,7 +13,7 @@ from railgauge.forecast import of_leaves
 from railgauge.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.pairing import leaves
 from railgauge.record import ItemRecord
-from railgauge.thresholds.model import LEVELS, Platform
+from railgauge.thresholds.model import Platform
 from railgauge.units import format_size, format_value
 
 SCHEMA_VERSION = 2
@@ -136,8 +136,8 @@ def _declared_sizes(platform: Platform) -> set[int]:
     return {
         size
         for measurement in platform.measurements.values()
-        for level in LEVELS
-        for size in measurement.extents[level].sizes
+        for extent in measurement.extents.values()
+        for size in extent.sizes
     }
 
 

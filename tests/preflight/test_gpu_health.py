@@ -39,6 +39,12 @@ def test_gpu_clock_max(node, gpu, expect):
     expect(node, gpu=gpu)
 
 
+@pytest.mark.expects("gpu_clock")
+def test_gpu_clock(node, gpu, expect):
+    """The GPU's clock is locked where it is to stay while everything is measured, in MHz."""
+    expect(node, gpu=gpu)
+
+
 @pytest.mark.expects("gpu_pcie_generation")
 def test_gpu_pcie_generation(node, gpu, expect):
     """The GPU's slot runs at its full generation of PCIe."""

@@ -61,3 +61,9 @@ def test_numa_nodes(node, expect):
 def test_numa_cpus(node, expect):
     """The same CPUs belong to a NUMA node as on the others."""
     expect(node)
+
+
+@pytest.mark.expects("nvme_count")
+def test_nvme_count(node, expect):
+    """The node has all its NVMe disks."""
+    expect(node)

@@ -13,7 +13,7 @@ from typing import NoReturn
 from railgauge import ladder, plan, record
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
-from railgauge.demand import part_label
+from railgauge.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.model import Case, Pairing
 from railgauge.plan import Level
 from railgauge.question import FACT, READ, Question
@@ -62,10 +62,12 @@ class _Binding:
         size = "" if item.size_bytes is None else format_size(item.size_bytes)
         said = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
         if words not in said:
-            _fail(item, f"has the record of {min(said) or 'no place'}")
+            _fail(item, f"has the record of {min(said, default='') or 'no place'}")
 
     def _names(self, nodes: tuple[str, ...]) -> set[str]:
         """How a place may be called: a node, a pair, a group of the hostfile, or all."""
+        if not nodes:
+            return {NOWHERE} if self._level.lacks_scan else set()
         most = 2
         own = {":".join(nodes)} if len(nodes) <= most else set()
         return own | self._groups.get(nodes, set())
@@ -74,6 +76,8 @@ class _Binding:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
         rungs |= {0} if item.subject in self._platform.expected else set()
+        if self._level.lacks_scan and item.subject in SUBNET:
+            rungs = {scan_rung(self._platform, item.subject)}
         if not rungs:
             _fail(item, f"is about {item.subject[:80]!r}, which the platform file does not have")
         if item.rung not in rungs:
@@ -138,7 +142,9 @@ class _Binding:
         if measurement is None or not set(case.nodes) <= set(item.nodes):
             _fail(item, "asks for a measurement that the platform file does not have there")
         level = self._level.name
-        extent = measurement.extents[level]
+        extent = measurement.extents.get(level)
+        if extent is None:
+            _fail(item, f"asks for a measurement that level {level} does not make")
         if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
             _fail(item, f"asks for other sizes or repeats than level {level} has")
         places, paths = self._extent(measurement)

@@ -90,7 +90,9 @@ def refuse_other_confirmations(
             _wrong("asks for a measurement that the run cannot make")
         if not _named(one) <= nodes:
             _wrong("names a node that the cluster does not have")
-        extent = measurement.extents[run.level]
+        extent = measurement.extents.get(run.level)
+        if extent is None:
+            _wrong(f"asks for a measurement that level {run.level} does not make")
         if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
         used.add(f"{FOLDER}/{case_file(case)}")

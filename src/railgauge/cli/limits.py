@@ -9,7 +9,7 @@ from dataclasses import asdict
 from railgauge import inputs, thresholds
 from railgauge.cli import text
 from railgauge.model import Bound, Curve, Limit
-from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
+from railgauge.thresholds import Expectation, Measurement, Platform
 from railgauge.thresholds.model import FabricLimits
 from railgauge.thresholds.physics import nic_ceiling_gbps
 from railgauge.units import format_size, format_sweep
@@ -67,13 +67,16 @@ def _expected(expectation: Expectation) -> str:
 
 def _measurement(measurement: Measurement) -> Iterator[str]:
     yield f"\n### Rung {measurement.rung}: {measurement.name} (`{measurement.command}`)\n"
-    sizes = "; ".join(f"{level}: {_extent(measurement, level)}" for level in LEVELS)
+    sizes = "; ".join(f"{level}: {_extent(measurement, level)}" for level in measurement.extents)
     yield f"Made on every {measurement.scope}. {sizes}.\n"
     yield "| metric | where | limit | basis |\n|---|---|---|---|"
     for limit in measurement.limits:
         yield f"| {limit.metric} | {_where(limit)} | {_bounds(limit)} | {limit.basis} |"
     if measurement.fabric is not None:
         yield from _subnet(measurement.fabric)
+    if measurement.results is not None:
+        named, basis = ", ".join(measurement.results.tests), measurement.results.basis
+        yield f"| every named test | {named} | printed for every GPU, and passed | {basis} |"
 
 
 def _subnet(limits: FabricLimits) -> Iterator[str]:

@@ -112,6 +112,10 @@ def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _
         yield _declared("GPU", said.get("gpu"), list(platform.affinity))
 
 
+def _diagnostic(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+    yield "run level", parsed.summary.get("run"), measurement.options.get("run")
+
+
 def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
     """One of several would do."""
     return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
@@ -192,6 +196,7 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "perftest": _perftest,
     "ccl-tests": _collectives,
     "mpi-bench": _collectives,
+    "dcgmi-diag": _diagnostic,
 }
 
 

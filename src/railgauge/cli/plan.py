@@ -10,7 +10,7 @@ from typing import Any
 
 from railgauge import demand, forecast, inputs, plan
 from railgauge.cli import text
-from railgauge.decision import not_applicable
+from railgauge.decision import not_applicable, subnet_notes
 from railgauge.demand import Scope
 from railgauge.errors import BadInput
 from railgauge.forecast import Work
@@ -137,6 +137,7 @@ def _text(
     for name, reason in sorted(not_applicable(platform, level).items()):
         if not name.endswith(" traffic"):
             yield f"not applicable: {name}: {reason}"
+    yield from subnet_notes(level)
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"

@@ -11,7 +11,7 @@ from railgauge.cli.match import nodes_of
 from railgauge.errors import BadInput, NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.model import Case, Cluster, Node, Pairing, Parsed, Transcript
-from railgauge.question import LIMITS, READ, TRANSPORT, CaseResult, Question
+from railgauge.question import LIMITS, READ, RESULTS, TRANSPORT, CaseResult, Question
 from railgauge.thresholds import Measurement, Platform
 from railgauge.thresholds.model import LEVELS, NEAR_LINKS
 
@@ -110,6 +110,8 @@ def questions(
             yield from (Question(LIMITS, case, placement=placement) for placement in placements)
     if measurement.transport is not None and parsed.summary.get("transports"):
         yield Question(TRANSPORT, case)
+    if measurement.results is not None:
+        yield Question(RESULTS, case)
 
 
 def unanswered(measurement: Measurement, case: Case, parsed: Parsed) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from railgauge.diagnose import collectives, devices, host, speed, subnet, troubles
+from railgauge.diagnose import collectives, devices, health, host, speed, subnet, troubles
 from railgauge.diagnose.catalogue import CATALOGUE, Kind
 from railgauge.diagnose.confirmed import with_confirmation
 from railgauge.diagnose.folding import folded
@@ -42,6 +42,7 @@ _RULES = (
     *troubles.FIRST,
     *subnet.RULES,
     *host.RULES,
+    *health.RULES,
     *collectives.FIRST,
     *devices.RULES,
     *speed.RULES,

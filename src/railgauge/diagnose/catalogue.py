@@ -171,6 +171,32 @@ CATALOGUE: Mapping[str, Kind] = {
         "gpu",
         folds=True,
     ),
+    "gpu-clock-unlocked": Kind(
+        "a GPU's clock is not locked: it moves while the GPU is measured",
+        "nvidia-smi -lgc 1980 --mode 1, or the clock of your GPU",
+        "001: node preparation, nvidia-smi -lgc 1980 --mode 1 on every node",
+        _GPU,
+        "gpu",
+        folds=True,
+        prepared_by="gpu_clock",
+    ),
+    "gpu-diagnostic-failed": Kind(
+        "a GPU does not pass the vendor's own diagnostics",
+        "run dcgmi diag again with -v, alone on the node; a GPU that fails twice is replaced",
+        "001: dcgmi diag -r 4 and EUD pass on every GPU of a sound node",
+        _GPU,
+        "gpu",
+    ),
+    "health-check-failed": Kind(
+        "a health check of the site failed on the node",
+        "read the check's message and its fault code in the transcript; run that check by hand",
+        "001: all health checks passed on every node before anything was measured",
+    ),
+    "nvme-missing": Kind(
+        "the node has fewer NVMe disks than declared",
+        "look for the disk with nvme list, lspci and dmesg; reseat or replace it",
+        "001: health checks, GPU and NVMe counts passed on every node",
+    ),
     "gpu-partitioned": Kind(
         "a GPU is cut into parts, or its memory is partitioned otherwise than declared",
         "nvidia-smi -mig 0; amd-smi set --compute-partition SPX --memory-partition NPS1; reset",

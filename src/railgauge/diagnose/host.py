@@ -165,6 +165,8 @@ _BY_SUBJECT = {
     "gpu_pcie_generation": "gpu-pcie-degraded",
     "gpu_power_limit": "gpu-power-capped",
     "gpu_clock_max": "gpu-clock-limited",
+    "gpu_clock": "gpu-clock-unlocked",
+    "nvme_count": "nvme-missing",
     "gpu_mig": "gpu-partitioned",
     "gpu_compute_partition": "gpu-partitioned",
     "gpu_memory_partition": "gpu-partitioned",
@@ -222,6 +224,11 @@ def settings(scene: Scene) -> Iterator[Claim]:
 
 def _cause(scene: Scene, record: ItemRecord) -> str:
     """What the site or the platform declares is wrong by itself, not beside others."""
+    if record.subject == "gpu_clock" and any(
+        missed(r) and (r.nodes, r.pairing) == (record.nodes, record.pairing)
+        for r in scene.about("gpu_clock_max")
+    ):
+        return _BY_SUBJECT["gpu_clock_max"]  # no lock lifts a clock above what the board allows
     expectation = scene.findings.platform.expected.get(record.subject)
     is_declared = expectation is not None and expectation.rule != "alike"
     if is_declared and record.subject in VERSIONS:

@@ -24,6 +24,11 @@ _METADATA = ("Version", "Detected", "Device IDs")
 _COMPLAINT = re.compile(
     r"^(?:Error: |Unable to |.{0,80}dcgmi: (?:command )?not found)[^\n]{0,200}", re.MULTILINE
 )
+# Under a test stands what it is for some of the GPUs: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (4).
+_BENEATH = re.compile(
+    r"(Pass|Fail|Warn|Skip|Not Run|Not run) - GPUs?: ?[0-9][0-9, ]{0,200}"
+    r"|GPU ?(\d{1,4}): (Pass|Fail|Warn|Skip|Not Run|Not run)"
+)
 # A wrapped line fills this many characters of its cell, and the words go on without a blank.
 _WRAPPED = 45
 
@@ -150,7 +155,9 @@ def _read_cells(
 ) -> None:
     if (name, value.strip()) == ("Diagnostic", "Result"):
         return
-    if not name:
+    if not name and rows and (beneath := _BENEATH.fullmatch(value.strip())):
+        _go_beneath(beneath, category, rows)
+    elif not name:
         _go_on(value, rows)
     elif name in _MESSAGES and rows:
         rows[-1].messages.append((name, _chunk(value)))
@@ -158,6 +165,12 @@ def _read_cells(
         details.append((name, value.strip()))
     else:
         rows.append(_Row(category, name, value.strip()))
+
+
+def _go_beneath(found: re.Match[str], category: str, rows: list[_Row]) -> None:
+    """A result of the test above for GPUs of its own; messages that follow are its."""
+    printed = f"{found[3]} - GPU: {found[2]}" if found[3] else found[0]
+    rows.append(_Row(category, rows[-1].name, printed))
 
 
 def _go_on(value: str, rows: list[_Row]) -> None:

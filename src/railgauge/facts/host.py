@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _NUMBERED = re.compile(r"(?:cpu|node)\d{1,6}")
+_NVME = re.compile(r"nvme\d{1,5}(c\d{1,5})?n1")
 _GOVERNOR = re.compile(r"[a-z][a-z_]*")
 _MOST_CPUS = 65_536
 _LONGEST_LINE = 4000
@@ -95,6 +96,13 @@ def parse_numa_daemons(text: str) -> tuple[str, ...] | None:
         return None
     units = {f"{match[1]} (starts at boot)" for match in starts if match}
     return (*(f"{name} (pid {pid})" for pid, name, _ in running), *sorted(units))
+
+
+def parse_nvmes(text: str) -> tuple[str, ...] | None:
+    """NVMe disks by the names of their first namespaces, ``nvme0n1``; none is an answer too."""
+    found = [_NVME.fullmatch(word) for word in text.split()]
+    # nvme0c1n1 is a path to nvme0n1, which is listed beside it.
+    return tuple(sorted({m[0] for m in found if m and not m[1]})) if all(found) else None
 
 
 def parse_governors(text: str) -> tuple[str, ...] | None:

@@ -107,9 +107,10 @@ class NodeFacts:
     ``ofed`` is the release of the RDMA drivers where they are not the kernel's own.
     ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
     it was rebooted. ``product`` is what the machine's firmware calls it: which machine
-    it is, nothing to judge. ``governors`` are the distinct ones, sorted. ``memlock`` is
-    ``unlimited`` or bytes as digits. ``numa_daemons`` run or start at boot; ``boot_modules`` are
-    those that each boot loads, whether or not they are loaded now.
+    it is, nothing to judge. ``nvmes`` are its NVMe disks, ``nvme0n1``. ``governors`` are the
+    distinct ones, sorted. ``memlock`` is ``unlimited`` or bytes as digits. ``numa_daemons`` run or
+    start at boot; ``boot_modules`` are those that each boot loads, whether or not they are loaded
+    now.
     ``acs_enabled`` names the PCI devices whose access control redirects peer traffic by address,
     or ``bridge #n`` (from 1, in the order of lspci) where none was printed. ``topology`` maps
     ``gpu0`` to the distances of the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that
@@ -131,6 +132,7 @@ class NodeFacts:
     cpus: int | None = None
     numa_nodes: int | None = None
     numa_cpus: Mapping[str, str] = field(default_factory=dict)
+    nvmes: tuple[str, ...] = ()
     governors: tuple[str, ...] = ()
     numa_balancing: int | None = None
     memlock: str | None = None

@@ -29,6 +29,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "cpus": (host.parse_count, None),
     "numa_nodes": (host.parse_count, None),
     "numa_cpus": (host.parse_numa_cpus, {}),
+    "nvmes": (host.parse_nvmes, ()),
     "governors": (host.parse_governors, ()),
     "numa_balancing": (host.parse_flag, None),
     "memlock": (host.parse_memlock, None),

@@ -38,6 +38,13 @@ numa_cpus() {
   [ -e "$1" ] || absent 'sys/devices/system/node/node*/cpulist'
   grep -H '' "$@"
 }
+# One namespace a disk: partitions and the paths of a disk with several are not listed here.
+nvmes() {
+  [ -d "$R/sys/block" ] || absent sys/block
+  cd "$R/sys/block" || exit
+  for disk in nvme*n1; do [ -e "$disk" ] || [ -L "$disk" ] || continue; printf '%s\n' "$disk"; done
+  exit 0
+}
 # Where /sys is there, a directory that is not is an answer: no HCA, no peer memory.
 peers() {
   [ -d "$R/sys" ] || absent sys
@@ -159,6 +166,7 @@ section product show sys/class/dmi/id/product_name
 section cpus count cpu
 section numa_nodes count node
 section governors governors
+section nvmes nvmes
 section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits

@@ -23,7 +23,7 @@ _WHOLE_NODE = frozenset(
     [
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
-        *("background-diagnostics", "numad", "modules-by-hand"),
+        *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
     ]
 )
 
@@ -106,6 +106,12 @@ _FAULTS = {
         "GPU DEVICE is not registered with the NVLink fabric", gpu_faults.gpu_fabric
     ),
     "gpu-partition": _Kind("GPU DEVICE is cut into parts", gpu_faults.gpu_partition),
+    "gpu-diagnostics": _Kind(
+        "GPU DEVICE fails the memory tests of its diagnostics, and counts no error",
+        gpu_faults.gpu_diagnostics,
+    ),
+    "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
+    "nvme-missing": _Kind("one NVMe disk is gone", hard.nvme_missing),
     "vbios": _Kind("GPU DEVICE has another firmware image", gpu_faults.vbios),
     "version": _Kind(
         "DEVICE (kernel, ofed, gpu_driver, …) is older than on the others", gpu_faults.version

@@ -44,6 +44,7 @@ def of(node: dict[str, Any]) -> Files:
         **_system(node["host"]),
         **_peer_memory(node["peer_memory"]),
         **dict.fromkeys(node["host"].get("libraries", ()), ""),
+        **_disks(node["host"].get("nvmes", 0)),
         **_pci_functions(node),
         **net_files.of(node),
         **{
@@ -124,6 +125,12 @@ def _system(host: dict[str, Any]) -> Files:
     for index, cpulist in enumerate(nodes):
         found[f"sys/devices/system/node/node{index}/cpulist"] = f"{cpulist}\n"
     return found
+
+
+def _disks(count: int) -> Files:
+    """The system's own disk, and so many NVMe disks."""
+    names = ("sda", *(f"nvme{number}n1" for number in range(count)))
+    return {f"sys/block/{name}/size": "7501476528\n" for name in names}
 
 
 def _peer_memory(clients: dict[str, str]) -> Files:

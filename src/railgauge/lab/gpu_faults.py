@@ -58,6 +58,18 @@ def gpu_partition(node: Node, fault: Fault, _platform: Platform) -> None:
     gpu["mig"], gpu["partition"] = True, ["CPX", "NPS4"]
 
 
+def gpu_diagnostics(node: Node, fault: Fault, _platform: Platform) -> None:
+    if "dcgmi" not in node["tools"]:
+        raise inapplicable(fault, "nobody runs diagnostics on its GPUs")
+    _gpu(node, fault)["fails_diagnostics"] = True
+
+
+def clocks_unlocked(node: Node, fault: Fault, _platform: Platform) -> None:
+    if not node.get("smi", {}).get("locked_mhz"):
+        raise inapplicable(fault, "nobody locks the clocks of its GPUs")
+    node["smi"]["locked_mhz"] = 0
+
+
 def ecc_off(node: Node, fault: Fault, _platform: Platform) -> None:
     _gpu(node, fault, "nvidia", "amd")["ecc_off"] = True
 

@@ -115,6 +115,12 @@ def _tcp_share(mtu_bytes: int) -> float:
     return (mtu_bytes - _TCP_HEADERS) / (mtu_bytes + _FRAME)
 
 
+def nvme_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+    if not node["host"].get("nvmes"):
+        raise inapplicable(fault, "its nodes are not known to have NVMe disks")
+    node["host"]["nvmes"] -= 1
+
+
 def firmware(node: Node, fault: Fault, platform: Platform) -> None:
     nic = fault_places.rdma_nic(node, fault)
     nic["firmware"] = platform["faults"][fault.name][fault_places.nic_name(node, fault)]

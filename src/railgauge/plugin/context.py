@@ -102,9 +102,9 @@ class Context:
     @cached_property
     def gates(self) -> Gates:
         measurements = self.platform.measurements.values()
-        longest_s = max(
-            (m.time_limit_s * m.extents[self.level.name].repeats for m in measurements), default=0.0
-        )
+        name = self.level.name
+        made = (m for m in measurements if name in m.extents)
+        longest_s = max((m.time_limit_s * m.extents[name].repeats for m in made), default=0.0)
         return Gates(self.store, longest_s + _GATE_SPARE_S)
 
     @cached_property

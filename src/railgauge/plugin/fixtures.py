@@ -21,6 +21,7 @@ from railgauge.question import (
     LIMITS,
     RATIO,
     READ,
+    RESULTS,
     TRAFFIC,
     TRANSPORT,
     Question,
@@ -139,6 +140,17 @@ def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
         _conclude(request.node, context, question, assess.transport(measured))
 
     return check_transport
+
+
+@pytest.fixture
+def check_results(request: pytest.FixtureRequest, context: Context) -> Check:
+    """``check_results(measured)``: every named test was printed for every GPU, and passed."""
+
+    def check_results(measured: Measured) -> None:
+        findings = assess.results(context.platform, measured)
+        _conclude(request.node, context, Question(RESULTS, measured.case), findings)
+
+    return check_results
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from railgauge.decision import subnet_notes
 from railgauge.diagnose import CERTAIN, OPEN, Cause
 from railgauge.errors import NoEvidence
 from railgauge.model import Outcome
@@ -45,6 +46,7 @@ def header(context: Any) -> list[str]:
         f"level: {context.level.name}, {len(context.level.pairs)} node pairs "
         f"in {len(context.level.rounds)} rounds",
     ]
+    lines += subnet_notes(context.level)
     if context.evidence != "hardware":
         lines.append(_no_hardware(context.evidence))
     if context.folder:

@@ -59,6 +59,7 @@ class GpuFacts:
 
     ``bus_id`` is spelled as the kernel does, ``memory_mib`` is the size and not the use.
     ``power_limit_w`` is the cap in force, ``power_default_w`` that of the board as it is delivered.
+    ``clock_mhz`` is that of the compute units at the moment, which a lock holds also while idle.
     ``ecc_uncorrected`` counts errors since the driver was loaded. ``remap_pending`` and
     ``remap_failed`` speak of memory rows (NVIDIA) or pages (AMD) that wait to be replaced.
     ``links_up`` of ``links_total`` are NVLink, xGMI or MetaXLink; ``link_rate_gbps`` is the slowest
@@ -78,6 +79,7 @@ class GpuFacts:
     power_limit_w: float | None = None
     power_default_w: float | None = None
     clock_max_mhz: int | None = None
+    clock_mhz: int | None = None
     ecc_enabled: bool | None = None
     ecc_uncorrected: int | None = None
     remapped_rows: int | None = None

@@ -17,7 +17,7 @@ _DRIVER, _CUDA = "driver_version", "cuda_version"
 
 QUERY = (
     "index", "name", "pci.bus_id", "memory.total", "driver_version", "persistence_mode",
-    "power.limit", "clocks.max.sm", "ecc.mode.current",
+    "power.limit", "clocks.max.sm", "clocks.current.sm", "ecc.mode.current",
     "ecc.errors.uncorrected.volatile.total", "pcie.link.gen.current", "pcie.link.gen.max",
     "pcie.link.width.current", "pcie.link.width.max", "mig.mode.current",
 )  # fmt: skip
@@ -41,6 +41,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "vbios_version": ("vbios_version", "VBIOS Version"),
     "clocks.max.sm": ("max_clocks/sm_clock", "Max Clocks/SM"),
+    "clocks.sm": ("clocks/sm_clock", "Clocks/SM"),
     "ecc.mode.current": ("ecc_mode/current_ecc", "ECC Mode/Current", "Ecc Mode/Current"),
     "pcie.link.gen.current": (
         "pci/pci_gpu_link_info/pcie_gen/current_link_gen",

@@ -17,8 +17,11 @@ _SHOWN = 3
 def declared_fabric(
     hostfile: Path, entry: Mapping[str, str] | None, nodes: Collection[str], line: int
 ) -> Fabric | None:
-    """``fabric`` of a hostfile with the text of its topology file. Raises ``HostfileError``."""
-    if entry is None:
+    """``fabric`` of a hostfile with the text of its topology file. Raises ``HostfileError``.
+
+    ``None`` where there is none, or only the reason why (``none``).
+    """
+    if entry is None or "none" in entry:
         return None
     where = f"{hostfile}:{line}"
     if entry["node"] not in nodes:

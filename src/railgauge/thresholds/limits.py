@@ -124,7 +124,8 @@ def _asserted(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[tuple[str, Pairing | None, int | None]]:
     """Every metric, kind of path and size that one of the levels asserts."""
-    sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
+    made = [measurement.extents[level] for level in levels if level in measurement.extents]
+    sizes = sorted({size for extent in made for size in extent.sizes})
     for assertion in measurement.asserts:
         for pairing in _kinds_of_path(platform, measurement):
             if assertion.per != "size":

@@ -13,7 +13,6 @@ from railgauge.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.schema import complaints
 from railgauge.thresholds.model import (
     LEVELS,
-    NOT_MADE,
     Assertion,
     Expectation,
     Extent,
@@ -24,6 +23,7 @@ from railgauge.thresholds.model import (
     PairLevel,
     Platform,
     Preparation,
+    Results,
     Traffic,
     Transport,
 )
@@ -217,7 +217,9 @@ class _Reader:
             command=entry["command"],
             memory=entry.get("memory", "host"),
             asserts=tuple(self._assertion(pointer, a) for a in entry.get("asserts", ())),
-            extents={level: self._extent(pointer, entry["levels"].get(level)) for level in LEVELS},
+            extents={
+                x: self._extent(pointer, entry["levels"][x]) for x in LEVELS if x in entry["levels"]
+            },
             limits=tuple(
                 self._limit(f"{pointer}/limits/{index}", limit)
                 for index, limit in enumerate(entry.get("limits", ()))
@@ -230,6 +232,7 @@ class _Reader:
             traffic=_traffic(entry.get("traffic")),
             transport=_transport(entry.get("transport")),
             fabric=_fabric(entry.get("fabric")),
+            results=_results(entry.get("results")),
         )
 
     def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
@@ -246,9 +249,7 @@ class _Reader:
     def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
         return (self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None
 
-    def _extent(self, pointer: str, entry: Mapping[str, Any] | None) -> Extent:
-        if entry is None:
-            return NOT_MADE
+    def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
         sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
         if list(sizes) != sorted(set(sizes)):
             _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")
@@ -348,6 +349,10 @@ def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
         since=entry.get("since", ""),
         per_switch=entry.get("per", "switch") == "switch",
     )
+
+
+def _results(entry: Mapping[str, Any] | None) -> Results | None:
+    return Results(tuple(entry["tests"]), _basis(entry["basis"])) if entry else None
 
 
 def _basis(entry: Mapping[str, str]) -> Basis:

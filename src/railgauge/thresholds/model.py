@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.model import Basis, Limit, Pairing
 
-LEVELS = ("smoke", "nightly", "signoff")
+SIGNOFF = "signoff"
+LEVELS = ("smoke", "nightly", SIGNOFF)
 
 NEAR_LINKS = frozenset({"PIX", "PXB"})
 
@@ -106,18 +107,14 @@ class PairLevel:
 class Extent:
     """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
 
-    ``sizes`` is empty where the tool knows no message sizes; ``repeats`` is 0 where the level does
-    not make the measurement. ``cross_rail`` adds paths from each NIC to the next one of the other
-    node.
+    ``sizes`` is empty where the tool knows no message sizes. ``cross_rail`` adds paths from each
+    NIC to the next one of the other node.
     """
 
     sizes: tuple[int, ...]
     pairings: str
     repeats: int
     cross_rail: bool = False
-
-
-NOT_MADE = Extent((), "all", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +145,10 @@ SCOPES = ("path", "pair", "node", "group", "fabric")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One thing that is measured: the tool, its options, what is asserted, and the limits."""
+    """One thing that is measured: the tool, its options, what is asserted, and the limits.
+
+    A level that is not in ``extents`` does not make it.
+    """
 
     name: str
     rung: int
@@ -166,6 +166,7 @@ class Measurement:
     traffic: Traffic | None = None
     transport: Transport | None = None
     fabric: FabricLimits | None = None
+    results: Results | None = None
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
@@ -187,7 +188,7 @@ class Measurement:
 
     def made_at(self, level: str) -> bool:
         """Whether a level makes this measurement at all."""
-        return self.extents[level].repeats > 0
+        return level in self.extents
 
     @property
     def is_cross_rail(self) -> bool:
@@ -222,6 +223,14 @@ class Transport:
 
     wanted: tuple[str, ...]
     refused: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The named tests of a diagnostic that must all be printed and have passed."""
+
+    tests: tuple[str, ...]
     basis: Basis
 
 

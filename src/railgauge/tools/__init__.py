@@ -33,6 +33,8 @@ _MODULES = {
     "iblinkinfo": "railgauge.tools.infiniband_diags.iblinkinfo",
     "ibqueryerrors": "railgauge.tools.infiniband_diags.ibqueryerrors",
     "mpi-bench": "railgauge.tools.mpi_bench",
+    "dcgmi-diag": "railgauge.tools.dcgmi_diag",
+    "azure-nhc": "railgauge.tools.azure_nhc",
 }
 _PARSE_ONLY = {
     "rocm-bandwidth-test": "railgauge.tools.rocm_bandwidth_test",
@@ -40,8 +42,6 @@ _PARSE_ONLY = {
     "superbench-copy": "railgauge.tools.superbench_copy",
     "rvs": "railgauge.tools.rvs",
     "ras-status": "railgauge.tools.ras_status",
-    "dcgmi-diag": "railgauge.tools.dcgmi_diag",
-    "azure-nhc": "railgauge.tools.azure_nhc",
     "perfquery": "railgauge.tools.infiniband_diags.perfquery",
 }
 

@@ -1,18 +1,39 @@
-"""Azure's node health checks as a tool, read only; ``facts.diagnostics`` reads them."""
+"""Azure's node health checks, run on the node they check; ``facts.diagnostics`` reads them.
+
+They start collectives and RDMA of their own: the lease of the node keeps other measurements away.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from railgauge.facts.diagnostics import NhcResult, parse_nhc
-from railgauge.model import Parsed
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
+from railgauge.model import Command, Parsed
+from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.options import program, read_options
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+
+METRICS = (
+    Metric("check_nccl_allreduce", ("GB/s",), HIGHER),
+    Metric("check_ib_bw_gdr", ("Gb/s",), HIGHER),
+)
+_SCRIPT = "run-health-checks.sh"
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    """One run of all checks on the case's node; its script chooses them by the machine.
+
+    Where it lies stands under ``azure-nhc`` in the hostfile's ``tools``. Raises ``BadInput``.
+    """
+    read_options(setting, frozenset())
+    script = program(setting, _SCRIPT, "azure-nhc")
+    limit_s = setting.measurement.time_limit_s
+    return (Command(setting.case.nodes[0], (script,), {"LC_ALL": "C"}, limit_s),)
 
 
 def parse(text: str) -> Parsed:
@@ -21,19 +42,39 @@ def parse(text: str) -> Parsed:
     ``checks_passed`` and ``checks_failed`` are counts; a bandwidth in a message is a sample under
     the name of its check (``check_nccl_allreduce``), also where a ``~`` stands before it
     (``summary.results`` says so). A failed check is a measured value and the warning
-    ``check-failed``. The end of a run is not printed: that all checks are there is for the count to
-    show. A torn last line is ``truncated``, and its success does not count.
+    ``check-failed``. The end of a run is not printed: that all checks are there is for whoever
+    knows them to say (``summary.tests``). A torn last line is ``truncated``, and its success does
+    not count.
     """
     text = plain(text)
     whole, _, torn = text.rpartition("\n")
     failed = tuple(result for result in parse_nhc(torn) if not result.has_passed)
     results = (*parse_nhc(whole), *failed)
     findings = Findings()
-    if torn.strip():
+    if missing := missing_program(text, (_SCRIPT,)):
+        findings.problems.append(missing)
+    elif torn.strip():
         findings.complain("truncated", "the last line has no end")
     _collect(results, findings)
     _collect_nothing(text, results, findings)
-    return findings.parsed("azure-nhc", None, {"results": [asdict(result) for result in results]})
+    summary = {
+        "results": [asdict(result) for result in results],
+        "tests": [_test(result) for result in results],
+    }
+    return findings.parsed("azure-nhc", None, summary)
+
+
+def _test(result: NhcResult) -> dict[str, object]:
+    """As ``results.NamedResult``; a failure that names no check is one all the same."""
+    said = f"{result.message} {result.fault_code}".strip()
+    status = "pass" if result.has_passed else "fail"
+    return {
+        "name": result.check or "unnamed check",
+        "status": status,
+        "printed": f"{status}ed",
+        "gpus": (),
+        "says": said,
+    }
 
 
 def _collect(results: tuple[NhcResult, ...], findings: Findings) -> None:

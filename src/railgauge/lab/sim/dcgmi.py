@@ -58,8 +58,9 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
         return 1
     level = _level(arguments)
     if level == "eud":
-        print("\n".join(_eud(node)))
-        return 0
+        lines = _eud(node)
+        print("\n".join(lines))
+        return _FAILED if any("Fail" in line for line in lines) else 0
     if not level.isdecimal() or int(level) not in _BY_LEVEL:
         sys.stderr.write(f"Error: requested test \"{level}\" was not found among possible test"
                          " choices.\n")  # fmt: skip
@@ -99,7 +100,7 @@ def _eud(node: Node) -> list[str]:
         _BAR,
         *_identity(node),
         _row("EUD Test Version", node["smi"]["eud"]),
-        _row("EUD Test", _memory(node, "Pass - All")),
+        *_rows("EUD Test", _memory(node, "Pass - All")),
         _RULE,
     ]
 
@@ -118,16 +119,38 @@ def _remap(node: Node) -> str:
     return "Fail" if pending else "Pass"
 
 
-def _memory(node: Node, good: str, name: str = "GPU Memory") -> str:
-    bad = [str(i) for i, gpu in enumerate(node["gpus"]) if gpu["ecc"]["dram_uncorrectable"]]
-    return f"Fail - GPU: {', '.join(bad)}" if bad and name in ("GPU Memory", "Memtest") else good
+_OF_MEMORY = ("GPU Memory", "Memtest", "EUD Test")
+
+
+def _memory(node: Node, good: str, name: str = "EUD Test") -> str:
+    """``good``, or which GPUs passed and, on a line of its own, which failed."""
+    bad = [i for i, gpu in enumerate(node["gpus"]) if _is_bad(gpu)]
+    if not bad or name not in _OF_MEMORY:
+        return good
+    fine = [i for i in range(len(node["gpus"])) if i not in bad]
+    return "\n".join(
+        f"{status} - GPU{'s' if len(those) > 1 else ''}: {', '.join(map(str, those))}"
+        for status, those in (("Pass", fine), ("Fail", bad))
+        if those
+    )
+
+
+def _is_bad(gpu: dict[str, Any]) -> bool:
+    return bool(gpu["ecc"]["dram_uncorrectable"] or gpu.get("fails_diagnostics"))
+
+
+def _rows(name: str, value: str) -> list[str]:
+    """A result whose GPUs differ goes on beneath itself, under no name."""
+    first, *more = value.split("\n")
+    return [_row(name, first), *(_row("", line) for line in more)]
 
 
 def _table(results: Results, node: Node) -> list[str]:
     lines = ["Successfully ran diagnostic for group.", _RULE, _row("Diagnostic", "Result"), _BAR]
     lines += [_section("Metadata"), *_identity(node)]
     for category, tests in results:
-        lines += [_section(category), *(_row(name, status) for name, status in tests)]
+        lines.append(_section(category))
+        lines += [line for name, status in tests for line in _rows(name, status)]
     if not settings(node)["persistence"]:
         lines.append(_row("Info", "Persistence mode is disabled."))
     return [*lines, _RULE]
@@ -143,13 +166,22 @@ def _as_json(results: Results, node: Node) -> str:
         {
             "category": category,
             "tests": [
-                {"name": name, "results": [{"gpu_ids": everyone, "status": status.split(" - ")[0]}]}
+                {
+                    "name": name,
+                    "results": [_json_result(line, everyone) for line in status.split("\n")],
+                }
                 for name, status in tests
             ],
         }
         for category, tests in results
     ]
     return json.dumps({"DCGM GPU Diagnostic": {"test_categories": categories}}, indent=2)
+
+
+def _json_result(printed: str, everyone: str) -> dict[str, str]:
+    status, _, gpus = printed.partition(" - ")
+    those = gpus.partition(": ")[2].replace(" ", "")
+    return {"gpu_ids": those or everyone, "status": status}
 
 
 def _found(node: Node) -> list[str]:

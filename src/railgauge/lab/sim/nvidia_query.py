@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Gpu = dict[str, Any]
 
 _KIB_PER_MIB = 1024
+_IDLE_MHZ = 345
 
 
 def uuid(gpu: Gpu) -> str:
@@ -44,6 +45,11 @@ def generation(gpu: Gpu) -> int:
 def default_w(gpu: Gpu) -> float:
     """The power limit of the board as it was delivered."""
     return float(gpu["power_default_w"] if "power_default_w" in gpu else gpu["power_cap_w"])
+
+
+def clock(gpu: Gpu, state: dict[str, Any]) -> int:
+    """Where it is locked; without a lock the clock at which an idle GPU waits."""
+    return int(min(state["locked_mhz"], gpu["max_clock_mhz"])) or _IDLE_MHZ
 
 
 def mig(gpu: Gpu) -> str:
@@ -173,7 +179,7 @@ def _flag(key: str) -> tuple[str, Callable[[Any], object]]:
 
 
 def _clock(row: Any) -> object:
-    return row["state"]["locked_mhz"] or row["gpu"]["max_clock_mhz"]
+    return clock(row["gpu"], row["state"])
 
 
 def _used(row: Any) -> int:

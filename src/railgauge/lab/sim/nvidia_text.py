@@ -6,6 +6,7 @@ import time
 
 from .nvidia_query import (
     bus_id,
+    clock,
     default_w,
     ecc_mode,
     fabric,
@@ -119,7 +120,7 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
     state, ecc = settings(node), _ecc(gpu)
     remapped = gpu["remapped"]
     _, width, _, most = gpu["pci"]["link"]
-    clock = state["locked_mhz"] or gpu["max_clock_mhz"]
+    mhz = clock(gpu, state)
     watts = {"Current Power Limit": gpu["power_cap_w"], "Default Power Limit": default_w(gpu)}
     return {
         "Product Name": gpu["model"],
@@ -155,7 +156,7 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "Average Power Draw": f"{gpu['power_w']:.2f} W",
             **{key: f"{value:.2f} W" for key, value in watts.items()},
         },
-        "Clocks": {"Graphics": f"{clock} MHz", "SM": f"{clock} MHz"},
+        "Clocks": {"Graphics": f"{mhz} MHz", "SM": f"{mhz} MHz"},
         "Max Clocks": {
             "Graphics": f"{gpu['max_clock_mhz']} MHz",
             "SM": f"{gpu['max_clock_mhz']} MHz",
@@ -220,7 +221,7 @@ def _elements(depth: int, tree: dict[str, Any]) -> list[str]:
 
 def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
     state = settings(node)
-    clock = state["locked_mhz"] or gpu["max_clock_mhz"]
+    mhz = clock(gpu, state)
     _, width, _, most = gpu["pci"]["link"]
     return {
         "product_name": gpu["model"],
@@ -252,7 +253,7 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
             "current_power_limit": f"{gpu['power_cap_w']:.2f} W",
             "default_power_limit": f"{default_w(gpu):.2f} W",
         },
-        "clocks": {"graphics_clock": f"{clock} MHz", "sm_clock": f"{clock} MHz"},
+        "clocks": {"graphics_clock": f"{mhz} MHz", "sm_clock": f"{mhz} MHz"},
         "max_clocks": {
             "graphics_clock": f"{gpu['max_clock_mhz']} MHz",
             "sm_clock": f"{gpu['max_clock_mhz']} MHz",
