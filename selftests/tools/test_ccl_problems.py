@@ -45,7 +45,8 @@ def test_the_whole_output_has_no_problem():
         "maximum_bytes": 16777216, "warmup": 5, "iterations": 20, "gpus_per_process": 1,
         "graph": True, "validation": True, "avg_busbw": 182.365, "out_of_bounds": 0,
         "dtypes": ("float",), "redops": ("sum",), "rows_checkable": 2, "rows_checked": 2,
-        "aggregated": 1, "devices": DEVICES, "nranks": 8, "nnodes": 2, "hosts": ("node0", "node1"),
+        "aggregated": 1, "reduces": True, "rooted": False, "checked_in_place": True,
+        "devices": DEVICES, "nranks": 8, "nnodes": 2, "hosts": ("node0", "node1"),
         "gpus": {"node0": 4, "node1": 4},
     }  # fmt: skip
 

@@ -13,6 +13,25 @@ from railgauge.tools.hosts import claims_of_ranks
 # Others print what they were given and do not use it, or print nothing.
 _REDUCES = frozenset({"all_reduce", "reduce_scatter", "reduce"})
 _FACTOR_SLACK = 0.02
+# What the columns show of each: a reduction (sendrecv prints one and uses none), a root, and a
+# comparison in place. Versions differ where there is None.
+_COLUMNS = ("reduces", "rooted", "checked_in_place")
+_SHOWN: Mapping[str, tuple[bool | None, ...]] = {
+    "all_reduce": (True, False, True),
+    "reduce_scatter": (True, False, True),
+    "reduce": (True, True, True),
+    "all_gather": (False, False, True),
+    "broadcast": (False, True, True),
+    "alltoall": (False, False, False),
+    "sendrecv": (True, False, False),
+    "gather": (False, True, None),
+    "scatter": (False, True, None),
+}
+_WORDS = {
+    "reduces": ("no reduction", "a reduction"),
+    "rooted": ("no root", "a root"),
+    "checked_in_place": ("no comparison in place", "a comparison in place"),
+}
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
@@ -44,19 +63,32 @@ def _joined(said: object) -> str | None:
 
 
 def _collective(wanted: str, parsed: Parsed) -> Claim:
-    """As the output names it; if it does not, what bus over algorithm bandwidth shows."""
+    """As the output names it; if it does not, what its columns and its bandwidths show."""
     named, ranks = parsed.summary.get("collective"), parsed.summary.get("nranks")
     if named is not None:
         return equal("collective", wanted, str(named).removesuffix("_perf"))
+    if others := _other_columns(wanted, parsed.summary):
+        return Claim("collective", wanted, f"one with {', '.join(others)}", False)
     expected = bus_factor(wanted, ranks) if isinstance(ranks, int) and ranks > 1 else None
     ratio = _ratio(parsed)
     if expected is None or ratio is None:
         return Claim("collective", wanted, None)
     fits = abs(ratio / expected - 1) <= _FACTOR_SLACK
-    if fits and ratio < 1 + _FACTOR_SLACK:  # above it is all_reduce alone
+    told = all(parsed.summary.get(name) is not None for name in _COLUMNS)
+    if fits and ratio < 1 + _FACTOR_SLACK and not told:  # above it is all_reduce alone
         return Claim("collective", wanted, None)
     shows = f"one whose bus bandwidth is {ratio:.3f} of its algorithm bandwidth, not {expected:.3f}"
     return Claim("collective", wanted, shows, fits)
+
+
+def _other_columns(wanted: str, said: Mapping[str, object]) -> list[str]:
+    """What the columns show that those of this collective do not."""
+    pairs = zip(_COLUMNS, _SHOWN.get(wanted, ()), strict=False)
+    return [
+        _WORDS[name][bool(said[name])]
+        for name, usual in pairs
+        if usual is not None and said.get(name) is not None and said[name] != usual
+    ]
 
 
 def _ratio(parsed: Parsed) -> float | None:

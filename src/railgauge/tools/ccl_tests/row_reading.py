@@ -77,7 +77,8 @@ def _row(tokens: list[str], heading: Heading) -> Row:
         for side, placement in enumerate(heading.placements)
     )  # fmt: skip
     choices = {name: first[name] for name in _CHOICES if name in first}
-    return Row(int(first["size"]), first["type"], first.get("redop", ""), sides, choices)
+    own = (first["type"], first.get("redop"), sides, choices, first.get("root"))
+    return Row(int(first["size"]), *own)
 
 
 def _side(placement: str | None, cells: dict[str, tuple[str, str]]) -> Side:

@@ -37,11 +37,13 @@ class Side:
 class Row:
     """``size_bytes`` as printed; all-gather and its kin round it down to their ranks.
 
-    ``choices`` are what RCCL adds to a row, as printed: ``algo``, ``proto``, ``nchannels``.
+    ``redop`` and ``root`` are as printed, ``None`` where there is no such column. ``choices`` are
+    what RCCL adds to a row, as printed: ``algo``, ``proto``, ``nchannels``.
     """
 
     size_bytes: int
     dtype: str
-    redop: str
+    redop: str | None
     sides: tuple[Side, ...]
     choices: Mapping[str, str] = field(default_factory=dict)
+    root: str | None = None

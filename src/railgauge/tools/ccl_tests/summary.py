@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.rows import Row
@@ -23,7 +24,8 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
 
     ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
     ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``redops``, ``rows_checked`` of
-    ``rows_checkable``, ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by size, the last
+    ``rows_checkable``, ``reduces``, ``rooted`` and ``checked_in_place`` (what the columns show of
+    the collective), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by size, the last
     row of a size), ``graph``, ``validation``, ``minimum_bytes``, ``maximum_bytes``, ``warmup``,
     ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``, ``hosts``, ``devices`` (a
     ``Device`` for each rank that is listed), ``nnodes`` and ``gpus`` by host (if all ranks are
@@ -45,6 +47,7 @@ def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
         "dtypes": tuple(dict.fromkeys(row.dtype for row in rows)) or None,
         "redops": tuple(dict.fromkeys(row.redop for row in rows if row.redop)) or None,
         **_checked(rows),
+        **_shown(rows),
         "choices": {row.size_bytes: dict(row.choices) for row in rows if row.choices} or None,
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -57,6 +60,26 @@ def _checked(rows: list[Row]) -> dict[str, object]:
         return {}
     checked = sum(any(side.is_checked for side in row.sides) for row in checkable)
     return {"rows_checkable": len(checkable), "rows_checked": checked}
+
+
+def _shown(rows: list[Row]) -> dict[str, object]:
+    """Whether results are reduced, come from or go to one rank, and are compared in place.
+
+    What the rows do not show, or not all alike, is ``None``.
+    """
+    reduced = {row.redop not in ("", "none") for row in rows if row.redop is not None}
+    rooted = {not row.root.startswith("-") for row in rows if row.root is not None}
+    sides = [{side.placement: side.is_checked for side in row.sides} for row in rows]
+    in_place = {each.get("in_place") for each in sides if each.get("out_of_place")}
+    return {
+        "reduces": _alike(reduced),
+        "rooted": _alike(rooted),
+        "checked_in_place": _alike(in_place),
+    }
+
+
+def _alike(found: Collection[bool | None]) -> bool | None:
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _where(facts: Facts) -> dict[str, object]:

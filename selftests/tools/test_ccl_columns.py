@@ -1,0 +1,92 @@
+"""Another collective's output in place of the one asked for, in formats that name none.
+
+The rows are those of rccl-tests and of MetaX's fork, which leaves the reduction blank where there
+is none: rccl/009 and mccl/002 of the corpus, and document 002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tool_setting import recorded
+
+from railgauge import thresholds
+from railgauge.model import Case, Parsed
+from railgauge.thresholds.physics import bus_factor
+from railgauge.tools import tool
+from railgauge.tools.claims import Asked, Heard
+
+PLATFORM = thresholds.load("metax-c500", Path(__file__).parents[2] / "thresholds")
+# Reduction, root and the column of wrong values in place, as nccl-tests prints them.
+PRINTED = {
+    "all_reduce": ("sum", -1, "0"),
+    "reduce_scatter": ("sum", -1, "0"),
+    "reduce": ("sum", 0, "0"),
+    "all_gather": ("none", -1, "0"),
+    "broadcast": ("none", 0, "0"),
+    "alltoall": ("none", -1, "N/A"),
+    "sendrecv": ("sum", -1, "N/A"),
+}
+RANKS, SIZE, TIME_US = 8, 2**30, 4000.0
+HEADING = (
+    "#       size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong"
+)
+
+
+def output(name: str, *, blank: bool) -> Parsed:
+    """One row of ``name`` between eight GPUs; with ``blank`` as MetaX's fork prints it."""
+    redop, root, in_place = PRINTED[name]
+    algbw = SIZE / TIME_US / 1e3
+    busbw = algbw * (bus_factor(name, RANKS) or 0)
+    redop = "" if blank and redop == "none" else redop
+    half = f"{TIME_US:.1f}  {algbw:.2f}  {busbw:.2f}"
+    devices = [f"#   Rank {n:2} Pid 1{n} on mx01 device {n:2} [0x0{n}] X" for n in range(RANKS)]
+    row = f"  {SIZE}  1024  float  {redop}  {root}  {half}  0  {half}  {in_place}"
+    return tool("ccl-tests").parse("\n".join([*devices, HEADING, row, ""]))
+
+
+def collective(wanted: str, said: Parsed) -> tuple[str | None, bool]:
+    """What the claim about the collective says, and whether it agrees."""
+    measurement = replace(PLATFORM.measurements["node_all_reduce"], command=f"{wanted}_perf")
+    asked = Asked(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
+    claims = tool("ccl-tests").claims(asked, (Heard("mx01", "client", said),))
+    return next((c.said, c.agrees) for c in claims if c.item == "collective")
+
+
+@pytest.mark.parametrize("blank", [False, True])
+@pytest.mark.parametrize("name", PRINTED)
+def test_each_collective_is_told_from_every_other(name: str, blank: bool) -> None:
+    said = output(name, blank=blank)
+    assert said.errors == ()
+    assert said.summary["collective"] is None
+    denied = {wanted for wanted in PRINTED if not collective(wanted, said)[1]}
+    assert denied == {*PRINTED} - {name}
+    assert collective(name, said)[0] is not None
+
+
+def test_what_is_shown_is_said() -> None:
+    said, _ = collective("reduce_scatter", output("all_gather", blank=True))
+    assert said == "one with no reduction"
+    said, _ = collective("alltoall", output("all_gather", blank=False))
+    assert said == "one with a comparison in place"
+
+
+@pytest.mark.parametrize(("folder", "number", "name", "open_"), [
+    ("rccl", "009", "alltoall", set()),
+    ("mccl", "002", "all_gather", set()),
+    ("nccl", "005", "reduce", {"all_reduce", "sendrecv"}),
+    # Before 2022 some columns were left out, and these runs compared nothing.
+    ("nccl", "003", "reduce_scatter", set()),
+    ("nccl", "004", "broadcast", {"sendrecv", "reduce"}),
+    ("nccl", "006", "alltoall", {"all_gather"}),
+])  # fmt: skip
+def test_real_tables_are_not_taken_for_others(
+    folder: str, number: str, name: str, open_: set[str]
+) -> None:
+    said = tool("ccl-tests").parse(recorded(f"corpus/{folder}", number))
+    said = replace(said, summary={**said.summary, "collective": None, "nranks": RANKS})
+    allowed = {wanted for wanted in PRINTED if collective(wanted, said)[1]}
+    assert name in allowed
+    assert allowed <= {name} | open_
