@@ -205,7 +205,7 @@ def test_a_limit_against_the_tool_s_word_is_refused_by_judge_and_plan(
     [
         ("", "no known test"),
         (b"\x00\xff", "no known test"),
-        (TABLE.replace("RDMA_Write BW", "RDMA_Read BW"), "ib_read_bw"),
+        (TABLE.replace("RDMA_Write BW", "Atomic BW"), "ib_atomic_bw"),
         ("[  3]  0.0-10.0 sec  11 GB  9.4 Gb/s\n", "no known test"),
     ],
 )

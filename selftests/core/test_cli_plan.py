@@ -20,9 +20,14 @@ def test_plan_json(railgauge):
     assert all(len(pairs) == 2 for pairs in data["rounds"])
     assert data["estimate_s"] == sum(step["estimate_s"] for step in data["steps"]) > 0
     over_nics = [step for step in data["steps"] if step["rung"] < 3]
-    assert len(over_nics) == 4 * (2 + 16)
-    places = Counter((step["measurement"], len(step["nodes"])) for step in data["steps"][72:])
+    assert len(over_nics) == 4 * (2 * 7 + 16)
+    above = data["steps"][len(over_nics) :]
+    places = Counter((step["measurement"], len(step["nodes"])) for step in above)
+    others = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
     assert places == {
+        **{(f"node_{name}", 1): 4 for name in (*others, "reduce")},
+        **{(f"pair_{name}", 2): 4 for name in others},
+        **{(f"group_{name}", 4): 1 for name in others},
         ("node_all_reduce", 1): 4, ("pair_all_reduce", 2): 4, ("pair_all_reduce_one_gpu", 2): 4,
         ("group_all_reduce", 4): 1, ("node_serving", 1): 4, ("pair_serving", 2): 4,
     }  # fmt: skip
@@ -100,9 +105,10 @@ def test_more_rounds_mean_more_steps(railgauge):
             "plan", "--root", ROOT, "--hostfile", LAB, "--json", "--rounds", rounds
         )
         counts.append(len(json.loads(out)["steps"]))
-    # Each round: 2 pairs, each over 2 NICs, 16 GPU paths, 2 collectives and 1 service.
-    # Once: 4 nodes' collective and service, and the collective over all.
-    assert counts == [9 + rounds * 2 * (2 + 16 + 2 + 1) for rounds in (1, 2, 3)]
+    # Each round: 2 pairs, each over 2 NICs in 7 ways, 16 GPU paths, 7 collectives and 1 service.
+    # Once: 4 nodes' 7 collectives and service, and 6 collectives over all.
+    once, each = 4 * (7 + 1) + 6, 2 * (2 * 7 + 16 + 7 + 1)
+    assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
 
 def test_plan_of_a_plain_hostfile(railgauge, log):

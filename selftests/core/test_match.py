@@ -110,8 +110,8 @@ def test_rows_that_could_be_of_several_collectives_fit_nothing(h200, ratio):
 
 @pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter", "alltoall"])
 def test_what_does_not_say_how_many_nodes_it_ran_on_is_not_guessed(h200, collective):
-    both = {f"node_{collective}", f"pair_{collective}"}
-    assert found(h200, output(200.0, 175.0, collective=collective)) == both
+    every = {f"{scope}_{collective}" for scope in ("node", "pair", "group")}
+    assert found(h200, output(200.0, 175.0, collective=collective)) == every
 
 
 def test_no_rows_are_no_measurement(h200):
