@@ -1,9 +1,10 @@
 """What a reference of a line stands for: looked up in the platform file, the tests and the lab.
 
 ``expected NAME``, ``limit MEASUREMENT METRIC [SIZE] [near|far|…]``, ``measured MEASUREMENT [WAY]``
-(size, link, gpu, run, ratio, traffic, transport), ``option MEASUREMENT NAME``, ``environment
-[MEASUREMENT] NAME``, ``hardware PATH``, ``prepare NAME``, ``fault NAME``, ``cause NAME``, ``tool
-NAME``, ``fact NAME``, ``hostfile NAME``, ``selftest PATH::NAME``. With ``= VALUE`` it must be that.
+(size, link, gpu, run, ratio, traffic, transport), ``result MEASUREMENT TEST``, ``option MEASUREMENT
+NAME``, ``environment [MEASUREMENT] NAME``, ``hardware PATH``, ``prepare NAME``, ``fault NAME``,
+``cause NAME``, ``tool NAME``, ``fact NAME``, ``hostfile NAME``, ``selftest PATH::NAME``. With
+``= VALUE`` it must be that.
 """
 
 from __future__ import annotations
@@ -160,6 +161,13 @@ def _measured(on: Platform, _document: str, name: str, way: str = "") -> str:
     return ""
 
 
+def _result(on: Platform, _document: str, name: str, *test: str) -> str:
+    """A named test of a diagnostic, which must be printed and have passed."""
+    results = getattr(_measurement(on, name), "results", None)
+    _require(results.tests if results else (), " ".join(test), f"result of {name}:")
+    return ""
+
+
 def _option(on: Platform, _document: str, name: str, option: str) -> object:
     options = _measurement(on, name).options
     _require(options, option, f"option of {name}:")
@@ -246,6 +254,7 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
     "expected": _expected,
     "limit": _limit,
     "measured": _measured,
+    "result": _result,
     "option": _option,
     "environment": _environment,
     "hardware": _hardware,

@@ -44,13 +44,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """``without`` are headings under which the document says nothing that could be held."""
+    """``without`` are headings under which the document says nothing that could be held.
+
+    ``not_settings`` are words in capitals that look like variables and set nothing.
+    """
 
     number: str
     platform: str
     title: str
     lines: tuple[Line, ...]
     without: tuple[str, ...]
+    not_settings: tuple[str, ...]
 
     @property
     def sections(self) -> list[str]:
@@ -62,8 +66,8 @@ def document(number: str) -> Document:
     """Raises ``ValueError`` for a file that has other keys than these."""
     data = yaml.safe_load((FOLDER / f"{number}.yaml").read_text(encoding="utf-8"))
     lines = tuple(_lines(number, data["sections"]))
-    without = tuple(data.get("without", ()))
-    return Document(number, data["platform"], data["title"], lines, without)
+    names = (tuple(data.get(key, ())) for key in ("without", "not_settings"))
+    return Document(number, data["platform"], data["title"], lines, *names)
 
 
 def _lines(number: str, sections: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[Line]:

@@ -27,7 +27,7 @@ the lab that breaks it and the cause that is then named. What is deliberately no
 
 
 def page() -> str:
-    """Raises ``Unheld`` for a reference that stands for nothing."""
+    """The whole page; a reference that stands for nothing says so on it."""
     return "\n".join((_HEAD, *(line for one in documents() for line in _document(one))))
 
 
@@ -41,27 +41,31 @@ def _document(one: Document) -> Iterator[str]:
 
 
 def _held(line: Line, platform: str) -> str:
-    held = [resolved(reference, platform, line.document) for reference in line.held]
+    held = [_shown(reference, platform, line.document) for reference in line.held]
     why = [f"not held: {line.why}" if not held else line.why] if line.why else []
     todo = [f"**todo: {line.todo}**"] if line.todo else []
     return "; ".join([*(f"`{one}`" for one in held), *why, *todo])
+
+
+def _shown(reference: str, platform: str, document: str) -> str:
+    try:
+        return resolved(reference, platform, document)
+    except Unheld as error:
+        return f"NOT THERE: {error}"
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args(arguments)
-    empty = [str(line) for one in documents() for line in one.lines if line.is_empty or line.todo]
-    try:
-        text = page()
-    except Unheld as error:
-        text, empty = "", [*empty, str(error)]
-    for complaint in empty:
-        print(complaint, file=sys.stderr)
-    if text and options.page:
+    text = page()
+    if options.page:
         options.page.write_text(text, encoding="utf-8")
-    elif text:
+    else:
         print(text)
+    empty = [str(line) for one in documents() for line in one.lines if line.is_empty or line.todo]
+    empty += [line for line in text.splitlines() if "NOT THERE: " in line]
+    print("\n".join(empty), end="", file=sys.stderr)
     return 1 if empty else 0
 
 

@@ -93,12 +93,25 @@ def plain(line: str) -> str:
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_section_of_a_document_has_a_line(number: str) -> None:
-    found = sorted(SEEDS.glob(f"{number}_*.txt"))
-    if not found:
-        pytest.skip("the documents are not beside this checkout")
-    lines = found[0].read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = text_of(number).splitlines()
     one = document(number)
     known = {plain(name) for name in (*one.sections, *one.without)}
     assert [name for name in headings(number, lines) if plain(name) not in known] == []
     text = "\n".join(map(plain, lines))
     assert [name for name in known if name not in text] == []
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_variable_that_a_document_names_is_in_a_line(number: str) -> None:
+    one = document(number)
+    named = set(re.findall(r"\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b", text_of(number)))
+    said = " ".join(" ".join((line.says, line.figure, *line.held, line.why)) for line in one.lines)
+    missing = {name for name in named if not re.search(rf"\b{name}\b", said)}
+    assert missing == set(one.not_settings)
+
+
+def text_of(number: str) -> str:
+    found = sorted(SEEDS.glob(f"{number}_*.txt"))
+    if not found:
+        pytest.skip("the documents are not beside this checkout")
+    return found[0].read_text(encoding="utf-8", errors="replace")

@@ -157,8 +157,9 @@ def test_background_diagnostics_are_in_the_process_table(start_lab: StartLab) ->
     assert found == tuple(f"GPU {gpu}: mxvs (pid 48230, 3108 MiB)" for gpu in range(8))
 
 
-def test_numa_balancing_spreads_the_figures(start_lab: StartLab) -> None:
-    bench = start_lab("mi300x", "numa-balancing")
+@pytest.mark.parametrize("fault", ["numa-balancing", "numad"])
+def test_pages_that_move_spread_the_figures(start_lab: StartLab, fault: str) -> None:
+    bench = start_lab("mi300x", fault)
     argv = ("mpirun", "-np", "8", "all_reduce_perf", "-b", "1G", "-e", "1G", "-g", "1", "-n", "1",
             "-N", "16")  # fmt: skip
     spread = []

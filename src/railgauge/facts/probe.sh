@@ -120,7 +120,9 @@ boot_modules() {
     printf 'file %s\n' "$file"
     sed -n 's/^[[:space:]]*\([A-Za-z0-9_-]\{1,\}\).*/module \1/p' "$file" 2>/dev/null
   done
-  { read -r line <proc/cmdline; } 2>/dev/null && printf 'cmdline %s\n' "$line"
+  { read -r line <proc/cmdline; } 2>/dev/null || exit 0
+  set -f
+  for word in $line; do case $word in *modules[_-]load=*) printf 'cmdline %s\n' "$word" ;; esac; done
   exit 0
 }
 # Unset GIDs end in 64 zero bits; reading the type of an unset GID is an error that says nothing.

@@ -1,1 +1,0 @@
-"""The lines of the five documents, and what holds each."""
