@@ -20,7 +20,7 @@ def test_plan_json(railgauge):
     assert all(len(pairs) == 2 for pairs in data["rounds"])
     assert data["estimate_s"] == sum(step["estimate_s"] for step in data["steps"]) > 0
     over_nics = [step for step in data["steps"] if step["rung"] < 3]
-    assert len(over_nics) == 4 * (2 + 16)
+    assert len(over_nics) == 4 * (2 + 16 + 2)
     places = Counter((step["measurement"], len(step["nodes"])) for step in data["steps"][72:])
     assert places == {
         ("node_all_reduce", 1): 4, ("pair_all_reduce", 2): 4, ("pair_all_reduce_one_gpu", 2): 4,
@@ -100,9 +100,10 @@ def test_more_rounds_mean_more_steps(railgauge):
             "plan", "--root", ROOT, "--hostfile", LAB, "--json", "--rounds", rounds
         )
         counts.append(len(json.loads(out)["steps"]))
-    # Each round: 2 pairs, each over 2 NICs, 16 GPU paths, 2 collectives and 1 service.
+    # Each round: 2 pairs, each over 2 NICs, 16 GPU paths and 2 across rails, 2 collectives and
+    # 1 service.
     # Once: 4 nodes' collective and service, and the collective over all.
-    assert counts == [9 + rounds * 2 * (2 + 16 + 2 + 1) for rounds in (1, 2, 3)]
+    assert counts == [9 + rounds * 2 * (2 + 16 + 2 + 2 + 1) for rounds in (1, 2, 3)]
 
 
 def test_plan_of_a_plain_hostfile(railgauge, log):
