@@ -21,7 +21,7 @@ def test_plan_json(railgauge):
     assert data["estimate_s"] == sum(step["estimate_s"] for step in data["steps"]) > 0
     over_nics = [step for step in data["steps"] if step["rung"] < 3]
     assert len(over_nics) == 4 * (2 + 16 + 2)
-    places = Counter((step["measurement"], len(step["nodes"])) for step in data["steps"][72:])
+    places = Counter((step["measurement"], len(step["nodes"])) for step in data["steps"][80:])
     assert places == {
         ("node_all_reduce", 1): 4, ("pair_all_reduce", 2): 4, ("pair_all_reduce_one_gpu", 2): 4,
         ("group_all_reduce", 4): 1, ("node_serving", 1): 4, ("pair_serving", 2): 4,
