@@ -20,7 +20,7 @@ def test_plan_json(railgauge):
     assert all(len(pairs) == 2 for pairs in data["rounds"])
     assert data["estimate_s"] == sum(step["estimate_s"] for step in data["steps"]) > 0
     over_nics = [step for step in data["steps"] if step["rung"] < 3]
-    assert len(over_nics) == 4 * (2 * 7 + 16)
+    assert len(over_nics) == 4 * (2 * 7 + 16 + 2)
     above = data["steps"][len(over_nics) :]
     places = Counter((step["measurement"], len(step["nodes"])) for step in above)
     others = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
@@ -105,9 +105,9 @@ def test_more_rounds_mean_more_steps(railgauge):
             "plan", "--root", ROOT, "--hostfile", LAB, "--json", "--rounds", rounds
         )
         counts.append(len(json.loads(out)["steps"]))
-    # Each round: 2 pairs, each over 2 NICs in 7 ways, 16 GPU paths, 7 collectives and 1 service.
+    # Each round: 2 pairs, each over 2 NICs in 7 ways, 18 GPU paths, 7 collectives and 1 service.
     # Once: 4 nodes' 7 collectives and service, and 6 collectives over all.
-    once, each = 4 * (7 + 1) + 6, 2 * (2 * 7 + 16 + 7 + 1)
+    once, each = 4 * (7 + 1) + 6, 2 * (2 * 7 + 18 + 7 + 1)
     assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
 

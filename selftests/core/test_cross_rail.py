@@ -6,10 +6,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from core_values import ROOT, TRANSCRIPTS, cluster, needs_transcripts, transcript
+from core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
 
 from railgauge import plan, thresholds
 from railgauge.assess import Assessor
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.trouble import NotVerified
 from railgauge.cli import main
 from railgauge.demand import Scope, count, demands
 from railgauge.errors import BadInput
@@ -353,3 +355,38 @@ def test_no_floor_of_a_node_path_claims_the_document(metax):
     assert far
     assert {limit.basis.source for limit in far} == {"derived"}
     assert {bound_at(limit.floor, MIB8) for limit in far if limit.sizes[1] == MIB8} == {200}
+
+
+# --- a record of one path under the name of another ---
+
+
+def bound(metax, pairing, said=PATH):
+    """Refuses a record whose id and part name ``said`` and which stands on the case ``pairing``."""
+    level = plan.level(metax, cluster("n1", "n2"), "nightly")
+    measurement = metax.measurements["gpu_write_bandwidth"]
+    case = plan.case_at(measurement, "nightly", level.pairs[0], pairing)
+    name = f"tests/gpudirect/test_gpu_rdma.py::test_gpu_write_bandwidth[n1:n2-{said}-8MiB]"
+    record = item(
+        name, rung=2, subject=measurement.name, pairing=str(said), size_bytes=MIB8,
+        questions=(Question(READ, case), Question(LIMITS, case, MIB8)),
+    )  # fmt: skip
+    refuse_other_items([record], metax, level)
+
+
+def test_a_record_of_a_path_across_rails_stands_on_that_path(metax):
+    bound(metax, PATH)
+
+
+@pytest.mark.parametrize(
+    "pairing",
+    [
+        Pairing("mlx5_1", 4, "near"),
+        Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4, "near")),
+        replace(PATH, distance="far"),  # which would be held to half of the floor
+        replace(PATH, peer=Pairing("mlx5_0", 1, "near")),
+        replace(PATH, peer=Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4))),
+    ],
+)
+def test_a_record_that_stands_on_another_path_is_refused(metax, pairing):
+    with pytest.raises(NotVerified, match=r"a path that level nightly|that it is not about"):
+        bound(metax, pairing)

@@ -124,3 +124,19 @@ def test_files_rungs_and_schema_are_those_of_the_contract():
         (0, "preflight"), (1, "network"), (2, "gpudirect"), (3, "intranode"), (4, "collective"),
         (5, "application"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pairing", "nodes", "parts"),
+    [
+        ("gpu4-mlx5_1:gpu0-mlx5_0", ("n1", "n2"), ("gpu4-mlx5_1", "gpu0-mlx5_0")),
+        ("mlx5_0:mlx5_1", ("n2", "n1"), ("mlx5_1", "mlx5_0")),
+        ("gpu3-mlx5_0", ("n1", "n2"), ("gpu3-mlx5_0", "gpu3-mlx5_0")),
+        ("", ("n1", "n2"), ("", "")),
+        ("0000:2d:01.0", ("n1",), ("0000:2d:01.0", "0000:2d:01.0")),
+    ],
+)
+def test_each_node_has_its_own_end_of_a_path_between_two_rails(pairing, nodes, parts):
+    record_of = item("a", pairing=pairing, nodes=nodes)
+    assert (record_of.part_at("n1"), record_of.part_at("n2")) == parts
+    assert record_of.part_at("n1|n2") == pairing

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import accounted, broken, causes, named, names, pairs_of, path, paths
 
-from railgauge.model import Outcome
+from railgauge.model import Judgement, Outcome
 
 NICS = ("mlx5_0", "mlx5_1")
 ACROSS = ("mlx5_0:mlx5_1", "mlx5_1:mlx5_0")
@@ -109,8 +109,16 @@ def held_to_less(record):
 
 
 def near_and_far(bad):
+    """With the counters around them, which are as they should be wherever it was slow."""
     far = map(held_to_less, crossing(PAIRS, FAR, bad))
-    return [*crossing(PAIRS, (*NICS, *NEAR), bad), *far]
+    both = [*crossing(PAIRS, (*NICS, *NEAR), bad), *far]
+    return [*both, *map(counters_of, both)]
+
+
+def counters_of(item):
+    told = Judgement("traffic", Outcome.PASSED, "100 %", "90 to 130 %", "derived: payload")
+    name = item.id.replace("test_x.py::test_", "test_x.py::test_traffic_")
+    return replace(item, id=name, outcome=Outcome.PASSED, judgements=(told,), size_bytes=None)
 
 
 def test_a_far_path_that_passes_below_what_near_ones_miss_clears_no_nic():

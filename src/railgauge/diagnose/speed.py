@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge import naming
 from railgauge.diagnose.model import LIKELY, OPEN, Claim, Scene, Where, missed
-from railgauge.diagnose.pattern import worst_of
+from railgauge.diagnose.pattern import has_value, worst_of
 from railgauge.localise import Part, PathResult, Undecided, blame_links, blame_paths
 from railgauge.model import Outcome
 from railgauge.record import ItemRecord
@@ -40,7 +40,8 @@ def over_paths(scene: Scene) -> Iterator[Claim]:
 
 
 def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) -> Iterator[Claim]:
-    paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    # Counters say which way the payload went, and nothing of how fast it was.
+    paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
     fine = [record for record in paths if not _falls_short(record, needed)]
     wrong = {record.id for record in slow}
