@@ -108,3 +108,24 @@ def test_half_of_a_table_is_not_the_whole(capsys, tmp_path, name):
     half.write_text("".join(lines[: len(lines) // 2]))
     words = ["judge", "--root", ROOT, "--platform", RUNS[name][0], "--tool", "ccl-tests", half]
     assert main([str(word) for word in words]) != ACCEPTED
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "measurement", "count"),
+    [("h200-dcgmi-diag-eud", "dcgmi-diag", "gpu_diagnostic_extended", 1),
+     ("h200-azure-nhc", "azure-nhc", "node_health_check", 9)],
+)  # fmt: skip
+def test_the_diagnostics_of_document_001_are_judged_and_accepted(
+    capsys, name, tool, measurement, count
+):
+    code, said = judge(capsys, "h200", TRANSCRIPTS / f"{name}.txt", tool=tool)
+    assert (code, said["measurement"], said["errors"]) == (ACCEPTED, measurement, [])
+    assert [one["outcome"] for one in said["judgements"]] == ["passed"] * count
+
+
+def test_a_cut_transcript_of_them_is_not_accepted(capsys, tmp_path):
+    for name, tool in (("h200-dcgmi-diag-eud", "dcgmi-diag"), ("h200-azure-nhc", "azure-nhc")):
+        whole = (TRANSCRIPTS / f"{name}.txt").read_text(encoding="utf-8")
+        path = tmp_path / name
+        path.write_text("".join(whole.splitlines(keepends=True)[:-1]), encoding="utf-8")
+        assert judge(capsys, "h200", path, tool=tool)[0] == 10

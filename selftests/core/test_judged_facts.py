@@ -60,11 +60,12 @@ def paths(asked: Asked) -> set[str]:
 
 
 ASKED = {name: paths(asked) for name, asked in EXPECTATIONS.items()}
-COUNTED = {"gpus.#": "gpus", "nics.*.gids.#": "gids"}
+COUNTED = {"gpus.#": "gpus", "nics.*.gids.#": "gids", "nvmes.#": "nvmes"}
 
 
 def test_every_fact_is_judged_or_is_identity() -> None:
     judged = {path for found in ASKED.values() for path in found}
+    judged |= {COUNTED[path] for path in judged & COUNTED.keys()} & collected()
     assert {path for path in collected() if path not in judged} == IDENTITY | NOTED | REASONS
     assert not judged - collected() - COUNTED.keys(), "a test asks for what nobody collects"
 

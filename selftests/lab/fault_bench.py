@@ -11,7 +11,7 @@ PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "corrupt")
 """Faults whose checks are in ``test_lab_fault_parts``."""
 TOLD = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
-    "gpu-partition", "vbios", "version",
+    "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_gpu_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")

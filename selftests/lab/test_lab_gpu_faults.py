@@ -11,6 +11,7 @@ from lab_bench import Bench, StartLab
 
 from railgauge.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, StackFacts, stack
+from railgauge.tools import tool
 
 H200, MI300X = "h200", "mi300x"
 
@@ -105,4 +106,36 @@ def test_a_version_that_the_lab_does_not_have_is_refused(start_lab: StartLab) ->
 
 
 def test_the_faults_that_are_told_are_all_here() -> None:
-    assert {name for _, _, name, *_ in CASES} | {"version"} == set(TOLD)
+    assert {name for _, _, name, *_ in CASES} | {*OTHERS} == set(TOLD)
+
+
+OTHERS = ("version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics")
+
+
+def test_clocks_that_are_not_locked_are_seen_on_all_gpus(start_lab: StartLab) -> None:
+    bench = start_lab(H200, "clocks-unlocked@h200-02", nodes=2)
+    assert {gpu.clock_mhz for gpu in seen(bench, 0, "nvidia")} == {1980}
+    assert {gpu.clock_mhz for gpu in seen(bench, 1, "nvidia")} == {345}
+    assert {gpu.clock_max_mhz for gpu in seen(bench, 1, "nvidia")} == {1980}
+
+
+def test_a_disk_is_gone(start_lab: StartLab) -> None:
+    bench = start_lab(H200, "nvme-missing@h200-02", nodes=2)
+    count = [len(list((bench.home(i) / "root/sys/block").glob("nvme*n1"))) for i in (0, 1)]
+    assert count == [8, 7]
+
+
+def test_a_gpu_that_fails_its_diagnostics_counts_no_error(start_lab: StartLab) -> None:
+    bench = start_lab(H200, "gpu-diagnostics@h200-02:gpu3", nodes=2)
+    assert [gpu.ecc_uncorrected for gpu in seen(bench, 1, "nvidia")] == [0] * 8
+    for run in ("4", "eud"):
+        ran = bench.run(1, "dcgmi", "diag", "-r", run)
+        assert (ran.returncode, "Fail - GPU: 3 " in ran.stdout) == (226, True)
+        parsed = tool("dcgmi-diag").parse(ran.stdout)
+        failed = {t["name"]: t["gpus"] for t in parsed.summary["tests"] if t["status"] == "fail"}
+        assert set(failed.values()) == {(3,)}
+        assert (parsed.summary["run"], bench.run(0, "dcgmi", "diag", "-r", run).returncode) == (
+            run,
+            0,
+        )
+    assert bench.run(1, "dcgmi", "diag", "-r", "1").returncode == 0

@@ -121,7 +121,7 @@ def test_preparations_are_remembered_and_undone(start_lab: StartLab) -> None:
     assert bench.run(1, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
     bench.run(0, "nvidia-smi", "-pm", "1")
     bench.run(0, "nvidia-smi", "-rgc")
-    assert bench.run(0, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
+    assert bench.run(0, *asked).stdout.splitlines()[0] == "Enabled, 345 MHz"  # idle, not locked
 
 
 def test_topology_pairs_every_gpu_with_its_nic(h200: Bench) -> None:
@@ -139,6 +139,30 @@ def test_diagnostics_are_those_of_the_document(h200: Bench) -> None:
     assert h200.run(0, "dcgmi", "diag", "-r", "3").returncode == 0
     report = json.loads(h200.run(0, "dcgmi", "diag", "-r", "1", "-j").stdout)
     assert "DCGM GPU Diagnostic" in report
+
+
+def test_health_checks_are_those_of_the_document(h200: Bench) -> None:
+    ran = h200.run(0, "run-health-checks.sh")
+    assert (ran.returncode, ran.stdout) == (0, transcript("h200-azure-nhc.txt"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("nic-missing@h200-02:mlx5_3", "check_hw_topology"),
+        ("ecc@h200-02:gpu3", "check_gpu_ecc"),
+        ("slow-nic@h200-02:mlx5_3", "check_ib_bw_gdr"),
+        ("slow-gpu@h200-02:gpu3", "check_nccl_allreduce"),
+        ("gpu-link@h200-02:gpu3", "check_nvlink_status"),
+    ],
+)
+def test_health_checks_fail_for_what_they_check(
+    start_lab: StartLab, fault: str, check: str
+) -> None:
+    ran = start_lab("h200", fault, nodes=2).run(1, "run-health-checks.sh")
+    last = ran.stdout.splitlines()[-1]
+    assert ran.returncode == 1
+    assert last.startswith(f"ERROR:  nhc:  Health check failed:  {check}: ")
 
 
 def test_nvbandwidth_as_text_and_json(h200: Bench) -> None:

@@ -13,7 +13,7 @@ from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
@@ -21,6 +21,8 @@ __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),
     Metric("check_ib_bw_gdr", ("Gb/s",), HIGHER),
+    Metric("checks_passed", ("count",), HIGHER, may_be_zero=True),
+    Metric("checks_failed", ("count",), LOWER, may_be_zero=True),
 )
 _SCRIPT = "run-health-checks.sh"
 
