@@ -8,23 +8,24 @@ from types import MappingProxyType
 import pytest
 from core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
 
-from railgauge import plan, thresholds
-from railgauge.assess import Assessor
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.trouble import NotVerified
 from railgauge.cli import main
-from railgauge.demand import Scope, count, demands
-from railgauge.errors import BadInput
-from railgauge.model import Case, Outcome, Pairing
-from railgauge.plain import from_plain, to_plain
-from railgauge.question import LIMITS, READ, TRAFFIC, CaseResult, Question
-from railgauge.store import text_file
-from railgauge.thresholds import limit_for, uncovered
-from railgauge.thresholds.limits import bound_at
-from railgauge.thresholds.physics import pcie_gbps, physical_ceiling
+from railgauge.config import thresholds
+from railgauge.config.thresholds import limit_for, uncovered
+from railgauge.config.thresholds.limits import bound_at
+from railgauge.config.thresholds.physics import pcie_gbps, physical_ceiling
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Outcome, Pairing
+from railgauge.core.plain import from_plain, to_plain
+from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
+from railgauge.judging.assess import Assessor
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.run.store import text_file
 from railgauge.tools import check_plannable
-from railgauge.traffic import AFTER, BEFORE
-from railgauge.verdict import coverage
+from railgauge.verdict.counts import coverage
 
 MIB8 = 8 << 20
 SWEEP = tuple(2**power for power in range(1, 24))

@@ -7,13 +7,14 @@ import pytest
 from assess_values import judged, made_up_tool, measured, out, outcomes, platform
 from core_values import ROOT, case, cluster, document, limit, limit_of, measurement_of, put
 
-from railgauge import demand, plan, thresholds
-from railgauge.decision import not_applicable
-from railgauge.errors import BadInput, Uncovered
-from railgauge.forecast import work
-from railgauge.model import Basis, Limit
-from railgauge.thresholds.model import LEVELS, Assertion
-from railgauge.thresholds.physics import ideal, ideal_inside, in_its_unit
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import LEVELS, Assertion
+from railgauge.config.thresholds.physics import ideal, ideal_inside, in_its_unit
+from railgauge.core.errors import BadInput, Uncovered
+from railgauge.core.model import Basis, Limit
+from railgauge.planning import demand, plan
+from railgauge.planning.forecast import work
+from railgauge.verdict.decision import not_applicable
 
 RDMA = ("h200", "mi300x", "metax-c500", "connectx4-homelab")
 # What all_reduce reaches in the platform's document, in GB/s: the slowest healthy figure.

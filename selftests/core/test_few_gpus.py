@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from core_values import ROOT, TRANSCRIPTS, needs_transcripts
 
-from railgauge import assess, hostfile, plan, thresholds
 from railgauge.cli import main
-from railgauge.model import Outcome, Parsed, Sample
+from railgauge.config import hostfile, thresholds
+from railgauge.core.model import Outcome, Parsed, Sample
+from railgauge.judging import assess
+from railgauge.planning import plan
 from railgauge.stacks import stack
 from railgauge.tools import Setting, tool
 

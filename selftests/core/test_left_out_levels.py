@@ -3,10 +3,11 @@
 import pytest
 from core_values import PLATFORMS, ROOT, cluster, document, put
 
-from railgauge import forecast, plan, soundness, thresholds
-from railgauge.decision import not_applicable
-from railgauge.demand import Scope, count, demands, ways
-from railgauge.errors import BadInput
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.planning import forecast, plan, soundness
+from railgauge.planning.demand import Scope, count, demands, ways
+from railgauge.verdict.decision import not_applicable
 
 NAME = "host_write_bandwidth"
 

@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 from core_values import ROOT, cluster, item
 
-from railgauge import hostfile, inputs, plan, thresholds
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.trouble import NotVerified
 from railgauge.cli import main
-from railgauge.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
-from railgauge.demand import NOT_SCANNED, SUBNET, Scope, count, demands
-from railgauge.diagnose import Findings
-from railgauge.errors import BadInput, BadInputs
-from railgauge.model import Fabric, Outcome
+from railgauge.config import hostfile, thresholds
+from railgauge.core.errors import BadInput, BadInputs
+from railgauge.core.model import Fabric, Outcome
+from railgauge.diagnosis import Findings
+from railgauge.planning import plan
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, count, demands
+from railgauge.run import inputs
+from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 
 REASON = "the provider runs the subnet and lets no customer ask it"
 NODES = ("n1", "n2")

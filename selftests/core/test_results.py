@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import pytest
 from core_values import ROOT, case, cluster, transcript
 
-from railgauge import assess, forecast, plan, thresholds
-from railgauge.assess import Assessor, read
 from railgauge.cli import main
-from railgauge.errors import (
+from railgauge.config import thresholds
+from railgauge.core.errors import (
     BadInput,
     MetricMissing,
     OtherThanAsked,
@@ -19,11 +18,14 @@ from railgauge.errors import (
     ToolMissing,
     Unparsable,
 )
-from railgauge.leases import Leases
-from railgauge.model import Case, Command, Outcome
-from railgauge.question import READ, RESULTS, CaseResult, Question
-from railgauge.runner import Runner
-from railgauge.store import Store
+from railgauge.core.model import Case, Command, Outcome
+from railgauge.core.question import READ, RESULTS, CaseResult, Question
+from railgauge.judging import assess
+from railgauge.judging.assess import Assessor, read
+from railgauge.leases.files import Leases
+from railgauge.planning import forecast, plan
+from railgauge.run.runner import Runner
+from railgauge.run.store import Store
 from railgauge.tools.dcgmi_diag import DEPLOYMENT
 
 H200 = thresholds.load("h200", ROOT / "thresholds")

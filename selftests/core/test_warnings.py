@@ -5,11 +5,12 @@ import json
 import pytest
 from core_values import ROOT, TRANSCRIPTS, judgement, needs_transcripts, transcript
 
-from railgauge import agreement, thresholds
 from railgauge.cli import main
-from railgauge.errors import ConditionsUnmet, OtherThanAsked
-from railgauge.evidence import frequency_doubt
-from railgauge.model import Case, Outcome, Pairing, Parsed, Problem
+from railgauge.config import thresholds
+from railgauge.core.errors import ConditionsUnmet, OtherThanAsked
+from railgauge.core.model import Case, Outcome, Pairing, Parsed, Problem
+from railgauge.judging import agreement
+from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Heard
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import accounted, broken, causes, named, names, pairs_of, path, paths
 
-from railgauge.model import Judgement, Outcome
+from railgauge.core.model import Judgement, Outcome
 
 NICS = ("mlx5_0", "mlx5_1")
 ACROSS = ("mlx5_0:mlx5_1", "mlx5_1:mlx5_0")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import causes, fact, names, platform, record
 
-from railgauge.model import Outcome
-from railgauge.results import judge_results
-from railgauge.thresholds.model import Results
+from railgauge.config.thresholds.model import Results
+from railgauge.core.model import Outcome
+from railgauge.judging.results import judge_results
 
 
 def failing(node, subject, *tests, gpus=(), names=("GPU Memory", "Memtest", "EUD Test", "PCIe")):

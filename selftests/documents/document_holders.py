@@ -18,18 +18,19 @@ from typing import Any
 
 from document_lines import ROOT
 
-from railgauge import ladder, thresholds
-from railgauge.demand import ways
-from railgauge.diagnose import CATALOGUE
-from railgauge.errors import BadInput, RailgaugeError
-from railgauge.expectation import declared_at
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.config.thresholds.limits import bound_at
+from railgauge.core.errors import BadInput, RailgaugeError
+from railgauge.core.model import Curve, Limit
+from railgauge.core.units import format_size, parse_size
+from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts
+from railgauge.judging.expectation import declared_at
 from railgauge.lab import faults, platforms
-from railgauge.model import Curve, Limit
-from railgauge.thresholds import Measurement, Platform
-from railgauge.thresholds.limits import bound_at
+from railgauge.planning import ladder
+from railgauge.planning.demand import ways
 from railgauge.tools import NAMES
-from railgauge.units import format_size, parse_size
 
 
 class Unheld(Exception):

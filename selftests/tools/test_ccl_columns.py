@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tool_setting import recorded
 
-from railgauge import thresholds
-from railgauge.model import Case, Parsed
-from railgauge.thresholds.physics import bus_factor
+from railgauge.config import thresholds
+from railgauge.config.thresholds.physics import bus_factor
+from railgauge.core.model import Case, Parsed
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Heard
 

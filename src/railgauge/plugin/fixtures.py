@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from railgauge import assess, plan
-from railgauge.assess import Assessor, Findings, Measured
-from railgauge.demand import fact_question
-from railgauge.errors import DataCorrupted, LimitMissed, NoEvidence
-from railgauge.judge import judge_corruption
-from railgauge.model import Outcome, Pairing
-from railgauge.plan import Place
-from railgauge.plugin.context import CONTEXT, Context
-from railgauge.plugin.items import ABOUT
-from railgauge.plugin.recording import DRAFT, note
-from railgauge.question import (
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
+from railgauge.core.model import Outcome, Pairing
+from railgauge.core.question import (
     FABRIC,
     LIMITS,
     RATIO,
@@ -26,9 +19,17 @@ from railgauge.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.record import record_only
+from railgauge.judging import assess
+from railgauge.judging.assess import Assessor, Findings, Measured
+from railgauge.judging.judge import judge_corruption
+from railgauge.judging.record import record_only
+from railgauge.planning import plan
+from railgauge.planning.demand import fact_question
+from railgauge.planning.plan import Place
+from railgauge.plugin.context import CONTEXT, Context
+from railgauge.plugin.items import ABOUT
+from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
-from railgauge.thresholds import Platform
 
 Check = Callable[[Measured], None]
 
@@ -49,9 +50,9 @@ def platform(context: Context) -> Platform:
 def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
-    Which fact that is stands in ``railgauge.ladder``, or with the expectation in the platform file.
-    ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that was not read, is
-    an error here.
+    Which fact that is stands in ``railgauge.planning.ladder``, or with the expectation in the
+    platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
+    was not read, is an error here.
     """
     item = request.node
 

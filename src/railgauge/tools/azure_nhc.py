@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from railgauge.core.model import Command, Parsed
 from railgauge.facts.diagnostics import NhcResult, parse_nhc
-from railgauge.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims

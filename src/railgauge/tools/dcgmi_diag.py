@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from railgauge.core.model import Command, Parsed
 from railgauge.facts.diagnostics import DiagReport, DiagResult, parse_dcgmi_diag
-from railgauge.model import Command, Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.rows import Row
 
