@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 from measuring import ROOT, Row, compare, wall_s
 
 from railgauge import lab
-from railgauge.holder import Holder
-from railgauge.hostfile import load
-from railgauge.model import Cluster, Command
-from railgauge.nodelease import NodeLeases, Terms
-from railgauge.sessions import Sessions
-from railgauge.tag import Tag
+from railgauge.config.hostfile import load
+from railgauge.core.model import Cluster, Command
+from railgauge.leases.holder import Holder
+from railgauge.leases.nodes import NodeLeases, Terms
 from railgauge.transport.registry import connect
+from railgauge.transport.sessions import Sessions
 from railgauge.transport.shell import command_line
+from railgauge.transport.tag import Tag
 
 TITLE = "Fan-out"
 ABOUT = """`true` on 1, 32 and 128 nodes of the lab at once: seconds of wall clock until the last

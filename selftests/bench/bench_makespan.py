@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
 
-from railgauge.handout import Handout, Load, Unit
+from railgauge.planning.work_queue import Handout, Load, Unit
 
 TITLE = "Makespan and overhead of measurements"
 ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds

@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 from measuring import ROOT, Row, compare, cpu_s, wall_s
 
 from railgauge import lab
+from railgauge.config.hostfile import load
+from railgauge.core.model import Cluster
 from railgauge.facts import NodeFacts
-from railgauge.hostfile import load
-from railgauge.model import Cluster
-from railgauge.sessions import Sessions
+from railgauge.run.survey import Found, found_from_json, found_to_json, survey
 from railgauge.stacks import stack
-from railgauge.survey import Found, found_from_json, found_to_json, survey
-from railgauge.tag import Tag
 from railgauge.transport.registry import connect
+from railgauge.transport.sessions import Sessions
+from railgauge.transport.tag import Tag
 
 TITLE = "Preflight"
 ABOUT = """The survey before the first test: 32, 64 and 128 nodes of the lab, each connected to and

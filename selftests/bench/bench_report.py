@@ -15,12 +15,12 @@ sys.path += [str(ROOT / "selftests" / "diagnose"), str(ROOT / "selftests" / "rep
 
 from diagnose_scenes import cluster, findings, names, pairs_of, paths, planned
 
-from railgauge import decision
-from railgauge.diagnose import Findings
-from railgauge.hostfile import cluster_to_json
-from railgauge.plain import to_plain
-from railgauge.record import SCHEMA_VERSION
-from railgauge.survey import found_to_json
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.plain import to_plain
+from railgauge.diagnosis import Findings
+from railgauge.judging.record import SCHEMA_VERSION
+from railgauge.run.survey import found_to_json
+from railgauge.verdict import decision
 
 TITLE = "Reports"
 ABOUT = """The records of RDMA writes between H200 nodes, two rounds of pairs x 8 rails: 10,000

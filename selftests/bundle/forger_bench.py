@@ -12,10 +12,11 @@ import bundle_bench as bench
 from bundle_bench import Files
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from railgauge import decision, record
 from railgauge.bundle import signing, statement
 from railgauge.bundle.contents import FolderContents
-from railgauge.store import json_text
+from railgauge.judging import record
+from railgauge.run.store import json_text
+from railgauge.verdict import decision
 
 RECORDS, MEASUREMENTS = "run/records.jsonl", "run/measurements.jsonl"
 Said = Callable[[dict[str, Any]], object]

@@ -12,11 +12,11 @@ import pytest
 from bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
 from railgauge.bundle.redact import FileRedactor, digested_keys
-from railgauge.errors import ToolFailed
-from railgauge.model import Case, Transcript
-from railgauge.question import CaseResult
-from railgauge.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
-from railgauge.store import Store, case_file, identity
+from railgauge.core.errors import ToolFailed
+from railgauge.core.model import Case, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
+from railgauge.run.store import Store, case_file, identity
 
 
 def everything(folder):

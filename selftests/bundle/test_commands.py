@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import hostfile, plan, thresholds, traffic
 from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
 from railgauge.bundle.trouble import NotVerified
-from railgauge.evidence import SERVICE
-from railgauge.model import Transcript
-from railgauge.traffic import AFTER, BEFORE
+from railgauge.config import hostfile, thresholds
+from railgauge.core.model import Transcript
+from railgauge.judging import traffic
+from railgauge.judging.evidence import SERVICE
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.planning import plan
 
 ROOT = Path(__file__).parents[2]
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 from core_values import case, document, limit, transcript
 
-from railgauge import agreement, assess, thresholds
-from railgauge.assess import limits, read
-from railgauge.model import Basis, Parsed, Problem, Sample
-from railgauge.question import CaseResult
+from railgauge.config import thresholds
+from railgauge.core.model import Basis, Parsed, Problem, Sample
+from railgauge.core.question import CaseResult
+from railgauge.judging import agreement, assess
+from railgauge.judging.assess import limits, read
 
 SIZE = 8388608
 NAME = "host_write_bandwidth"

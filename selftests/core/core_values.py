@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from railgauge import thresholds
-from railgauge.errors import BadInput
-from railgauge.model import (
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.core.model import (
     Basis,
     Case,
     Cluster,
@@ -25,7 +25,7 @@ from railgauge.model import (
     Sample,
     Transcript,
 )
-from railgauge.record import ItemRecord
+from railgauge.judging.record import ItemRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"

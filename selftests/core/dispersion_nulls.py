@@ -14,7 +14,7 @@ import random
 import sys
 from collections.abc import Callable
 
-from railgauge.dispersion import FALSE_ALARM_RATE, best_split
+from railgauge.judging.dispersion import FALSE_ALARM_RATE, best_split
 
 SIZES = (4, 5, 6, 7, 8, 10, 14, 16, 20, 25, 30, 40, 100)
 _SAFETY = 0.8

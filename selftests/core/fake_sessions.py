@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from core_values import transcript
 
-from railgauge.errors import NodeUnreachable
+from railgauge.core.errors import NodeUnreachable
 
 
 @dataclass

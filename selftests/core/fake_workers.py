@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from railgauge.handout import Unit
+from railgauge.planning.work_queue import Unit
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 
 # How long it takes until a worker is replaced.

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from railgauge.localise import PairResult, PathResult
-from railgauge.model import Pair
+from railgauge.core.model import Pair
+from railgauge.diagnosis.localise import PairResult, PathResult
 
 Cable = frozenset
 

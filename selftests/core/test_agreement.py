@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 from core_values import case, transcript
 
-from railgauge import agreement
-from railgauge.errors import OtherThanAsked
-from railgauge.model import Parsed
+from railgauge.core.errors import OtherThanAsked
+from railgauge.core.model import Parsed
+from railgauge.judging import agreement
 from railgauge.tools.claims import Asked, Claim, Heard
 
 OUTPUTS = (Parsed("tool", "1", ()), Parsed("tool", "2", ()))

@@ -18,8 +18,8 @@ from assess_values import (
 )
 from core_values import limit, transcript
 
-from railgauge.assess import Measured, read
-from railgauge.errors import (
+from railgauge.config.thresholds.model import Assertion
+from railgauge.core.errors import (
     CommandTimedOut,
     MetricMissing,
     NodeUnreachable,
@@ -29,14 +29,14 @@ from railgauge.errors import (
     Uncovered,
     Unparsable,
 )
-from railgauge.evidence import SERVICE
+from railgauge.core.model import Dispersion, Pairing
+from railgauge.core.model import Sweep as Sizes
+from railgauge.core.question import CaseResult
 from railgauge.facts import GpuFacts, NodeFacts
-from railgauge.model import Dispersion, Pairing
-from railgauge.model import Sweep as Sizes
-from railgauge.question import CaseResult
-from railgauge.thresholds.model import Assertion
+from railgauge.judging.assess import Measured, read
+from railgauge.judging.evidence import SERVICE
+from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.tools.claims import Claim
-from railgauge.traffic import AFTER, BEFORE
 
 
 @pytest.fixture(autouse=True)

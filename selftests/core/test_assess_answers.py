@@ -22,13 +22,10 @@ from assess_values import (
 )
 from core_values import limit, transcript
 
-from railgauge import assess
-from railgauge.assess import Assessor, Findings, Measured, fabric, ratio, read, traffic
-from railgauge.assess import transport as judge_transport
-from railgauge.errors import DataCorrupted, FactMissing, MetricMissing, NoEvidence
-from railgauge.facts import GpuFacts, NodeFacts
-from railgauge.model import Fabric, Outcome
-from railgauge.question import (
+from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.core.errors import DataCorrupted, FactMissing, MetricMissing, NoEvidence
+from railgauge.core.model import Fabric, Outcome
+from railgauge.core.question import (
     FABRIC,
     FACT,
     LIMITS,
@@ -40,8 +37,11 @@ from railgauge.question import (
     FactAt,
     Question,
 )
-from railgauge.thresholds.model import Assertion, FabricLimits, Traffic, Transport
-from railgauge.traffic import AFTER, BEFORE
+from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.judging import assess
+from railgauge.judging.assess import Assessor, Findings, Measured, fabric, ratio, read, traffic
+from railgauge.judging.assess import transport as judge_transport
+from railgauge.judging.traffic import AFTER, BEFORE
 
 
 @pytest.fixture(autouse=True)

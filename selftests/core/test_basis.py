@@ -9,10 +9,10 @@ import re
 import pytest
 from core_values import PLATFORMS, ROOT, SHARED, TRANSCRIPTS, needs_transcripts
 
-from railgauge import thresholds
-from railgauge.thresholds.limits import bound_at
+from railgauge.config import thresholds
+from railgauge.config.thresholds.limits import bound_at
+from railgauge.core.units import parse_size
 from railgauge.tools import tool
-from railgauge.units import parse_size
 
 KINDS = {"derived", "datasheet", "standard", "site"}
 TABLES = ("host", "gpu0-mlx5_0", "gpu4-mlx5_1")

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 from core_values import ROOT, SHARED, TRANSCRIPTS, needs_transcripts
 
-from railgauge import thresholds
-from railgauge.thresholds.limits import bound_at
+from railgauge.config import thresholds
+from railgauge.config.thresholds.limits import bound_at
 from railgauge.tools import tool
 
 LATENCY_BOUND = [2**exponent for exponent in range(10, 20)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from core_values import ROOT
 
-from railgauge import thresholds
+from railgauge.config import thresholds
 
 TCPX = thresholds.load("h100-tcpx", ROOT / "thresholds")
 NICS = {nic.name: nic.numa_node for nic in TCPX.nics}

@@ -17,7 +17,7 @@ from core_values import SHARED, TRANSCRIPTS
 from corpus_owners import OF_FACTS, OF_TOOLS, Reader
 
 from railgauge import tools
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 
 INDEX = SHARED / "corpus" / "INDEX.tsv"
 

@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 from core_values import ROOT, cluster, item, judgement
 
-from railgauge import decision, plan, thresholds
-from railgauge.decision import SUBNET, RunPlan, decide, not_applicable, not_run
-from railgauge.demand import Scope, count, demands
-from railgauge.diagnose import Findings
-from railgauge.errors import NodeUnreachable
+from railgauge.config import thresholds
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.model import Fabric, Outcome
+from railgauge.diagnosis import Findings
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
-from railgauge.model import Fabric, Outcome
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.verdict import decision
+from railgauge.verdict.decision import SUBNET, RunPlan, decide, not_applicable, not_run
 
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)

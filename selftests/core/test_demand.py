@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 from core_values import ROOT, cluster, item
 
-from railgauge import plan, thresholds
 from railgauge.cli import main
-from railgauge.decision import RunPlan, decide, not_run
-from railgauge.demand import Scope, count, demands
-from railgauge.diagnose import Findings
-from railgauge.model import Outcome
-from railgauge.question import LIMITS, Question
-from railgauge.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis import Findings
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.verdict.decision import RunPlan, decide, not_run
+from railgauge.verdict.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
 
 NODES = ("n1", "n2", "n3", "n4")
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "localhost-gpu")

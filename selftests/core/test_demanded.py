@@ -7,8 +7,21 @@ from pathlib import Path
 import pytest
 from core_values import cluster, document, limit, with_gpus
 
-from railgauge import demand, plan, thresholds
-from railgauge.demand import (
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.core.model import Basis, Case, Fabric, Pair, Pairing, Sweep
+from railgauge.core.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    TRAFFIC,
+    TRANSPORT,
+    FactAt,
+    Question,
+)
+from railgauge.planning import demand, plan
+from railgauge.planning.demand import (
     Key,
     Scope,
     count,
@@ -20,9 +33,6 @@ from railgauge.demand import (
     ratio_question,
     ways,
 )
-from railgauge.model import Basis, Case, Fabric, Pair, Pairing, Sweep
-from railgauge.question import FABRIC, FACT, LIMITS, RATIO, TRAFFIC, TRANSPORT, FactAt, Question
-from railgauge.thresholds.model import Assertion, FabricLimits, Traffic, Transport
 
 BASIS = Basis("derived", "made up")
 BENCH = thresholds.load_file(Path("bench.json"), json.dumps(with_gpus(document())))

@@ -10,7 +10,8 @@ from dispersion_nulls import NULLS, SHAPES, samples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.dispersion import (
+from railgauge.core.errors import Implausible, MetricMissing
+from railgauge.judging.dispersion import (
     FALSE_ALARM_RATE,
     best_split,
     drift,
@@ -18,7 +19,6 @@ from railgauge.dispersion import (
     two_groups,
     unexplained_max,
 )
-from railgauge.errors import Implausible, MetricMissing
 from railgauge.tools import tool
 
 POSITIVE = st.floats(1e-3, 1e6)

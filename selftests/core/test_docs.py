@@ -22,7 +22,7 @@ def test_the_page_is_of_today(name, capsys):
     "platform", sorted(p.stem for p in (ROOT / "thresholds").glob("[!s]*.json"))
 )
 def test_every_limit_and_its_basis_is_on_the_page(platform, capsys):
-    from railgauge import thresholds  # noqa: PLC0415
+    from railgauge.config import thresholds  # noqa: PLC0415
 
     main(["limits", platform, "--root", str(ROOT)])
     page = capsys.readouterr().out

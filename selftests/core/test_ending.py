@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.plugin.ending import TROUBLE, Ending, refuse_without
-from railgauge.verdict import EXIT_CODES
+from railgauge.verdict.counts import EXIT_CODES
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
 VERDICTS = sorted(EXIT_CODES.values())

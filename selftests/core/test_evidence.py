@@ -3,7 +3,7 @@
 import pytest
 from core_values import sample, transcript
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     CommandTimedOut,
     ConnectionLost,
     DataCorrupted,
@@ -12,8 +12,8 @@ from railgauge.errors import (
     ToolMissing,
     Unparsable,
 )
-from railgauge.evidence import refuse_failure, samples_of
-from railgauge.model import Parsed, Problem
+from railgauge.core.model import Parsed, Problem
+from railgauge.judging.evidence import refuse_failure, samples_of
 
 SIZE = 8388608
 

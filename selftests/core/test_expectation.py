@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from core_values import ROOT
 
-from railgauge import thresholds
-from railgauge.errors import FactMissing, NodeUnreachable
-from railgauge.expectation import declared_at, judge_at, value_at
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Expectation
+from railgauge.core.errors import FactMissing, NodeUnreachable
+from railgauge.core.model import Basis, Outcome
+from railgauge.core.question import FactAt
 from railgauge.facts import GpuFacts, NetdevFacts, NicFacts, NodeFacts
-from railgauge.model import Basis, Outcome
-from railgauge.question import FactAt
-from railgauge.thresholds.model import Expectation
+from railgauge.judging.expectation import declared_at, judge_at, value_at
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 NICS = (

@@ -3,8 +3,9 @@
 import pytest
 from core_values import ROOT, cluster, document, measurement_of, put
 
-from railgauge import forecast, plan, thresholds
-from railgauge.forecast import Share
+from railgauge.config import thresholds
+from railgauge.planning import forecast, plan
+from railgauge.planning.forecast import Share
 
 NODES = tuple(f"n{number:02}" for number in range(10))
 GROUPS = {"a": NODES[:5], "b": NODES[5:9]}

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from railgauge.errors import NoEvidence
-from railgauge.gates import Gates
-from railgauge.leases import Leases
-from railgauge.model import Outcome
-from railgauge.store import Store
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Outcome
+from railgauge.leases.files import Leases
+from railgauge.run.gates import Gates
+from railgauge.run.store import Store
 
 ITEMS = [
     ("rdma[a:b]", 1, ("a", "b")),

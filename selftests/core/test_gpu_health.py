@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import ladder, thresholds
-from railgauge.errors import FactMissing
-from railgauge.expectation import judge_at
+from railgauge.config import thresholds
+from railgauge.core.errors import FactMissing
+from railgauge.core.model import Outcome
 from railgauge.facts import NodeFacts
-from railgauge.model import Outcome
+from railgauge.judging.expectation import judge_at
+from railgauge.planning import ladder
 from railgauge.stacks import Section, stack
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 import programs
 import pytest
 
-from railgauge.holder import (
+from railgauge.core.model import Command
+from railgauge.leases.holder import (
     Held,
     Holder,
     Taken,
@@ -26,7 +27,6 @@ from railgauge.holder import (
     hold_command,
     sweep_command,
 )
-from railgauge.model import Command
 
 ALICE = Holder("alice", "ctl1", "run-a", "2026-11-21T14:03:22+00:00", "a1")
 BOB = Holder("bob", "ctl2", "run-b", "2026-11-21T14:05:00+00:00", "b2")

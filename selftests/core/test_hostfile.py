@@ -7,9 +7,9 @@ from core_values import HOSTFILE_SCHEMA, ROOT, lines_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from railgauge import hostfile
-from railgauge.errors import BadInput, HostfileError
-from railgauge.model import SshSettings
+from railgauge.config import hostfile
+from railgauge.core.errors import BadInput, HostfileError
+from railgauge.core.model import SshSettings
 
 HEAD = "cluster: prod\nplatform: metax-c500\n"
 

@@ -8,10 +8,12 @@ import sys
 import pytest
 from core_values import ROOT, document, lines_of, measurement_of, put
 
-from railgauge import inputs, plan, thresholds
-from railgauge.asked import Asked, asked
-from railgauge.errors import BadInput
-from railgauge.model import Case, Cluster, Node, Pair
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Node, Pair
+from railgauge.planning import plan
+from railgauge.planning.asked import Asked, asked
+from railgauge.run import inputs
 
 HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
 TESTS = """

@@ -9,11 +9,11 @@ from core_values import dispersed, latency, limit, sample, samples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from railgauge.errors import Implausible, MetricMissing, NoEvidence, UnitUnknown
-from railgauge.judge import judge
-from railgauge.model import Curve, Outcome, Sample
+from railgauge.core.errors import Implausible, MetricMissing, NoEvidence, UnitUnknown
+from railgauge.core.model import Curve, Outcome, Sample
+from railgauge.core.units import convert, dimension
+from railgauge.judging.judge import judge
 from railgauge.tools import metric
-from railgauge.units import convert, dimension
 
 SIZE = 8388608
 BANDWIDTHS = ["MB/s", "GB/s", "MiB/s", "GiB/s", "Gb/s", "Mb/s", "KB/s", "B/s"]

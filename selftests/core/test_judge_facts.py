@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.judge import judge_fact
-from railgauge.model import Basis, Outcome
-from railgauge.thresholds.model import Expectation
+from railgauge.config.thresholds.model import Expectation
+from railgauge.core.model import Basis, Outcome
+from railgauge.judging.judge import judge_fact
 
 
 def outcome(rule, value, wanted=None, **context):

@@ -6,7 +6,7 @@ import math
 import pytest
 from core_values import ROOT, TRANSCRIPTS, needs_transcripts
 
-from railgauge import thresholds
+from railgauge.config import thresholds
 
 KIB, GIB = 2**10, 2**30
 SWEEP = [KIB << step for step in range(21)]

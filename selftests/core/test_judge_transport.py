@@ -2,10 +2,10 @@
 
 import pytest
 
-from railgauge.errors import MetricMissing
-from railgauge.judge import judge_transport
-from railgauge.model import Basis, Outcome, Parsed
-from railgauge.thresholds.model import Transport
+from railgauge.config.thresholds.model import Transport
+from railgauge.core.errors import MetricMissing
+from railgauge.core.model import Basis, Outcome, Parsed
+from railgauge.judging.judge import judge_transport
 
 WANTED = Transport(("GDRDMA",), ("Socket",), Basis("000", "5.1: made up for a test"))
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import thresholds
-from railgauge.asked import asked as asked_by_tests
+from railgauge.config import thresholds
 from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
-from railgauge.ladder import EXPECTATIONS, Asked
+from railgauge.planning.asked import asked as asked_by_tests
+from railgauge.planning.ladder import EXPECTATIONS, Asked
 from railgauge.stacks import Section, stack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,7 @@ def test_every_fact_is_judged_or_is_identity() -> None:
 
 
 def test_a_fact_that_is_noted_is_told() -> None:
-    text = (ROOT / "src/railgauge/diagnose/notes.py").read_text(encoding="utf-8")
+    text = (ROOT / "src/railgauge/diagnosis/notes.py").read_text(encoding="utf-8")
     assert "facts.irqs" in text
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 from core_values import ROOT
 
-from railgauge import ladder, thresholds
-from railgauge.errors import BadInput
-from railgauge.ladder import EXPECTATIONS, Asked, choices_of, fact_at, parts
-from railgauge.model import Basis
-from railgauge.question import FactAt
-from railgauge.thresholds.model import Expectation
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Expectation
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Basis
+from railgauge.core.question import FactAt
+from railgauge.planning import ladder
+from railgauge.planning.ladder import EXPECTATIONS, Asked, choices_of, fact_at, parts
 
 C500 = thresholds.load("metax-c500", ROOT / "thresholds")
 GPU, NIC, ADAPTER = {"gpu": 3}, {"nic": "mlx5_0"}, {"adapter": "mlx5_2"}

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from railgauge.leases import Leases
+from railgauge.leases.files import Leases
 
 FORK = multiprocessing.get_context("fork")
 

@@ -8,12 +8,13 @@ from core_values import PLATFORMS, ROOT, document, limit, limit_of, measurement_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge import plan, thresholds
-from railgauge.errors import Uncovered
-from railgauge.model import Curve, Pairing
-from railgauge.thresholds import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.limits import bound_at, curve_value
-from railgauge.thresholds.physics import nic_ceiling_gbps, pcie_gbps
+from railgauge.config import thresholds
+from railgauge.config.thresholds import limit_for, physical_ceiling, uncovered
+from railgauge.config.thresholds.limits import bound_at, curve_value
+from railgauge.config.thresholds.physics import nic_ceiling_gbps, pcie_gbps
+from railgauge.core.errors import Uncovered
+from railgauge.core.model import Curve, Pairing
+from railgauge.planning import plan
 
 CURVE = Curve(((65536, 100.0), (1048576, 200.0), (8388608, 400.0)))
 BASIS = {"source": "derived", "says": "made up for a test"}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from physics import Cable, measured, named, pairs_of
 
-from railgauge.localise import Blamed, PairResult, blame
-from railgauge.pairing import tournament
+from railgauge.diagnosis.localise import Blamed, PairResult, blame
+from railgauge.planning.pairing import tournament
 
 
 def two_rounds(count, slow):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.localise import LinkBlame, blame_links
+from railgauge.diagnosis.localise import LinkBlame, blame_links
 
 
 def matrix(count, gpus=(), links=()):

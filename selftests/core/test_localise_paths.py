@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from physics import Cable, measured, named, on_paths, pairs_of
 
-from railgauge.localise import Located, Part, PathResult, blame, blame_paths
-from railgauge.localise.parts import ONE_NIC
-from railgauge.pairing import tournament
+from railgauge.diagnosis.localise import Located, Part, PathResult, blame, blame_paths
+from railgauge.diagnosis.localise.parts import ONE_NIC
+from railgauge.planning.pairing import tournament
 
 NODES = named(8)
 PAIRS = pairs_of(tournament(NODES, 2))

@@ -3,9 +3,9 @@
 import pytest
 from core_values import ROOT
 
-from railgauge import thresholds
 from railgauge.cli.match import fits
-from railgauge.model import Parsed, Sample
+from railgauge.config import thresholds
+from railgauge.core.model import Parsed, Sample
 
 GIB = 2**30
 

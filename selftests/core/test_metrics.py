@@ -7,7 +7,9 @@ import pytest
 from core_values import PLATFORMS, ROOT, SHARED, needs_transcripts
 from corpus_owners import OF_TOOLS
 
-from railgauge import plan, thresholds, tools
+from railgauge import tools
+from railgauge.config import thresholds
+from railgauge.planning import plan
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
 
 # A platform file may limit what these print.

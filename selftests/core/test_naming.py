@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import naming, plan, thresholds
-from railgauge.diagnose.model import Where
-from railgauge.diagnose.reach import nodes_of
-from railgauge.model import Case, Cluster, Node, Transcript
-from railgauge.question import CaseResult
-from railgauge.redaction import Pseudonyms
-from railgauge.store import Store, case_file
+from railgauge.config import thresholds
+from railgauge.core import naming
+from railgauge.core.model import Case, Cluster, Node, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import Pseudonyms
+from railgauge.diagnosis.model import Where
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.planning import plan
+from railgauge.run.store import Store, case_file
 
 ROOT = Path(__file__).parents[2]
 MANY = tuple(f"node{number:02}" for number in range(1, 41))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import pytest
 from core_values import cluster, transcript
 
-from railgauge import nodelease
-from railgauge.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, ToolFailed
-from railgauge.holder import Holder
-from railgauge.nodelease import NodeLeases, NodeTaken, Terms
-from railgauge.sessions import Sessions
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, ToolFailed
+from railgauge.leases import nodes as nodelease
+from railgauge.leases.holder import Holder
+from railgauge.leases.nodes import NodeLeases, NodeTaken, Terms
+from railgauge.transport.sessions import Sessions
 
 NAMES = tuple(f"n{n:02d}" for n in range(1, 7))
 STRANGER = 'taken {"user": "eve", "host": "ctl9", "run": "r9", "since": "noon", "tag": "t9"}'

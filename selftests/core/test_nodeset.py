@@ -2,8 +2,8 @@
 
 import pytest
 
-from railgauge.errors import BadInput
-from railgauge.nodeset import expanded
+from railgauge.core.errors import BadInput
+from railgauge.core.nodeset import expanded
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.plugin.one_host import refuse_others
 
 

@@ -7,11 +7,11 @@ from core_values import ROOT, document, put, with_gpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge import thresholds
-from railgauge.localise.sift import sift
-from railgauge.model import Pair
-from railgauge.pairing import choose, leaves, ring, rounds, tournament
-from railgauge.thresholds.model import PairLevel
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import PairLevel
+from railgauge.core.model import Pair
+from railgauge.diagnosis.localise.sift import sift
+from railgauge.planning.pairing import choose, leaves, ring, rounds, tournament
 
 counts = st.integers(1, 65)
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from core_values import PLATFORMS, ROOT, limit
 
-from railgauge import thresholds
-from railgauge.model import Pairing
-from railgauge.thresholds import physical_ceiling
-from railgauge.thresholds.physics import bus_factor, ideal, ideal_busbw, most_busbw
+from railgauge.config import thresholds
+from railgauge.config.thresholds import physical_ceiling
+from railgauge.config.thresholds.physics import bus_factor, ideal, ideal_busbw, most_busbw
+from railgauge.core.model import Pairing
 
 NIC = 50.0
 SHAPES = [(8, 2), (8, 4), (1, 2), (4, 3)]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.errors import BadInput
-from railgauge.model import Case, Judgement, Outcome, Pairing
-from railgauge.plain import from_plain, to_plain
-from railgauge.question import LIMITS, FactAt, Question
-from railgauge.record import ItemRecord
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Judgement, Outcome, Pairing
+from railgauge.core.plain import from_plain, to_plain
+from railgauge.core.question import LIMITS, FactAt, Question
+from railgauge.judging.record import ItemRecord
 
 CASE = Case("x", ("a", "b"), Pairing("mlx5_0", 3, "near"), (8, 16), 2)
 ITEM = ItemRecord(

@@ -5,9 +5,10 @@ from collections import Counter
 import pytest
 from core_values import PLATFORMS, ROOT, case, cluster, document, put, with_gpus
 
-from railgauge import plan, thresholds
-from railgauge.errors import BadInput
-from railgauge.model import Pair
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Pair
+from railgauge.planning import plan
 
 NODES = ("n1", "n2", "n3", "n4")
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from core_values import ROOT
 
-from railgauge import assess, thresholds
-from railgauge.errors import Implausible, OtherThanAsked
+from railgauge.config import thresholds
+from railgauge.config.thresholds.physics import nic_ceiling_gbps
+from railgauge.core.errors import Implausible, OtherThanAsked
+from railgauge.core.model import Case, Outcome, Parsed, Sample, Transcript
+from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
-from railgauge.judge import judge
-from railgauge.model import Case, Outcome, Parsed, Sample, Transcript
-from railgauge.question import CaseResult
-from railgauge.thresholds.physics import nic_ceiling_gbps
+from railgauge.judging import assess
+from railgauge.judging.judge import judge
 from railgauge.tools import metric, tool
 from railgauge.tools.claims import Asked, Heard
 

@@ -6,8 +6,8 @@ import re
 import pytest
 from core_values import PLATFORMS, ROOT, SHARED
 
-from railgauge import thresholds
-from railgauge.asked import asked as asked_by_tests
+from railgauge.config import thresholds
+from railgauge.planning.asked import asked as asked_by_tests
 
 KNOWN = {test.name for test in asked_by_tests(ROOT)}
 

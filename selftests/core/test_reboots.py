@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import pytest
 from core_values import cluster, transcript
 
-from railgauge.diagnose import Findings, notes
-from railgauge.errors import NodeUnreachable
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.plain import to_plain
+from railgauge.diagnosis import Findings, notes
 from railgauge.facts import NodeFacts, to_json
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
-from railgauge.plain import to_plain
 from railgauge.plugin.reboots import Watch, noticed
-from railgauge.resume import Earlier, Invocation, write
-from railgauge.store import Store
+from railgauge.run.resume import Earlier, Invocation, write
+from railgauge.run.store import Store
 
 ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
 STARTED = Invocation(1, "h", "", "", None, "smoke", None, None, None, (), False, False, "", "")

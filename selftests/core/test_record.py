@@ -5,11 +5,19 @@ import json
 import pytest
 from core_values import item, judgement
 
-from railgauge import record
-from railgauge.errors import BadInput, FactMissing, NoEvidence
-from railgauge.model import Outcome
-from railgauge.question import FACT, Question
-from railgauge.record import ItemRecord, blank, measurement, merged, settled, with_error, worst_of
+from railgauge.core.errors import BadInput, FactMissing, NoEvidence
+from railgauge.core.model import Outcome
+from railgauge.core.question import FACT, Question
+from railgauge.judging import record
+from railgauge.judging.record import (
+    ItemRecord,
+    blank,
+    measurement,
+    merged,
+    settled,
+    with_error,
+    worst_of,
+)
 
 GOOD, MISSED = judgement(), judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")
 CLOSE = judgement(Outcome.MARGINAL, reason="within 1% of the limit")

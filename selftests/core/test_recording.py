@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 from core_values import case, judgement
 
-from railgauge.errors import FactMissing, LimitMissed, NodeUnreachable
-from railgauge.model import Outcome
+from railgauge.core.errors import FactMissing, LimitMissed, NodeUnreachable
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS, Question
 from railgauge.plugin import recording
 from railgauge.plugin.items import ABOUT, About, Subject
 from railgauge.plugin.recording import DRAFT, Draft
-from railgauge.question import LIMITS, Question
-from railgauge.store import Store
+from railgauge.run.store import Store
 
 ASKED = Question(LIMITS, case(), 8)
 GOOD, MISSED = judgement(), judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")

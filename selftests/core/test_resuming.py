@@ -5,21 +5,21 @@ from core_values import case, cluster, transcript
 from fake_sessions import Fakes
 from test_runner import bad, planned
 
-from railgauge import resume
-from railgauge.errors import (
+from railgauge.core.errors import (
     BadInput,
     CommandTimedOut,
     ConnectionLost,
     NodeUnreachable,
     ToolFailed,
 )
-from railgauge.leases import Leases, held_open, is_held
-from railgauge.question import CaseResult
-from railgauge.record import MEASUREMENTS
-from railgauge.resume import Earlier, Invocation
-from railgauge.runner import Runner
-from railgauge.sessions import Sessions
-from railgauge.store import VOUCHED, Store, case_file
+from railgauge.core.question import CaseResult
+from railgauge.judging.record import MEASUREMENTS
+from railgauge.leases.files import Leases, held_open, is_held
+from railgauge.run import resume
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.runner import Runner
+from railgauge.run.store import VOUCHED, Store, case_file
+from railgauge.transport.sessions import Sessions
 
 GOOD = (transcript(),)
 LOST = (transcript(exit_code=None, error="connection-lost"),)

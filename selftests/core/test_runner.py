@@ -4,7 +4,7 @@ import pytest
 from core_values import case, cluster, transcript
 from fake_sessions import Fakes
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     CommandTimedOut,
     ConnectionLost,
     NodeUnreachable,
@@ -12,11 +12,11 @@ from railgauge.errors import (
     ToolFailed,
     TransportError,
 )
-from railgauge.leases import Leases
-from railgauge.model import Command
-from railgauge.runner import Runner
-from railgauge.sessions import Sessions
-from railgauge.store import Store
+from railgauge.core.model import Command
+from railgauge.leases.files import Leases
+from railgauge.run.runner import Runner
+from railgauge.run.store import Store
+from railgauge.transport.sessions import Sessions
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ import pytest
 from core_values import case, cluster, transcript
 from fake_sessions import Fakes
 
-from railgauge.errors import CommandTimedOut, ConnectionLost, ToolFailed
-from railgauge.evidence import SERVICE
-from railgauge.leases import Leases
-from railgauge.model import Command
-from railgauge.runner import Runner
-from railgauge.sessions import Sessions
-from railgauge.store import Store
-from railgauge.traffic import AFTER, BEFORE
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, ToolFailed
+from railgauge.core.model import Command
+from railgauge.judging.evidence import SERVICE
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.leases.files import Leases
+from railgauge.run.runner import Runner
+from railgauge.run.store import Store
+from railgauge.transport.sessions import Sessions
 
 
 @pytest.fixture

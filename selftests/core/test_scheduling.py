@@ -9,8 +9,8 @@ from fake_workers import BUSY, Factory, Worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.handout import Handout, Load, Unit
-from railgauge.pairing import tournament
+from railgauge.planning.pairing import tournament
+from railgauge.planning.work_queue import Handout, Load, Unit
 
 NODES = [f"n{number:02}" for number in range(16)]
 

@@ -3,12 +3,13 @@
 import pytest
 from core_values import document, limit, limit_of, measurement_of, put, with_gpus
 
-from railgauge import plan, thresholds
-from railgauge.errors import ThresholdError, Uncovered
-from railgauge.model import Pairing
-from railgauge.thresholds import limit_for, physical_ceiling, uncovered
-from railgauge.thresholds.limits import matching
-from railgauge.thresholds.model import Assertion
+from railgauge.config import thresholds
+from railgauge.config.thresholds import limit_for, physical_ceiling, uncovered
+from railgauge.config.thresholds.limits import matching
+from railgauge.config.thresholds.model import Assertion
+from railgauge.core.errors import ThresholdError, Uncovered
+from railgauge.core.model import Pairing
+from railgauge.planning import plan
 from railgauge.tools import metric as declared
 
 MIB = 2**20

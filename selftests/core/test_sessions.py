@@ -7,10 +7,10 @@ import pytest
 from core_values import cluster, transcript
 from fake_sessions import Fakes
 
-from railgauge import sessions as module
-from railgauge.errors import AuthenticationFailed, ConnectionLost, NodeUnreachable
-from railgauge.model import Command
-from railgauge.sessions import Sessions
+from railgauge.core.errors import AuthenticationFailed, ConnectionLost, NodeUnreachable
+from railgauge.core.model import Command
+from railgauge.transport import sessions as module
+from railgauge.transport.sessions import Sessions
 
 COMMAND = Command("n1", ("true",))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from core_values import PLATFORMS, ROOT
 
-from railgauge import thresholds
 from railgauge.cli import main
+from railgauge.config import thresholds
 
 BASIS = {"source": "derived", "says": "made up for a test"}
 NODES = [f"orca-{index:02}" for index in range(1, 5)]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from railgauge.errors import FactMissing, NodeUnreachable, NoEvidence
+from railgauge.core.errors import FactMissing, NodeUnreachable, NoEvidence
+from railgauge.core.model import Basis, Limit
 from railgauge.facts import GpuFacts, NodeFacts
-from railgauge.model import Basis, Limit
-from railgauge.slotlimit import in_its_slot
+from railgauge.leases.slots import in_its_slot
 
 SHARE = Limit("device_to_host_memcpy_ce", "GB/s", 0.75, None, Basis("derived", "x"), of="gpu_slot")
 

@@ -3,10 +3,10 @@
 import pytest
 from core_values import ROOT, document, limit_of, measurement_of, put
 
-from railgauge import thresholds
-from railgauge.asked import asked
-from railgauge.errors import BadInput
-from railgauge.soundness import complaints
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.planning.asked import asked
+from railgauge.planning.soundness import complaints
 
 TESTS = """\
 import pytest

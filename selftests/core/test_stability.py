@@ -5,12 +5,13 @@ import json
 import pytest
 from core_values import ROOT, dispersed, judgement, limit
 
-from railgauge import assess, thresholds
 from railgauge.cli import main
-from railgauge.errors import StabilityUnproven
-from railgauge.evidence import stability_doubt
-from railgauge.judge import judge_stability
-from railgauge.model import Case, Outcome, Parsed, Sample
+from railgauge.config import thresholds
+from railgauge.core.errors import StabilityUnproven
+from railgauge.core.model import Case, Outcome, Parsed, Sample
+from railgauge.judging import assess
+from railgauge.judging.evidence import stability_doubt
+from railgauge.judging.judge import judge_stability
 from railgauge.tools import tool
 
 SIZE = 8589934592

@@ -2,9 +2,9 @@
 
 import pytest
 
-from railgauge import stamp
-from railgauge.errors import NodeUnreachable
+from railgauge.core.errors import NodeUnreachable
 from railgauge.facts import NodeFacts
+from railgauge.judging import stamp
 
 REAL = NodeFacts("n1", product="PowerEdge XE9680")
 PLAYED = NodeFacts("n2", product="railgauge lab node")

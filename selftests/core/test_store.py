@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from core_values import case, transcript
 
-from railgauge.errors import NodeUnreachable
-from railgauge.leases import Leases, locked
-from railgauge.question import CaseResult
-from railgauge.store import Store, new_folder, point_latest, write_whole
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.question import CaseResult
+from railgauge.leases.files import Leases, locked
+from railgauge.run.store import Store, new_folder, point_latest, write_whole
 
 SPAWN = multiprocessing.get_context("fork")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from core_values import cluster, transcript
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     CommandTimedOut,
     ConnectionLost,
     FactMissing,
@@ -13,8 +13,8 @@ from railgauge.errors import (
     NoEvidence,
 )
 from railgauge.facts import NodeFacts
-from railgauge.sessions import Sessions
-from railgauge.survey import found_from_json, found_to_json, survey
+from railgauge.run.survey import found_from_json, found_to_json, survey
+from railgauge.transport.sessions import Sessions
 
 
 class Probed:

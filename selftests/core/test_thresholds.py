@@ -18,9 +18,9 @@ from core_values import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from railgauge import thresholds
-from railgauge.errors import BadInput, ThresholdError
-from railgauge.model import Basis, Curve, Dispersion
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput, ThresholdError
+from railgauge.core.model import Basis, Curve, Dispersion
 
 LIMIT = "$/measurements/host_write_bandwidth/limits/0"
 

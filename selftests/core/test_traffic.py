@@ -7,10 +7,10 @@ from core_values import transcript
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.errors import FactMissing, MetricMissing
-from railgauge.model import Basis, Outcome
-from railgauge.thresholds.model import Traffic
-from railgauge.traffic import AFTER, BEFORE, judge_traffic, moved, parse, probe_argv
+from railgauge.config.thresholds.model import Traffic
+from railgauge.core.errors import FactMissing, MetricMissing
+from railgauge.core.model import Basis, Outcome
+from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved, parse, probe_argv
 
 GB = 10**9
 HCA = "sys/class/infiniband/{}/ports/1/counters/{}:{}\n"

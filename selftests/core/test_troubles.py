@@ -5,12 +5,21 @@ from types import SimpleNamespace
 import pytest
 from core_values import ROOT, cluster, item, judgement
 
-from railgauge import thresholds, verdict
-from railgauge.diagnose import Cause
-from railgauge.diagnose.model import Where
-from railgauge.model import Outcome
-from railgauge.verdict import Counts, Verdict, count, left_out, scope_of, troubles, verdict_of
-from railgauge.verdict import worst_measurements as worst
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import Cause
+from railgauge.diagnosis.model import Where
+from railgauge.verdict import counts as verdict
+from railgauge.verdict.counts import (
+    Counts,
+    Verdict,
+    count,
+    left_out,
+    scope_of,
+    troubles,
+    verdict_of,
+)
+from railgauge.verdict.counts import worst_measurements as worst
 
 
 def counts(**changes):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.errors import BadInput, UnitUnknown
-from railgauge.units import (
+from railgauge.core.errors import BadInput, UnitUnknown
+from railgauge.core.units import (
     KNOWN_UNITS,
     convert,
     dimension,

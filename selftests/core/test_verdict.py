@@ -8,10 +8,12 @@ from core_values import ROOT, cluster, item, judgement
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge import record, thresholds, verdict
-from railgauge.model import Outcome
-from railgauge.record import merged, worst_of
-from railgauge.verdict import ACCEPTED, INCOMPLETE, REJECTED, count, verdict_of
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.judging import record
+from railgauge.judging.record import merged, worst_of
+from railgauge.verdict import counts as verdict
+from railgauge.verdict.counts import ACCEPTED, INCOMPLETE, REJECTED, count, verdict_of
 
 outcomes = st.sampled_from(list(Outcome))
 runs = st.dictionaries(st.text("abcd", min_size=1, max_size=2), st.one_of(st.none(), outcomes))

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from railgauge import hostfile, thresholds
-from railgauge.errors import BadInput, FactMissing
-from railgauge.expectation import judge_at
+from railgauge.config import hostfile, thresholds
+from railgauge.config.thresholds import VERSIONS, Expectation, Platform, with_versions
+from railgauge.core.errors import BadInput, FactMissing
+from railgauge.core.model import Basis, Outcome
+from railgauge.core.question import FactAt
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
-from railgauge.model import Basis, Outcome
-from railgauge.question import FactAt
-from railgauge.thresholds import VERSIONS, Expectation, Platform, with_versions
+from railgauge.judging.expectation import judge_at
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = thresholds.load("h200", ROOT / "thresholds")

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from railgauge.leases import Leases
-from railgauge.model import Outcome
+from railgauge.core.model import Outcome
+from railgauge.leases.files import Leases
 from railgauge.plugin import worksheet
 from railgauge.plugin.items import ABOUT, About, Subject
-from railgauge.store import Store
+from railgauge.run.store import Store
 
 
 def item(name, about=None, **params):

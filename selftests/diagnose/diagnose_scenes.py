@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from railgauge import thresholds
-from railgauge.decision import RunPlan
-from railgauge.diagnose import Cause, Findings, diagnose
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Cluster, Judgement, Node, Outcome
+from railgauge.diagnosis import Cause, Findings, diagnose
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
-from railgauge.judge import CORRUPTION
-from railgauge.model import Cluster, Judgement, Node, Outcome
-from railgauge.pairing import tournament
-from railgauge.record import ItemRecord
-from railgauge.thresholds import Platform
+from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.pairing import tournament
+from railgauge.verdict.decision import RunPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB8 = 8388608

@@ -6,8 +6,8 @@ import pytest
 from diagnose_scenes import ROOT, platform
 
 from railgauge.cli import main
-from railgauge.diagnose import CATALOGUE, host, reach
-from railgauge.diagnose.catalogue import Kind
+from railgauge.diagnosis import CATALOGUE, host, reach
+from railgauge.diagnosis.catalogue import Kind
 
 CONTRACT = {
     "background-gpu-diagnostics", "collective-tuning-missing", "link-error-rate", "link-down",

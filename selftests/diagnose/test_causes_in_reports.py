@@ -22,10 +22,10 @@ from diagnose_scenes import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.decision import decide
-from railgauge.diagnose import Cause, Where, diagnose
+from railgauge.diagnosis import Cause, Where, diagnose
 from railgauge.report import allure_causes, allure_results, page, terminal
 from railgauge.report.causes import about, unexplained
+from railgauge.verdict.decision import decide
 
 HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
 CAUSE = Cause(

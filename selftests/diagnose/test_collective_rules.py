@@ -22,7 +22,7 @@ from diagnose_scenes import (
     transport,
 )
 
-from railgauge.model import Judgement, Outcome
+from railgauge.core.model import Judgement, Outcome
 
 UNTUNED = dict.fromkeys(platform().environment, "")
 

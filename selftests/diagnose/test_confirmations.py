@@ -20,14 +20,14 @@ from diagnose_scenes import (
     planned,
 )
 
-from railgauge.confirm import confirmations, good_nodes
-from railgauge.confirmation import Confirmed
-from railgauge.decision import decide
-from railgauge.diagnose import diagnose
-from railgauge.model import Case, Outcome, Pairing
-from railgauge.question import LIMITS, READ, Question
+from railgauge.core.model import Case, Outcome, Pairing
+from railgauge.core.question import LIMITS, READ, Question
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.confirm import confirmations, good_nodes
+from railgauge.judging.confirmation import Confirmed
 from railgauge.report.allure_causes import _marked
 from railgauge.report.causes import about
+from railgauge.verdict.decision import decide
 
 NICS = ("mlx5_0", "mlx5_1")
 

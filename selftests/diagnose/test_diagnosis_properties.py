@@ -25,10 +25,10 @@ from diagnose_scenes import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.diagnose import CATALOGUE, diagnose
-from railgauge.diagnose.host import _BY_SUBJECT
-from railgauge.errors import FactMissing, NodeUnreachable
-from railgauge.model import Outcome
+from railgauge.core.errors import FactMissing, NodeUnreachable
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import CATALOGUE, diagnose
+from railgauge.diagnosis.host import _BY_SUBJECT
 
 NODES = names(5)
 NICS = ("mlx5_0", "mlx5_1")

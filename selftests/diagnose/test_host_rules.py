@@ -17,9 +17,9 @@ from diagnose_scenes import (
     unknown,
 )
 
-from railgauge.diagnose import diagnose, host
-from railgauge.errors import FactMissing
-from railgauge.thresholds import with_versions
+from railgauge.config.thresholds import with_versions
+from railgauge.core.errors import FactMissing
+from railgauge.diagnosis import diagnose, host
 
 
 def only(found):

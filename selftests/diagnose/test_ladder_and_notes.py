@@ -20,11 +20,11 @@ from diagnose_scenes import (
     planned,
 )
 
-from railgauge.decision import decide
-from railgauge.diagnose import diagnose, notes
-from railgauge.diagnose.ladder import swing_of
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose, notes
+from railgauge.diagnosis.ladder import swing_of
 from railgauge.facts import IrqFacts
-from railgauge.model import Outcome
+from railgauge.verdict.decision import decide
 
 # 001: single iterations between 33 and 390 GB/s, of which a mean of 170 is all that a run shows.
 SWING = (33.0,) * 8 + (390.0,) * 5

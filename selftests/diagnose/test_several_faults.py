@@ -23,8 +23,8 @@ from diagnose_scenes import (
     unknown,
 )
 
-from railgauge.errors import NodeUnreachable
-from railgauge.model import Outcome
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.model import Outcome
 
 NICS = ("mlx5_0", "mlx5_1", "mlx5_2")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from diagnose_scenes import causes, named
 
-from railgauge.model import Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Judgement, Outcome
+from railgauge.judging.record import ItemRecord
 from railgauge.subnet import topology
 
 DOWN = "Down/Polling"

@@ -17,14 +17,14 @@ from diagnose_scenes import (
     unknown,
 )
 
-from railgauge.diagnose import CATALOGUE
-from railgauge.errors import (
+from railgauge.core.errors import (
     AuthenticationFailed,
     CommandTimedOut,
     ConnectionLost,
     HostKeyRejected,
     NodeUnreachable,
 )
+from railgauge.diagnosis import CATALOGUE
 from railgauge.plugin.recording import of_the_suite
 
 

@@ -14,9 +14,9 @@ from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_soun
 from railgauge.bundle import archive, check
 from railgauge.bundle.contents import FolderContents
 from railgauge.cli import main
-from railgauge.confirmation import FILE, FOLDER
-from railgauge.decision import decide
-from railgauge.store import json_text
+from railgauge.judging.confirmation import FILE, FOLDER
+from railgauge.run.store import json_text
+from railgauge.verdict.decision import decide
 
 SOME = ("--confirm", "-k", "bandwidth")
 SCENARIOS = {

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from railgauge.errors import CommandTimedOut, ConnectionLost, NoEvidence
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
+from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.facts import NodeFacts
-from railgauge.model import Cluster, Command, Node, Transcript
-from railgauge.sessions import Sessions
-from railgauge.survey import Found, survey
+from railgauge.run.survey import Found, survey
 from railgauge.transport import Running, Session
+from railgauge.transport.sessions import Sessions
 
 CLUSTER = Cluster("c", "p", "ssh", tuple(Node(n, n, n) for n in ("n01", "n02")), "h.yaml")
 SECTIONS = (

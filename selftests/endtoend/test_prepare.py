@@ -15,7 +15,7 @@ from acceptance import BARE_SMOKE, MI300X, Project, Run, assert_clean, assert_so
 from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
 
-from railgauge.survey import FILE as SURVEY
+from railgauge.run.survey import FILE as SURVEY
 
 BALANCING = "proc/sys/kernel/numa_balancing"
 NUMA_ITEM = "tests/preflight/test_host.py::test_numa_balancing[{}]"

@@ -28,8 +28,8 @@ from acceptance import (
 )
 from test_interrupt import wait_until
 
-from railgauge.leases import held_open
-from railgauge.store import point_latest
+from railgauge.leases.files import held_open
+from railgauge.run.store import point_latest
 
 ONE_SLOW = (*HOMELAB, *SMOKE, "--lab-fault", "slow-node@columbia")
 SCENARIOS = {"undisturbed": Scenario(ONE_SLOW)}

@@ -16,10 +16,10 @@ import pytest
 from simulated_subnet import host_guid, net_file, switch_guid
 
 from railgauge.cli import main
-from railgauge.linkcheck import Scan, judge_scan
-from railgauge.model import Basis, Fabric, Outcome
+from railgauge.config.thresholds.model import FabricLimits
+from railgauge.core.model import Basis, Fabric, Outcome
+from railgauge.judging.links import Scan, judge_scan
 from railgauge.subnet import topology
-from railgauge.thresholds.model import FabricLimits
 from railgauge.tools import tool
 
 ROOT = Path(__file__).parents[2]

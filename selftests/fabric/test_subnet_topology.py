@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from simulated_subnet import host_guid, net_file, switch_guid
 
-from railgauge import hostfile
 from railgauge.cli import main
-from railgauge.errors import HostfileError
+from railgauge.config import hostfile
+from railgauge.core.errors import HostfileError
 from railgauge.subnet import leaf_groups, topology
 from railgauge.subnet.declared import read_topology
 

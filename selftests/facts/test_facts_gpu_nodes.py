@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from railgauge.errors import FactMissing
+from railgauge.core.errors import FactMissing
 from railgauge.facts import IrqFacts, NetdevFacts, require
 from railgauge.stacks import stack
 

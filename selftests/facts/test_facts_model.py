@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.errors import BadInput, FactMissing
+from railgauge.core.errors import BadInput, FactMissing
 from railgauge.facts import (
     GidFacts,
     GpuFacts,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from railgauge.errors import FactMissing
+from railgauge.core.errors import FactMissing
 from railgauge.facts import GidFacts, GpuFacts, NicFacts, probe_script, require
 from railgauge.stacks import stack
 

@@ -11,7 +11,7 @@ import pytest
 from nights import jenkinsfile
 
 from railgauge.cli import main
-from railgauge.thresholds import LEVELS
+from railgauge.config.thresholds import LEVELS
 
 ROOT = Path(__file__).parents[2]
 HOSTFILE = "hostfiles/lab-connectx4-homelab.yaml"

@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
 import programs
 
 from railgauge import lab
-from railgauge.model import Cluster, Node
+from railgauge.core.model import Cluster, Node
 
 SHARED = Path(__file__).parents[3] / "shared"
 NAMES = {

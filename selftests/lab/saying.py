@@ -10,12 +10,14 @@ from pathlib import Path
 
 from lab_bench import Bench, wait_for_listener
 
-from railgauge import assess, plan, thresholds
-from railgauge.evidence import SERVICE
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Case, Command, Pairing, Transcript
+from railgauge.core.question import CaseResult
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
-from railgauge.model import Case, Command, Pairing, Transcript
-from railgauge.question import CaseResult
-from railgauge.thresholds import Platform
+from railgauge.judging import assess
+from railgauge.judging.evidence import SERVICE
+from railgauge.planning import plan
 
 THRESHOLDS = Path(__file__).parents[2] / "thresholds"
 _PORT = 18611

@@ -9,7 +9,7 @@ import fault_bench as rig
 import pytest
 from lab_bench import NAMES, Bench, StartLab
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms
 from railgauge.stacks.metax import parse_processes
 

@@ -27,7 +27,7 @@ from fault_bench import (
 from lab_bench import Bench, StartLab, cluster, ssh
 
 from railgauge import lab
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms
 
 

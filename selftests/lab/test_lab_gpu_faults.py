@@ -9,7 +9,7 @@ import pytest
 from fault_bench import TOLD
 from lab_bench import Bench, StartLab
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, StackFacts, stack
 
 H200, MI300X = "h200", "mi300x"

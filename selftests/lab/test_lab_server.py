@@ -16,9 +16,9 @@ import pytest
 from lab_bench import Bench, StartLab, cluster, ssh, ssh_argv
 
 from railgauge import lab
-from railgauge.errors import BadInput, RailgaugeError
+from railgauge.core.errors import BadInput, RailgaugeError
+from railgauge.core.model import Node, SshSettings
 from railgauge.lab.cluster import _names
-from railgauge.model import Node, SshSettings
 
 
 def test_exit_codes_streams_and_input(metax: Bench) -> None:

@@ -9,8 +9,8 @@ import pytest
 from lab_bench import Bench
 from saying import Said, play
 
-from railgauge.errors import OtherThanAsked
-from railgauge.model import Pairing
+from railgauge.core.errors import OtherThanAsked
+from railgauge.core.model import Pairing
 
 GPU3 = Pairing("mlx5_0", 3, "near")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.launchers import NAMES, Host, Launch, launcher
 
 HOSTS = (Host("mx01", "10.0.0.1", 8), Host("mx02", "10.0.0.2", 8))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.errors import LaunchFailed, NoEvidence, RankDied, ToolMissing
-from railgauge.evidence import refuse_failure
+from railgauge.core.errors import LaunchFailed, NoEvidence, RankDied, ToolMissing
+from railgauge.core.model import Transcript
+from railgauge.judging.evidence import refuse_failure
 from railgauge.launchers.failures import culprit, find_failures, launched_on
-from railgauge.model import Transcript
 from railgauge.tools import tool
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "netlab"))
 from netlab_bench import missing, visit
 from test_mpi_failures import error
 
-from railgauge.errors import LaunchFailed, RankDied
+from railgauge.core.errors import LaunchFailed, RankDied
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.tools import tool
 

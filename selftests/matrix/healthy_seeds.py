@@ -25,16 +25,17 @@ from healthy_seeds_lab import Stage, on_stage
 from healthy_seeds_values import Key, Played, Source, source
 from strikes import NODES, PLATFORMS, ROOT
 
-from railgauge import assess, plan
-from railgauge.diagnose import Findings, diagnose
-from railgauge.errors import NoEvidence
-from railgauge.judge import judge
-from railgauge.model import Case, Judgement, Limit, Outcome
-from railgauge.record import ItemRecord, blank, settled
-from railgauge.thresholds import ideal, limit_for, physical_ceiling
+from railgauge.config.thresholds import ideal, limit_for, physical_ceiling
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Case, Judgement, Limit, Outcome
+from railgauge.core.units import format_size
+from railgauge.diagnosis import Findings, diagnose
+from railgauge.judging import assess
+from railgauge.judging.judge import judge
+from railgauge.judging.record import ItemRecord, blank, settled
+from railgauge.planning import plan
 from railgauge.tools import metric
 from railgauge.tools.metric import Metric
-from railgauge.units import format_size
 
 LEVELS = ("smoke", "signoff")
 # Played in full, of the seeds from 1: a run at signoff takes seconds.

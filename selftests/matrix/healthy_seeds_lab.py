@@ -20,7 +20,10 @@ from unittest.mock import patch
 
 from strikes import NODES, ROOT
 
-from railgauge import assess, hostfile, plan, thresholds
+from railgauge.config import hostfile, thresholds
+from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.judging import assess
 from railgauge.lab import platforms
 from railgauge.lab.cluster import resized
 from railgauge.lab.sim import (
@@ -35,8 +38,7 @@ from railgauge.lab.sim import (
     vllm,
     wire,
 )
-from railgauge.model import Case, Cluster, Command, Node, SshSettings, Transcript
-from railgauge.question import CaseResult
+from railgauge.planning import plan
 
 _TURNING = (collective, iperf, nvbandwidth, perftest, transferbench, vllm)
 _COUNTING = ((collective, "count_traffic"), (collective, "count_ethernet"),

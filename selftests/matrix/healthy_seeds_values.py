@@ -14,10 +14,10 @@ from unittest.mock import patch
 
 from healthy_seeds_lab import Stage, perftest_side
 
-from railgauge import assess
-from railgauge.evidence import samples_of
+from railgauge.core.model import Case, Sample
+from railgauge.judging import assess
+from railgauge.judging.evidence import samples_of
 from railgauge.lab.sim import collective, collective_layout, nvbandwidth, perftest, transferbench
-from railgauge.model import Case, Sample
 
 Key = tuple[str, int | None, str | None]
 """Metric, message size, and link or GPU."""

@@ -8,10 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from railgauge import pairing, thresholds
-from railgauge.errors import BadInput
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms
-from railgauge.thresholds import Platform
+from railgauge.planning import pairing
 
 ROOT = Path(__file__).parents[2]
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")

@@ -12,7 +12,7 @@ import pytest
 from fault_matrix import carry_out, page
 from strikes import CAUSES, LEFT_OUT, PLATFORMS, TUNING, Strike, pairs_of, strikes
 
-from railgauge.diagnose import CATALOGUE
+from railgauge.diagnosis import CATALOGUE
 from railgauge.lab import faults
 
 SEED = 7

@@ -16,7 +16,7 @@ import programs
 import pytest
 from netlab_bench import argv, lab, visit
 
-from railgauge import hostfile
+from railgauge.config import hostfile
 
 ROOT = Path(__file__).parents[2]
 GONE_LIMIT_S = 30

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from railgauge.cli import main
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.netlab import LINE_RATE_MBIT, Link, network, settings
 
 ROOT = Path(__file__).parents[2]

@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
-from railgauge import decision, plan
 from railgauge.bundle.contents import FolderContents
-from railgauge.model import Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Outcome
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
 from railgauge.report import html
 from railgauge.report.plots import plots
+from railgauge.verdict import decision
 
 _PHASES = {
     Outcome.FAILED: ("call", "failed"),

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from railgauge.cli import main
-from railgauge.diagnose.model import Cause, Where
+from railgauge.diagnosis.model import Cause, Where
 from railgauge.report import allure_results
 from railgauge.report.allure_site import loaded_from_outside, without_analytics
 

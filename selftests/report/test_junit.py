@@ -8,8 +8,8 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from railgauge.model import Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Judgement, Outcome
+from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_results
 from railgauge.report.junit import Session, document
 

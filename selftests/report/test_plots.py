@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from railgauge import hostfile, thresholds
-from railgauge.model import Cluster, Judgement, Node, Outcome
-from railgauge.record import ItemRecord
+from railgauge.config import hostfile, thresholds
+from railgauge.core.model import Cluster, Judgement, Node, Outcome
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import plots
 from railgauge.report.plots.axes import around
 from railgauge.report.plots.maps import blocks_of

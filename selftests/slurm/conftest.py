@@ -11,10 +11,10 @@ from typing import NoReturn
 import pytest
 from slurm_cluster import Slurm, cluster, missing, slurm_cluster
 
-from railgauge.model import Node
-from railgauge.tag import Tag
+from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.registry import connect, opened
+from railgauge.transport.tag import Tag
 
 for folder in ("transport", "endtoend"):
     sys.path.append(str(Path(__file__).parents[1] / folder))

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # for scripts that import this
 
 import programs
 
-from railgauge.model import Cluster, Node, SlurmSettings
+from railgauge.core.model import Cluster, Node, SlurmSettings
 
 PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
 # The nodes are this machine: they have what it has. Debian keeps daemons where only root looks.

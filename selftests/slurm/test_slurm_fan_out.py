@@ -6,8 +6,8 @@ import base64
 import time
 from collections.abc import Iterable
 
-from railgauge.errors import ConnectionLost, NodeUnreachable, NoEvidence
-from railgauge.model import Command, Transcript
+from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
+from railgauge.core.model import Command, Transcript
 from railgauge.transport.job import Start
 from railgauge.transport.slurm.fan_out import Answers
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.errors import HostfileError
-from railgauge.hostfile import cluster_from_json, cluster_to_json, load
-from railgauge.model import Cluster, SlurmSettings
+from railgauge.config.hostfile import cluster_from_json, cluster_to_json, load
+from railgauge.core.errors import HostfileError
+from railgauge.core.model import Cluster, SlurmSettings
 from railgauge.transport.slurm.steps import environment, step_argv
 
 SCHEMA = Path(__file__).parents[2] / "hostfiles" / "schema.json"

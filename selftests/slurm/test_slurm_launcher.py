@@ -11,9 +11,9 @@ from typing import NoReturn
 import pytest
 from slurm_cluster import Slurm, cluster
 
+from railgauge.core.model import Command, Transcript
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.launchers.slurm_failures import find
-from railgauge.model import Command, Transcript
 from railgauge.transport.registry import connect, opened
 
 Launched = Callable[..., Transcript]

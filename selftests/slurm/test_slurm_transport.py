@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 from slurm_cluster import Slurm, cluster
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     BadInput,
     CommandTimedOut,
     NodeUnreachable,
     NoEvidence,
     TransportError,
 )
+from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.facts import NodeFacts
-from railgauge.model import Cluster, Command, Transcript
-from railgauge.sessions import Sessions
-from railgauge.survey import survey
+from railgauge.run.survey import survey
 from railgauge.transport.registry import connect, fan_out, opened
+from railgauge.transport.sessions import Sessions
 from railgauge.transport.slurm.steps import folded, unfolded
 
 WHO = Command("", ("sh", "-c", "echo $SLURMD_NODENAME"))

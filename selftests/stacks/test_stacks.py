@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
 from railgauge.stacks.metax import parse_gpus, parse_processes
 from railgauge.stacks.topology import parse_topology

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from railgauge.errors import BadInput
-from railgauge.model import Case, Cluster, Node, Pairing, SshSettings
-from railgauge.thresholds.model import Gpus, Measurement
+from railgauge.config.thresholds.model import Gpus, Measurement
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Node, Pairing, SshSettings
 from railgauge.tools.ccl_tests import commands
 
 ROOT = SshSettings(user="root")

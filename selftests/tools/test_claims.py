@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from tool_setting import NODES
 
-from railgauge.errors import FactMissing
+from railgauge.core.errors import FactMissing
+from railgauge.core.model import Case
 from railgauge.facts import GpuFacts, NodeFacts
-from railgauge.model import Case
 from railgauge.tools.claims import Asked, Claim, Heard, claims_nothing, equal, same_models
 from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_setting import kinds, setting, values
 
-from railgauge.errors import BadInput
-from railgauge.model import Pairing
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Pairing
 from railgauge.tools.iperf3 import commands, parse
 
 RATE = 94_123_456_789.5

@@ -5,7 +5,7 @@ from array import array
 import pytest
 from tool_setting import kinds, setting
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.tools import mpi_bench
 from railgauge.tools.mpi_bench import program
 from railgauge.tools.mpi_bench.parse import factor

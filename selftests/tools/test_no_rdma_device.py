@@ -6,20 +6,22 @@ from pathlib import Path
 import programs
 import pytest
 
-from railgauge import assess, plan, thresholds
-from railgauge.diagnose import Findings, diagnose
-from railgauge.errors import DeviceMissing, LimitMissed
-from railgauge.expectation import judge_at
+from railgauge.config import thresholds
+from railgauge.core.errors import DeviceMissing, LimitMissed
+from railgauge.core.model import Cluster, Command, Node, Outcome, Pair, Pairing
+from railgauge.core.question import FactAt
+from railgauge.diagnosis import Findings, diagnose
 from railgauge.facts import parse_probe, probe_script
 from railgauge.facts.ibtools import parse_ibstat
-from railgauge.leases import Leases
-from railgauge.model import Cluster, Command, Node, Outcome, Pair, Pairing
-from railgauge.question import FactAt
-from railgauge.record import ItemRecord, with_error
-from railgauge.runner import Runner
-from railgauge.sessions import Sessions
-from railgauge.store import Store
+from railgauge.judging import assess
+from railgauge.judging.expectation import judge_at
+from railgauge.judging.record import ItemRecord, with_error
+from railgauge.leases.files import Leases
+from railgauge.planning import plan
+from railgauge.run.runner import Runner
+from railgauge.run.store import Store
 from railgauge.transport import local
+from railgauge.transport.sessions import Sessions
 
 PLATFORM = thresholds.load("connectx4-homelab", Path(__file__).parents[2] / "thresholds")
 NODES = tuple(Node(name, "localhost", "localhost") for name in ("one", "two"))

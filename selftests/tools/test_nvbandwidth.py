@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_setting import kinds, recorded, setting, values
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.tools.nvbandwidth import commands, parse
 
 CORPUS = "corpus/gpu-bw"

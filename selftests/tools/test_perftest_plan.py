@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.tools.perftest import COMMANDS, Request, plan
 
 REQUEST = Request(

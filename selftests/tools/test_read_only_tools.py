@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from read_only_outputs import BUS, COPY, DIAG, MATRIX, NHC, P2P, RAS, RVS, SHMOO, TABLE
 from tool_setting import kinds, recorded, setting, values
 
-from railgauge import plan, thresholds, tools
+from railgauge import tools
 from railgauge.cli import main
-from railgauge.errors import BadInput
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.planning import plan
 
 ROOT = Path(__file__).resolve().parents[2]
 READ_ONLY = sorted(set(tools.NAMES) - set(tools.PLANNABLE))

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from tool_setting import SHARED
 
-from railgauge import thresholds
-from railgauge.model import Case, Pairing, Parsed
-from railgauge.thresholds import Measurement, Platform
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.model import Case, Pairing, Parsed
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Heard
 

@@ -3,7 +3,7 @@
 import pytest
 from tool_setting import kinds, recorded, setting, values
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.tools.transferbench import commands, parse
 
 LINKS_8 = 56

@@ -5,7 +5,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from railgauge.model import Case, Cluster, Node
+from railgauge.core.model import Case, Cluster, Node
 
 SHARED = Path(__file__).parents[3] / "shared"
 NODES = tuple(Node(f"n{index}", f"192.0.2.{index}", f"10.0.0.{index}") for index in (1, 2))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from throwaway_sshd import SshServer, start_server
 
-from railgauge.model import Node
-from railgauge.tag import Tag
+from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
+from railgauge.transport.tag import Tag
 
 
 @pytest.fixture

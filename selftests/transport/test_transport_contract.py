@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.errors import BadInput, CommandTimedOut, ConnectionLost, PortInUse, ToolFailed
-from railgauge.model import Command
+from railgauge.core.errors import BadInput, CommandTimedOut, ConnectionLost, PortInUse, ToolFailed
+from railgauge.core.model import Command
 from railgauge.transport import Session, capture
 
 AWKWARD = (

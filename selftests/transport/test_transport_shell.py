@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from railgauge.errors import BadInput
-from railgauge.model import Command, Node
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command, Node
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Markers
 from railgauge.transport.registry import connect

@@ -14,7 +14,7 @@ import paramiko
 import pytest
 from throwaway_sshd import SshServer, start_server
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     AuthenticationFailed,
     BadInput,
     ConnectionLost,
@@ -22,7 +22,7 @@ from railgauge.errors import (
     NodeUnreachable,
     RailgaugeError,
 )
-from railgauge.model import Command, Node
+from railgauge.core.model import Command, Node
 from railgauge.transport import login
 from railgauge.transport.host_keys import AcceptNew
 from railgauge.transport.login import open_hops

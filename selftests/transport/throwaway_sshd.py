@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncssh
 
-from railgauge.model import Node, SshSettings
+from railgauge.core.model import Node, SshSettings
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from histories import write_run
 
-from railgauge import thresholds
+from railgauge.config import thresholds
 
 ROOT = Path(__file__).parents[2]
 LIMITS = json.loads((ROOT / "thresholds" / "connectx4-homelab.json").read_text(encoding="utf-8"))

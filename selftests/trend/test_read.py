@@ -5,7 +5,7 @@ import json
 import pytest
 from histories import write_run
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.trend.read import night_of, read
 
 VERDICT = {

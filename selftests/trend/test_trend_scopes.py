@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from histories import FLEET, NODES, history, series, step
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.trend import Fleet, Key, Night, Rules, findings
 from railgauge.trend.words import sentence, standings, summary
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from railgauge import chain, record, stamp
 from railgauge.bundle.contents import FACTS, Surveyed
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.bundle.trouble import NotVerified
-from railgauge.decision import FILE as PLAN
-from railgauge.decision import RunPlan
+from railgauge.core import chain
+from railgauge.core.model import Cluster
+from railgauge.core.plain import to_plain
 from railgauge.facts import NodeFacts
-from railgauge.model import Cluster
-from railgauge.plain import to_plain
-from railgauge.record import ItemRecord
+from railgauge.judging import record, stamp
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict.decision import FILE as PLAN
+from railgauge.verdict.decision import RunPlan
 
 _LISTS = ("result", "configuration", "passedTests", "warnedTests", "failedTests")
 

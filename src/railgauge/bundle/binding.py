@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
-from railgauge import ladder, plan, record
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
-from railgauge.demand import part_label
-from railgauge.model import Case, Pairing
-from railgauge.plan import Level
-from railgauge.question import FACT, READ, Question
-from railgauge.record import ItemRecord
-from railgauge.store import text_file
-from railgauge.thresholds import Measurement, Platform
-from railgauge.units import format_size
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.model import Case, Pairing
+from railgauge.core.question import FACT, READ, Question
+from railgauge.core.units import format_size
+from railgauge.judging import record
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import ladder, plan
+from railgauge.planning.demand import part_label
+from railgauge.planning.plan import Level
+from railgauge.run.store import text_file
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
 # Where a level makes a measurement: sets of nodes, and paths inside them.

@@ -13,8 +13,6 @@ from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from railgauge import decision, plan, record
-from railgauge.assess import Assessor
 from railgauge.bundle import signing, statement, strict
 from railgauge.bundle.agreement import (
     refuse_other_lists,
@@ -35,13 +33,17 @@ from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.bundle.trouble import BadBundle, NotVerified
-from railgauge.errors import NoEvidence
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Cluster, Outcome
 from railgauge.facts import NodeFacts, boot
-from railgauge.model import Cluster, Outcome
-from railgauge.record import ItemRecord
-from railgauge.store import json_text
-from railgauge.thresholds import Platform
-from railgauge.verdict import Verdict
+from railgauge.judging import record
+from railgauge.judging.assess import Assessor
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
+from railgauge.run.store import json_text
+from railgauge.verdict import decision
+from railgauge.verdict.counts import Verdict
 
 
 @dataclass(frozen=True, slots=True)

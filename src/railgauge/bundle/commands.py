@@ -11,16 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from railgauge import plan, traffic
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
-from railgauge.errors import BadInput
-from railgauge.evidence import SERVICE
-from railgauge.model import Case, Cluster, Command, Transcript
-from railgauge.redaction import MASK, Redactor, mask_assignment, mask_environment
-from railgauge.store import case_file
-from railgauge.thresholds import Platform
-from railgauge.traffic import AFTER, BEFORE
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Command, Transcript
+from railgauge.core.redaction import MASK, Redactor, mask_assignment, mask_environment
+from railgauge.judging import traffic
+from railgauge.judging.evidence import SERVICE
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.planning import plan
+from railgauge.run.store import case_file
 
 # Two ports that have no digit in common: where two plans differ, the port stands.
 _ONE, _OTHER = 11111, 22222

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
-from railgauge import record
 from railgauge.bundle.contents import MOST_NODES
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import NotVerified
-from railgauge.confirmation import FILE, FOLDER, Asked
-from railgauge.decision import RunPlan, not_run
-from railgauge.diagnose import Findings
-from railgauge.errors import BadInput
-from railgauge.model import Cluster, Outcome
-from railgauge.nodeset import expanded
-from railgauge.question import LIMITS, TRANSPORT
-from railgauge.record import ItemRecord
-from railgauge.store import case_file
-from railgauge.thresholds import Platform
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster, Outcome
+from railgauge.core.nodeset import expanded
+from railgauge.core.question import LIMITS, TRANSPORT
+from railgauge.diagnosis import Findings
+from railgauge.judging import record
+from railgauge.judging.confirmation import FILE, FOLDER, Asked
+from railgauge.judging.record import ItemRecord
+from railgauge.run.store import case_file
+from railgauge.verdict.decision import RunPlan, not_run
 
 _WITHOUT_EVIDENCE = frozenset(
     {Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY, Outcome.NOT_RUN}

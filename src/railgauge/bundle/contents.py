@@ -8,26 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge import confirmation, decision, plan, record, thresholds
-from railgauge.assess import Assessor
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.commands import ELSEWHERE, Addresses
 from railgauge.bundle.statement import RUN
 from railgauge.bundle.trouble import BadBundle
-from railgauge.confirmation import Asked, Confirmed
-from railgauge.decision import RunPlan
-from railgauge.diagnose import Findings
-from railgauge.errors import BadInput, BadInputs, FactMissing, NoEvidence, from_json
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence, from_json
+from railgauge.core.model import Case, Cluster, Transcript
+from railgauge.core.naming import title
+from railgauge.core.plain import to_plain
+from railgauge.core.question import CaseResult
+from railgauge.diagnosis import Findings
 from railgauge.facts import NodeFacts, boot
 from railgauge.facts.boot import Reboot
-from railgauge.model import Case, Cluster, Transcript
-from railgauge.naming import title
-from railgauge.plain import to_plain
-from railgauge.question import CaseResult
-from railgauge.record import ItemRecord
-from railgauge.store import case_file, identity
-from railgauge.thresholds import Platform
+from railgauge.judging import confirmation, record
+from railgauge.judging.assess import Assessor
+from railgauge.judging.confirmation import Asked, Confirmed
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
+from railgauge.run.store import case_file, identity
+from railgauge.verdict import decision
+from railgauge.verdict.decision import RunPlan
 
 PLATFORM = "thresholds.json"
 CLUSTER = "cluster.json"

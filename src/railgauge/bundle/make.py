@@ -10,17 +10,18 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from railgauge import __version__, decision
+from railgauge import __version__
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, VERDICT, FolderContents
 from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
 from railgauge.bundle.trouble import BadBundle, NotVerified
-from railgauge.decision import FILE as PLAN
-from railgauge.errors import BadInput
-from railgauge.record import FILE as RECORDS
-from railgauge.store import MANIFEST, json_text
+from railgauge.core.errors import BadInput
+from railgauge.judging.record import FILE as RECORDS
+from railgauge.run.store import MANIFEST, json_text
+from railgauge.verdict import decision
+from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from railgauge.redaction import Pseudonyms, Redactor
-from railgauge.store import DIGESTED, digest, json_text
+from railgauge.core.redaction import Pseudonyms, Redactor
+from railgauge.run.store import DIGESTED, digest, json_text
 from railgauge.subnet import topology
 
 HOSTS, ADDRESSES = "hosts", "addresses"

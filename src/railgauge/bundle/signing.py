@@ -22,7 +22,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from railgauge.bundle.trouble import BadBundle, NotVerified
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 UNSIGNED, UNKNOWN, TRUSTED = "unsigned", "unknown signer", "trusted"

@@ -14,10 +14,10 @@ from typing import Any
 
 from railgauge.bundle import strict
 from railgauge.bundle.trouble import BadBundle
-from railgauge.model import Outcome
-from railgauge.plain import to_plain
-from railgauge.record import ItemRecord
-from railgauge.verdict import ACCEPTED, INCOMPLETE, REJECTED
+from railgauge.core.model import Outcome
+from railgauge.core.plain import to_plain
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict.counts import ACCEPTED, INCOMPLETE, REJECTED
 
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.errors import BadInput, RailgaugeError
+from railgauge.core.errors import BadInput, RailgaugeError
 
 
 class BadBundle(BadInput):

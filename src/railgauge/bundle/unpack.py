@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from railgauge import confirmation
 from railgauge.bundle import check, statement
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import RUN
-from railgauge.decision import FILE as PLAN
 from railgauge.facts import boot
+from railgauge.judging import confirmation
+from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE})
 

@@ -30,7 +30,7 @@ from railgauge.cli import (
     undo,
     verify,
 )
-from railgauge.errors import RailgaugeError
+from railgauge.core.errors import RailgaugeError
 
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # what a shell reports of a program that wrote to a closed pipe

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.cli import run_argument, text
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.report.allure_site import loaded_from_outside, without_analytics
-from railgauge.store import write_whole
+from railgauge.run.store import write_whole
 
 NAME = "allure"
 HELP = "make the Allure report of a run, with the history of the nights before it"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from railgauge.cli import run_argument, text
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 if TYPE_CHECKING:
     from railgauge.bundle.make import Made

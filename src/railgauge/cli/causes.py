@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from railgauge.cli import text
-from railgauge.diagnose import CATALOGUE, Kind
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
+from railgauge.diagnosis import CATALOGUE, Kind
 
 NAME = "causes"
 HELP = "print the causes that a run can name: what each means and what to do, as Markdown"

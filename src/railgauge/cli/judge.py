@@ -6,17 +6,18 @@ import argparse
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from railgauge import inputs, tools
-from railgauge.assess import Assessor
+from railgauge import tools
 from railgauge.cli import text
 from railgauge.cli.match import chosen
 from railgauge.cli.recorded import Recorded, questions, recorded, unanswered
-from railgauge.errors import BadInput
-from railgauge.model import Judgement, Outcome, Pairing, Parsed
-from railgauge.question import READ
-from railgauge.thresholds import LEVELS, Measurement, Platform
-from railgauge.units import format_size
-from railgauge.verdict import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
+from railgauge.config.thresholds import LEVELS, Measurement, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Judgement, Outcome, Pairing, Parsed
+from railgauge.core.question import READ
+from railgauge.core.units import format_size
+from railgauge.judging.assess import Assessor
+from railgauge.run import inputs
+from railgauge.verdict.counts import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
 
 NAME = "judge"
 HELP = "judge what a tool printed by the limits of a platform"

@@ -7,10 +7,10 @@ import signal
 import tempfile
 from pathlib import Path
 
-from railgauge import hostfile
 from railgauge.cli import text
-from railgauge.errors import BadInput
-from railgauge.model import Node
+from railgauge.config import hostfile
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Node
 
 NAME = "lab"
 HELP = "start the embedded lab (simulated nodes over real SSH) and keep it up until Ctrl-C"

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from railgauge import hostfile
 from railgauge.cli import text
-from railgauge.errors import BadInput
+from railgauge.config import hostfile
+from railgauge.core.errors import BadInput
 from railgauge.subnet import Topology, leaf_groups, topology
 
 NAME = "leaves"

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from railgauge import inputs, thresholds
 from railgauge.cli import text
-from railgauge.model import Bound, Curve, Limit
-from railgauge.thresholds import LEVELS, Expectation, Measurement, Platform
-from railgauge.thresholds.model import FabricLimits
-from railgauge.thresholds.physics import nic_ceiling_gbps
-from railgauge.units import format_size, format_sweep
+from railgauge.config import thresholds
+from railgauge.config.thresholds import LEVELS, Expectation, Measurement, Platform
+from railgauge.config.thresholds.model import FabricLimits
+from railgauge.config.thresholds.physics import nic_ceiling_gbps
+from railgauge.core.model import Bound, Curve, Limit
+from railgauge.core.units import format_size, format_sweep
+from railgauge.run import inputs
 
 NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from railgauge.errors import BadInput
-from railgauge.model import Parsed
-from railgauge.thresholds import Measurement, Platform
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Parsed
 
 # all_reduce alone moves more than its message: bus over algorithm bandwidth is 2(n-1)/n.
 _ALL_REDUCE = "all_reduce"

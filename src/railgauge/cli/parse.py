@@ -8,8 +8,8 @@ from typing import Any
 
 from railgauge import tools
 from railgauge.cli import text
-from railgauge.model import Parsed
-from railgauge.verdict import EXIT_CODES, INCOMPLETE
+from railgauge.core.model import Parsed
+from railgauge.verdict.counts import EXIT_CODES, INCOMPLETE
 
 NAME = "parse"
 HELP = "read what a tool printed and print it as JSON"

@@ -8,15 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge import demand, forecast, inputs, plan
 from railgauge.cli import text
-from railgauge.decision import not_applicable
-from railgauge.demand import Scope
-from railgauge.errors import BadInput
-from railgauge.forecast import Work
-from railgauge.model import Case, Cluster, Pair
-from railgauge.plan import Level
-from railgauge.thresholds import LEVELS, Platform
+from railgauge.config.thresholds import LEVELS, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Pair
+from railgauge.planning import demand, forecast, plan
+from railgauge.planning.demand import Scope
+from railgauge.planning.forecast import Work
+from railgauge.planning.plan import Level
+from railgauge.run import inputs
+from railgauge.verdict.decision import not_applicable
 
 NAME = "plan"
 HELP = "show what a run would measure, in which round, and how long it takes; touches no host"

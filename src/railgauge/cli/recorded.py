@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from railgauge import plan
 from railgauge.cli.match import nodes_of
-from railgauge.errors import BadInput, NoEvidence
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.config.thresholds.model import NEAR_LINKS
+from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.model import Case, Cluster, Node, Pairing, Parsed, Transcript
+from railgauge.core.question import LIMITS, READ, TRANSPORT, CaseResult, Question
 from railgauge.facts import NodeFacts
-from railgauge.model import Case, Cluster, Node, Pairing, Parsed, Transcript
-from railgauge.question import LIMITS, READ, TRANSPORT, CaseResult, Question
-from railgauge.thresholds import Measurement, Platform
-from railgauge.thresholds.model import NEAR_LINKS
+from railgauge.planning import plan
 
 # Any port will do: no server is started.
 _SHOWN_PORT = 18515

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 NAME = "tcp-lab"
 HELP = "build a real TCP cluster of network namespaces on this machine and run a command beside it"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 if TYPE_CHECKING:
     from railgauge.bundle.statement import Redacted

@@ -12,12 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from railgauge import plan, thresholds
 from railgauge.cli import text
-from railgauge.derive import CEILING_SHARE_MIN, FRACTION, Outcome, Value, Wish, derive
-from railgauge.errors import BadInput, ThresholdError, Uncovered
-from railgauge.store import Store, write_whole
-from railgauge.thresholds import Platform
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput, ThresholdError, Uncovered
+from railgauge.planning import plan
+from railgauge.run.store import Store, write_whole
+from railgauge.trend.derive import CEILING_SHARE_MIN, FRACTION, Outcome, Value, Wish, derive
 from railgauge.trend.read import LINES, night_of
 from railgauge.trend.values import Fleet
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.cli import text
-from railgauge.errors import BadInput
-from railgauge.store import write_whole
+from railgauge.core.errors import BadInput
+from railgauge.core.units import format_size, format_value
+from railgauge.run.store import write_whole
 from railgauge.trend import Night, Rules, Trend, findings
 from railgauge.trend.page import page
 from railgauge.trend.read import read
 from railgauge.trend.words import Standing, sentence, standings, summary
-from railgauge.units import format_size, format_value
 
 NAME = "trend"
 HELP = "compare the runs in reports/: steps and drifts, and since which night"

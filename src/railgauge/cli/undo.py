@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from railgauge import hostfile, prepare
 from railgauge.cli import run_argument, text
-from railgauge.errors import BadInput
-from railgauge.model import Cluster, Command, Transcript
-from railgauge.prepare import JOURNAL, Change, Preparer
-from railgauge.sessions import Sessions
-from railgauge.store import Store
+from railgauge.config import hostfile
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.run import prepare
+from railgauge.run.prepare import JOURNAL, Change, Preparer
+from railgauge.run.store import Store
 from railgauge.transport.registry import connect, opened
+from railgauge.transport.sessions import Sessions
 
 NAME = "undo"
 HELP = "put back what a crashed run with --prepare left changed on the nodes"

@@ -15,11 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from railgauge import plan, thresholds
 from railgauge.cli import text
-from railgauge.errors import Uncovered
-from railgauge.thresholds import Platform
-from railgauge.verdict import EXIT_CODES, INCOMPLETE, REJECTED, Verdict
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import Uncovered
+from railgauge.planning import plan
+from railgauge.verdict.counts import EXIT_CODES, INCOMPLETE, REJECTED, Verdict
 
 if TYPE_CHECKING:
     from railgauge.bundle.check import Report

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 
 _TITLES = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 _STATUS = re.compile(

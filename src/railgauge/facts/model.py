@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
-from railgauge.errors import BadInput, FactMissing
+from railgauge.core.errors import BadInput, FactMissing
 from railgauge.stacks import GpuFacts
 
 __all__ = [

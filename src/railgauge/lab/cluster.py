@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from railgauge.errors import BadInput, RailgaugeError
+from railgauge.core.errors import BadInput, RailgaugeError
+from railgauge.core.model import Cluster, Node, SshSettings
 from railgauge.lab import faults as lab_faults
 from railgauge.lab import platforms
 from railgauge.lab.tree import NodeFolders
-from railgauge.model import Cluster, Node, SshSettings
 
 _START_LIMIT_S = 30.0
 _END_LIMIT_S = 10.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 Node = dict[str, Any]
 Platform = Mapping[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol, cast
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.launchers.model import BINDINGS, Host, Launch
 
 __all__ = ["BINDINGS", "NAMES", "Host", "Launch", "Launcher", "launcher"]

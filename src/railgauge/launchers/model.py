@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 BINDINGS = ("numa", "none")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.launchers.model import Launch
 
 # srun's name for a NUMA domain.

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.netlab import sshd
 from railgauge.netlab.settings import Settings
 

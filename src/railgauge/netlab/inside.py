@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.netlab import files, login, network, node, sshd
 from railgauge.netlab.settings import Link, Settings
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.netlab.files import Home, mpi4py_folder
 
 _CLONE_NEWNET = 0x40000000

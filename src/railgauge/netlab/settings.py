@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 LINE_RATE_MBIT = 200.0
 MTU_BYTES = 1500

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.netlab.files import Keys, public, write_private
 from railgauge.netlab.node import Node
 

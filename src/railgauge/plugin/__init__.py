@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from railgauge import naming
-from railgauge.errors import BadInput
+from railgauge.core import naming
+from railgauge.core.errors import BadInput
 from railgauge.plugin import (
     ending,
     holding,

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from railgauge import naming
-from railgauge.assess import Assessor
 from railgauge.bundle.contents import AGAIN, FolderContents, confirmed
-from railgauge.confirm import confirmations
-from railgauge.confirmation import FILE, FOLDER, Asked, Confirmed
-from railgauge.diagnose import Findings, diagnose
-from railgauge.model import Case
-from railgauge.plain import to_plain
+from railgauge.core import naming
+from railgauge.core.model import Case
+from railgauge.core.plain import to_plain
+from railgauge.core.question import CaseResult
+from railgauge.diagnosis import Findings, diagnose
+from railgauge.diagnosis.confirm import confirmations
+from railgauge.judging.assess import Assessor
+from railgauge.judging.confirmation import FILE, FOLDER, Asked, Confirmed
 from railgauge.plugin import resuming
-from railgauge.question import CaseResult
 from railgauge.report.causes import printable
 
 if TYPE_CHECKING:

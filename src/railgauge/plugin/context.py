@@ -10,28 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from railgauge import hostfile, inputs, plan, stamp, thresholds, traffic
-from railgauge.decision import not_applicable
-from railgauge.errors import BadInput
-from railgauge.gates import Gates
-from railgauge.leases import Leases
-from railgauge.model import Case, Cluster, Command
-from railgauge.plan import Level
+from railgauge.config import hostfile, thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Command
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import secret_values
+from railgauge.judging import stamp, traffic
+from railgauge.leases.files import Leases
+from railgauge.planning import plan
+from railgauge.planning.plan import Level
 from railgauge.plugin import holding, options, reboots, resuming, storage
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording, Replayer, recording, refuse_connection
-from railgauge.question import CaseResult
-from railgauge.redaction import secret_values
-from railgauge.resume import Earlier, Invocation
-from railgauge.runner import Earlier as TakeOver
-from railgauge.runner import Runner
-from railgauge.sessions import Sessions
-from railgauge.store import Store
-from railgauge.survey import FILE as SURVEY
-from railgauge.survey import Found, found_from_json
-from railgauge.tag import Tag
-from railgauge.thresholds import Platform
+from railgauge.run import inputs
+from railgauge.run.gates import Gates
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.runner import Earlier as TakeOver
+from railgauge.run.runner import Runner
+from railgauge.run.store import Store
+from railgauge.run.survey import FILE as SURVEY
+from railgauge.run.survey import Found, found_from_json
 from railgauge.transport.registry import connect
+from railgauge.transport.sessions import Sessions
+from railgauge.transport.tag import Tag
+from railgauge.verdict.decision import not_applicable
 
 # On top of the longest measurement: connecting, waiting for leases, ending what hangs.
 _GATE_SPARE_S = 300.0

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from railgauge.demand import Scope, count
-from railgauge.model import Outcome
+from railgauge.core.model import Outcome
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.demand import Scope, count
 from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
-from railgauge.record import ItemRecord
 from railgauge.report import allure_lost
-from railgauge.unanswered import never_ran
+from railgauge.verdict.unanswered import never_ran
 
 
 def warn(context: Context, collected: int) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from railgauge.errors import NoEvidence
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Command
 from railgauge.facts import NodeFacts
 from railgauge.facts.identity import confusions, identity_argv, parse_identity
-from railgauge.model import Command
-from railgauge.survey import Found
+from railgauge.run.survey import Found
 from railgauge.transport.registry import allots_nodes
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from railgauge.verdict import EXIT_CODES
+from railgauge.verdict.counts import EXIT_CODES
 
 TROUBLE = int(pytest.ExitCode.INTERNAL_ERROR)
 """Exit code of a run whose verdict may stand, and whose end went wrong."""

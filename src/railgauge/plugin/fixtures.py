@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from railgauge import assess, plan
-from railgauge.assess import Assessor, Findings, Measured
-from railgauge.demand import fact_question
-from railgauge.errors import DataCorrupted, LimitMissed, NoEvidence
-from railgauge.judge import judge_corruption
-from railgauge.model import Outcome, Pairing
-from railgauge.plan import Place
-from railgauge.plugin.context import CONTEXT, Context
-from railgauge.plugin.items import ABOUT
-from railgauge.plugin.recording import DRAFT, note
-from railgauge.question import (
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
+from railgauge.core.model import Outcome, Pairing
+from railgauge.core.question import (
     FABRIC,
     LIMITS,
     RATIO,
@@ -25,9 +18,17 @@ from railgauge.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.record import record_only
+from railgauge.judging import assess
+from railgauge.judging.assess import Assessor, Findings, Measured
+from railgauge.judging.judge import judge_corruption
+from railgauge.judging.record import record_only
+from railgauge.planning import plan
+from railgauge.planning.demand import fact_question
+from railgauge.planning.plan import Place
+from railgauge.plugin.context import CONTEXT, Context
+from railgauge.plugin.items import ABOUT
+from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
-from railgauge.thresholds import Platform
 
 Check = Callable[[Measured], None]
 

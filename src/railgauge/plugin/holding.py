@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from railgauge.holder import Holder
-from railgauge.nodelease import NamedTwice, NodeLeases, NodeTaken, Terms
+from railgauge.leases.holder import Holder
+from railgauge.leases.nodes import NamedTwice, NodeLeases, NodeTaken, Terms
 from railgauge.plugin import distinct
-from railgauge.tag import Tag
 from railgauge.transport.registry import allots_nodes
+from railgauge.transport.tag import Tag
 
 if TYPE_CHECKING:
     from railgauge.plugin.context import Context

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from railgauge import demand, ladder, plan
-from railgauge.asked import ways_of
+from railgauge.core.units import format_size
+from railgauge.planning import demand, ladder, plan
+from railgauge.planning.asked import ways_of
 from railgauge.plugin.context import Context
 from railgauge.subnet.declared import declared_switches
-from railgauge.units import format_size
 
 MARKS = {
     "measures": "measures(name): the measurement of the platform file that this test judges",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 
 def refuse_others(config: pytest.Config) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from railgauge.model import Cluster
+from railgauge.core.model import Cluster
 from railgauge.plugin.context import Context
 from railgauge.transport.registry import opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.thresholds import LEVELS
+from railgauge.config.thresholds import LEVELS
 
 LEVEL = "nightly"
 LAB_SEED = 1

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from railgauge.bundle.contents import FolderContents
+from railgauge.core.model import Command
+from railgauge.core.plain import to_plain
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, parse_boot_id
-from railgauge.model import Command
-from railgauge.plain import to_plain
 from railgauge.transport import Session
 
 if TYPE_CHECKING:

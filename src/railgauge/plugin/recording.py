@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 import pytest
 
-from railgauge.errors import LimitMissed, NoEvidence, RailgaugeError
-from railgauge.model import Judgement, Outcome
-from railgauge.plugin.items import ABOUT, About
-from railgauge.question import Question
-from railgauge.record import (
+from railgauge.core.errors import LimitMissed, NoEvidence, RailgaugeError
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.question import Question
+from railgauge.judging.record import (
     MEASUREMENTS,
     OWN_ERROR,
     ItemRecord,
@@ -25,7 +24,8 @@ from railgauge.record import (
     with_error,
     worst_of,
 )
-from railgauge.store import Store
+from railgauge.plugin.items import ABOUT, About
+from railgauge.run.store import Store
 
 
 @dataclass(slots=True)

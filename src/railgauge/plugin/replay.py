@@ -11,12 +11,12 @@ import pytest
 from railgauge.bundle import archive
 from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.trouble import NotVerified
-from railgauge.decision import RunPlan
-from railgauge.errors import BadInput, NoEvidence
-from railgauge.model import Case, Cluster, Node
-from railgauge.question import CaseResult
-from railgauge.store import Store
+from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.model import Case, Cluster, Node
+from railgauge.core.question import CaseResult
+from railgauge.run.store import Store
 from railgauge.transport import Session
+from railgauge.verdict.decision import RunPlan
 
 WORKER_INPUT = "railgauge_replay"
 _AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault")

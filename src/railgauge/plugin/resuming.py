@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
-from railgauge import resume
 from railgauge.bundle.commands import ELSEWHERE, addresses
-from railgauge.errors import BadInput
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster
+from railgauge.core.plain import to_plain
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import mask_named
 from railgauge.facts.boot import once
-from railgauge.leases import held_open
-from railgauge.model import Case, Cluster
-from railgauge.plain import to_plain
+from railgauge.leases.files import held_open
 from railgauge.plugin import options, reboots
-from railgauge.question import CaseResult
-from railgauge.redaction import mask_named
-from railgauge.resume import Earlier, Invocation
-from railgauge.runner import Earlier as TakeOver
-from railgauge.store import Store
-from railgauge.thresholds import Platform
+from railgauge.run import resume
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.runner import Earlier as TakeOver
+from railgauge.run.store import Store
 
 if TYPE_CHECKING:
     from railgauge.plugin.context import Context

@@ -16,7 +16,7 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.handout import Handout, Load, Unit
+from railgauge.planning.work_queue import Handout, Load, Unit
 
 # The unit that a worker works on, and the one after it.
 _AHEAD = 2

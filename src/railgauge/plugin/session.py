@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from railgauge import __version__, decision, record
-from railgauge.decision import RunPlan
-from railgauge.diagnose import Findings
-from railgauge.errors import NoEvidence, RailgaugeError
-from railgauge.hostfile import cluster_to_json
-from railgauge.judge import CORRUPTION
-from railgauge.model import Cluster, Command, Outcome, Transcript
-from railgauge.plain import to_plain
-from railgauge.plan import platform_stack
+from railgauge import __version__
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.errors import NoEvidence, RailgaugeError
+from railgauge.core.model import Cluster, Command, Outcome, Transcript
+from railgauge.core.plain import to_plain
+from railgauge.core.redaction import mask_environment, mask_named
+from railgauge.diagnosis import Findings
+from railgauge.judging import record
+from railgauge.judging.judge import CORRUPTION
+from railgauge.planning.plan import platform_stack
 from railgauge.plugin import (
     confirming,
     demanded,
@@ -35,14 +36,15 @@ from railgauge.plugin import (
 )
 from railgauge.plugin.context import Context
 from railgauge.plugin.storage import Trouble
-from railgauge.prepare import Preparer
-from railgauge.redaction import mask_environment, mask_named
 from railgauge.report import allure, junit, terminal
 from railgauge.report.plots import Plot, plots
-from railgauge.store import write_whole
-from railgauge.survey import FILE as SURVEY
-from railgauge.survey import Found, found_to_json, survey
-from railgauge.verdict import Verdict
+from railgauge.run.prepare import Preparer
+from railgauge.run.store import write_whole
+from railgauge.run.survey import FILE as SURVEY
+from railgauge.run.survey import Found, found_to_json, survey
+from railgauge.verdict import decision
+from railgauge.verdict.counts import Verdict
+from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from railgauge.errors import BadInput
-from railgauge.store import new_folder, point_latest
+from railgauge.core.errors import BadInput
+from railgauge.run.store import new_folder, point_latest
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 # As a worker tells its controller: the text of a traceback.

@@ -14,12 +14,12 @@ import pytest
 from _pytest.runner import runtestprotocol
 from xdist.dsession import get_default_max_worker_restart
 
-from railgauge.errors import NoEvidence
-from railgauge.model import Outcome
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Outcome
+from railgauge.judging.record import MEASUREMENTS, with_error
 from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling, Loss
-from railgauge.record import MEASUREMENTS, with_error
 from railgauge.report import allure_lost
 
 _LOG = "crashes.jsonl"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from railgauge.handout import Unit
-from railgauge.model import Outcome
+from railgauge.core.model import Outcome
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.work_queue import Unit
 from railgauge.plugin.context import Context
 from railgauge.plugin.items import ABOUT
-from railgauge.record import ItemRecord
-from railgauge.store import write_whole
+from railgauge.run.store import write_whole
 
 # In a folder that is gone when the run has ended.
 _FILE = "leases/worksheet.json"

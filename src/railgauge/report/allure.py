@@ -14,14 +14,14 @@ from typing import Any
 
 import allure
 
-from railgauge.errors import LimitMissed
-from railgauge.model import Judgement, Outcome, Transcript
-from railgauge.record import RUNGS, ItemRecord
+from railgauge.config.thresholds.model import Platform
+from railgauge.core.errors import LimitMissed
+from railgauge.core.model import Judgement, Outcome, Transcript
+from railgauge.judging.record import RUNGS, ItemRecord
+from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
-from railgauge.thresholds.model import Platform
-from railgauge.traffic import AFTER, BEFORE
-from railgauge.verdict import Verdict
+from railgauge.verdict.counts import Verdict
 
 _SEVERITY = {
     0: allure.severity_level.NORMAL,

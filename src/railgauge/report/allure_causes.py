@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge.diagnose import Cause
+from railgauge.diagnosis import Cause
 
 
 def marked(result: dict[str, Any], cause: Cause | None) -> dict[str, Any]:

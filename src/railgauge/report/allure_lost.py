@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from railgauge.model import Outcome
-from railgauge.record import RUNGS, ItemRecord
+from railgauge.core.model import Outcome
+from railgauge.judging.record import RUNGS, ItemRecord
 
 
 def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:

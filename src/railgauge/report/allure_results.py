@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from railgauge.diagnose import Cause
-from railgauge.model import Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import Cause
+from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes
 
 # The statuses that say what the record says. The first is set where another one stands; everything

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from railgauge.diagnose import Cause
-from railgauge.record import ItemRecord
-from railgauge.verdict import Verdict
+from railgauge.diagnosis import Cause
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict.counts import Verdict
 
 _SHOWN = 3
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from railgauge.record import ItemRecord
+from railgauge.judging.record import ItemRecord
 from railgauge.report.page import GOOD
 
 # What all excerpts of a page may take; the rest stands in the transcripts alone.

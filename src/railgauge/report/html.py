@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from railgauge.model import Judgement
-from railgauge.record import RUNGS, ItemRecord, from_json
+from railgauge.core.model import Judgement
+from railgauge.core.units import format_value
+from railgauge.judging.record import RUNGS, ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
-from railgauge.units import format_value
-from railgauge.verdict import Verdict
+from railgauge.verdict.counts import Verdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
 # With more rows than this the passed ones are drawn only when asked for.

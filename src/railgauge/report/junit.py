@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from xml.etree import ElementTree as Xml
 
-from railgauge.model import Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Outcome
+from railgauge.judging.record import ItemRecord
 
 FILE = "junit.xml"
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from railgauge.diagnose import Cause
-from railgauge.model import Outcome
-from railgauge.prepare import JOURNAL, from_journal
-from railgauge.record import RUNGS, ItemRecord
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import Cause
+from railgauge.judging.record import RUNGS, ItemRecord
 from railgauge.report.causes import about, unexplained
-from railgauge.verdict import Verdict, left_out, troubles, worst_measurements
+from railgauge.run.prepare import JOURNAL, from_journal
+from railgauge.verdict.counts import Verdict, left_out, troubles, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from railgauge.diagnose import CERTAIN, OPEN, Cause
-from railgauge.errors import NoEvidence
-from railgauge.model import Outcome
-from railgauge.prepare import Change
-from railgauge.record import ItemRecord
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import CERTAIN, OPEN, Cause
+from railgauge.judging.record import ItemRecord
 from railgauge.report.causes import about, printable, unexplained
-from railgauge.survey import Found
-from railgauge.verdict import (
+from railgauge.run.prepare import Change
+from railgauge.run.survey import Found
+from railgauge.verdict.counts import (
     ACCEPTED,
     REJECTED,
     Verdict,

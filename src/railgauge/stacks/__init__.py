@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section, unread
 
 __all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "unread"]

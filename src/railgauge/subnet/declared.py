@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from railgauge.errors import HostfileError
-from railgauge.model import Fabric
+from railgauge.core.errors import HostfileError
+from railgauge.core.model import Fabric
 from railgauge.subnet.topology import Topology, leaf_groups, topology
 
 _MOST_BYTES = 256 * 2**20

@@ -13,13 +13,13 @@ from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from railgauge.errors import BadInput
-from railgauge.model import Case, Cluster, Command, Parsed
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Command, Parsed
+from railgauge.core.units import KNOWN_UNITS
 from railgauge.stacks import Stack
-from railgauge.thresholds.model import Measurement, Platform
 from railgauge.tools.claims import Asked, Claim, Heard
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
-from railgauge.units import KNOWN_UNITS
 
 _MODULES = {
     "perftest": "railgauge.tools.perftest",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from railgauge.core.model import Parsed
 from railgauge.facts.diagnostics import NhcResult, parse_nhc
-from railgauge.model import Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes

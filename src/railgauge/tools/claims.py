@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from railgauge.errors import NoEvidence
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Case, Parsed
 from railgauge.facts import NodeFacts
-from railgauge.model import Case, Parsed
-from railgauge.thresholds.model import Measurement, Platform
 
 # What vendors put around the name of one and the same GPU.
 _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from railgauge.model import Limit
-from railgauge.thresholds.model import Assertion, Measurement, Platform
+from railgauge.config.thresholds.model import Assertion, Measurement, Platform
+from railgauge.core.model import Limit
+from railgauge.core.units import KNOWN_UNITS, dimension
 from railgauge.tools import NAMES, metric, metrics
 from railgauge.tools.metric import SCALING, SWEEP, Metric
-from railgauge.units import KNOWN_UNITS, dimension
 
 
 def misdeclared(platform: Platform) -> Iterator[str]:

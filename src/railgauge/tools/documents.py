@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.findings import problem
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge.model import Parsed, Problem, Sample
+from railgauge.core.model import Parsed, Problem, Sample
 
 _LONGEST_MESSAGE = 200
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
+from railgauge.core.units import format_size
 from railgauge.tools import Setting
-from railgauge.units import format_size
 
 _PORTS = range(1, 65536)
 

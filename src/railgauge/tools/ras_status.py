@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes

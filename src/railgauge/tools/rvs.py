@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from railgauge.errors import NoEvidence
-from railgauge.model import Command, Node, Transcript
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Command, Node, Transcript
 
 
 class Running(Protocol):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import paramiko
 
-from railgauge.errors import BadInput, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyRejected
 
 if TYPE_CHECKING:
-    from railgauge.model import SshSettings
+    from railgauge.core.model import SshSettings
 
 SYSTEM_FILE = "/etc/ssh/ssh_known_hosts"
 USER_FILE = "~/.ssh/known_hosts"

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Protocol
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     CommandTimedOut,
     ConnectionLost,
     PortInUse,
     ToolFailed,
     TransportError,
 )
-from railgauge.model import Command, Transcript
-from railgauge.tag import Tag
+from railgauge.core.model import Command, Transcript
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
+from railgauge.transport.tag import Tag
 
 GRACE_S = shell.KILL_AFTER_S + 5.0  # for timeout's KILL and for a slow connection
 _STOP_LIMIT_S = 10.0

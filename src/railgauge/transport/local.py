@@ -8,12 +8,12 @@ import selectors
 import signal
 import subprocess
 
-from railgauge.errors import TransportError
-from railgauge.model import Node
-from railgauge.tag import Tag
+from railgauge.core.errors import TransportError
+from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
+from railgauge.transport.tag import Tag
 
 _LOOK_S = 0.5  # how often to look whether somebody closed the pipes
 _CHUNK_BYTES = 1 << 16

@@ -10,14 +10,14 @@ from typing import Any
 import fabric
 import paramiko
 
-from railgauge.errors import (
+from railgauge.core.errors import (
     AuthenticationFailed,
     BadInput,
     NodeUnreachable,
     RailgaugeError,
     TransportError,
 )
-from railgauge.model import Node
+from railgauge.core.model import Node
 from railgauge.transport import host_keys
 
 KEEPALIVE_S = 15

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import cast
 
-from railgauge.errors import BadInput
-from railgauge.model import Cluster, Node
-from railgauge.tag import Tag
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster, Node
 from railgauge.transport import FanOut, Session
+from railgauge.transport.tag import Tag
 
 # Modules with a ``connect(node, tag)``, imported when first asked for: fabric alone takes 0.4 s.
 TRANSPORTS = {

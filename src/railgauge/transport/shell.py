@@ -19,9 +19,9 @@ import math
 import re
 import shlex
 
-from railgauge.errors import BadInput
-from railgauge.model import Command
-from railgauge.tag import VARIABLE
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
+from railgauge.transport.tag import VARIABLE
 
 MARKER = "::railgauge"
 IN_USE_CODE = 98

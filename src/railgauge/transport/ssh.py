@@ -12,13 +12,13 @@ from typing import Any
 
 import paramiko
 
-from railgauge.errors import ConnectionLost, TransportError
-from railgauge.model import Node
-from railgauge.tag import Tag
+from railgauge.core.errors import ConnectionLost, TransportError
+from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
 from railgauge.transport.login import close_hops, open_hops
+from railgauge.transport.tag import Tag
 
 _CHUNK_BYTES = 1 << 16
 _OPEN_LIMIT_S = 30.0

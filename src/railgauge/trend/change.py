@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from railgauge import dispersion
+from railgauge.judging import dispersion
 from railgauge.trend.values import NIGHTS_BEFORE
 
 # The standard deviation of normal noise over its median absolute deviation.

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.trend.search import Change, Search, track
 from railgauge.trend.values import (
     DRIFT,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from railgauge import naming
+from railgauge.core import naming
+from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
 from railgauge.trend.plots import Line, chart
 from railgauge.trend.values import STEP, Finding, Key, Night, Trend
 from railgauge.trend.words import Standing, sentence, standings, summary
-from railgauge.units import format_size, format_value
 
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:0 auto;padding:1rem;color:#1b1f24;

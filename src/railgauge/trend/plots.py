@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from railgauge.units import format_value
+from railgauge.core.units import format_value
 
 _WIDTH, _HEIGHT = 480, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 12, 30

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 from railgauge.trend.values import Fleet, Key, Night
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge import naming
+from railgauge.core import naming
 
 REGRESSION, IMPROVEMENT, RECOVERED = "regression", "improvement", "recovered"
 STEP, DRIFT = "step", "drift"

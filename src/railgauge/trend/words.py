@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge import naming
+from railgauge.core import naming
+from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
 from railgauge.trend.values import (
     DRIFT,
@@ -18,7 +19,6 @@ from railgauge.trend.values import (
     Scope,
     Trend,
 )
-from railgauge.units import format_size, format_value
 
 
 def sentence(finding: Finding) -> str:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
 
 _HERE = Path(__file__).parent
 _FIGURES = _HERE.parent / "figures"

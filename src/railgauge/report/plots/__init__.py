@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from railgauge.model import Cluster
-from railgauge.record import ItemRecord
+from railgauge.config.thresholds.model import Platform
+from railgauge.core.model import Cluster
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots.curves import curves
 from railgauge.report.plots.maps import gpu_links, gpu_nics, nic_traffic, node_pairs
 from railgauge.report.plots.plot import Plot
 from railgauge.report.plots.strips import strips
-from railgauge.thresholds.model import Platform
 
 __all__ = ["Plot", "plots"]
 

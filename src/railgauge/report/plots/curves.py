@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from railgauge import naming
-from railgauge.model import Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.config.thresholds.model import Platform
+from railgauge.core import naming
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.units import format_size, format_value
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.axes import Scale, around
 from railgauge.report.plots.plot import Plot, heading
-from railgauge.thresholds.model import Platform
-from railgauge.units import format_size, format_value
 
 _WIDTH, _HEIGHT = 480, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 84, 44, 46

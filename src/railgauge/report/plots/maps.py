@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from railgauge import naming
-from railgauge.model import Cluster, Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.core import naming
+from railgauge.core.model import Cluster, Judgement, Outcome
+from railgauge.core.units import format_size, format_value
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.matrix import Cell, Matrix
 from railgauge.report.plots.plot import LETTERS, Plot, heading, key_of, worst_judged
-from railgauge.units import format_size, format_value
 
 _MOST_NODES = 16
 _ORDER = list(Outcome)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from railgauge.model import Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.core.model import Judgement, Outcome
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 
 HARDWARE = "hardware"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from railgauge import naming
-from railgauge.dispersion import Groups, spread, two_groups
-from railgauge.errors import RailgaugeError
-from railgauge.model import Judgement, Outcome
-from railgauge.record import ItemRecord
+from railgauge.core import naming
+from railgauge.core.errors import RailgaugeError
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.units import format_size, format_value
+from railgauge.judging.dispersion import Groups, spread, two_groups
+from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.axes import Scale, around
 from railgauge.report.plots.plot import Plot, heading
-from railgauge.units import format_size, format_value
 
 _WIDTH, _TOP, _ROW = 620, 50, 46
 _LEFT, _RIGHT, _BOTTOM = 16, 16, 40

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from railgauge.errors import UnitUnknown
-from railgauge.model import Problem
-from railgauge.thresholds.physics import bus_factor
+from railgauge.config.thresholds.physics import bus_factor
+from railgauge.core.errors import UnitUnknown
+from railgauge.core.model import Problem
+from railgauge.core.units import convert, format_size
 from railgauge.tools.ccl_tests.figures import Figure
 from railgauge.tools.ccl_tests.rows import Row, Side
-from railgauge.units import convert, format_size
 
 _EDGE = 1e-4
 _GIB_PER_GB = 1e9 / 2**30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from railgauge.model import Parsed
-from railgauge.thresholds.physics import bus_factor
+from railgauge.config.thresholds.physics import bus_factor
+from railgauge.core.model import Parsed
 from railgauge.tools.ccl_tests.devices import claims_of_devices
 from railgauge.tools.claims import Asked, Claim, Heard, equal
 from railgauge.tools.hosts import claims_of_ranks

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.ccl_tests.facts import Device, Facts
 from railgauge.tools.ccl_tests.figures import Figure
 from railgauge.tools.ccl_tests.rows import Row, Side

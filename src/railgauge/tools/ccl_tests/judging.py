@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.ccl_tests.checks import (
     check_average,
     check_factor,

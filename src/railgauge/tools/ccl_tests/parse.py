@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Parsed, Problem
+from railgauge.core.model import Parsed, Problem
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.json_output import is_json, read_json
 from railgauge.tools.ccl_tests.judging import check_rows, check_tables, check_whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 
 _GB, _US = 1e9, 1e-6
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from railgauge.errors import BadInput
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
-from railgauge.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
 

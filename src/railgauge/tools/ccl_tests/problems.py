@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from railgauge.core.model import Problem
 from railgauge.launchers.failures import find_failures
-from railgauge.model import Problem
 
 _LONGEST_MESSAGE = 200
 

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from railgauge.model import Problem, Sample
+from railgauge.core.model import Problem, Sample
+from railgauge.core.units import KNOWN_UNITS, format_size
 from railgauge.tools.ccl_tests.figures import Figure
 from railgauge.tools.ccl_tests.rows import Row, Side
-from railgauge.units import KNOWN_UNITS, format_size
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.rows import Row
 

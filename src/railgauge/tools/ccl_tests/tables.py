@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.ccl_tests.headings import (
     Heading,
     is_heading,

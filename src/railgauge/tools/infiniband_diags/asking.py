@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from railgauge.errors import BadInput
-from railgauge.model import Command
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.findings import Findings, missing_program
 from railgauge.tools.options import program, read_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from railgauge.model import Command, Parsed
+from railgauge.core.model import Command, Parsed
 from railgauge.subnet.linkinfo import link_table
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes

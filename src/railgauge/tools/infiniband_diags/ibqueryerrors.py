@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from railgauge.model import Command, Parsed
+from railgauge.core.model import Command, Parsed
 from railgauge.subnet.errorcounters import parse_ibqueryerrors
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes

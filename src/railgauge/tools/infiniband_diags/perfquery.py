@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.subnet.errorcounters import FULL, parse_perfquery
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools.claims import Asked, Claim, Heard, equal
 
 _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")

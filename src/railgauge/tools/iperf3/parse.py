@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.findings import Findings, missing_program, plain
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from railgauge.errors import BadInput
-from railgauge.model import Command
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, check_port, one_size, program, read_options
 

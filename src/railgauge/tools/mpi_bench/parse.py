@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from railgauge.core.model import Parsed, Problem
 from railgauge.launchers.failures import find_failures
-from railgauge.model import Parsed, Problem
 from railgauge.tools.findings import Findings, missing_program, plain, problem
 
 # The launchers' own names are theirs to complain about.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
-from railgauge.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, program, read_options
 

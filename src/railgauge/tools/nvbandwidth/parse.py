@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools.documents import Document, read_document
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.nvbandwidth.json_output import read_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Command
+from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, program, read_options
 

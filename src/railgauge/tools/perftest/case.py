@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from railgauge.errors import BadInput
-from railgauge.model import Command, Parsed
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.options import Options
 from railgauge.tools.perftest.plan import Request, plan

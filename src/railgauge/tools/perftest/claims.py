@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from railgauge.errors import UnitUnknown
-from railgauge.model import Parsed
+from railgauge.core.errors import UnitUnknown
+from railgauge.core.model import Parsed
+from railgauge.core.units import convert, format_size
 from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
-from railgauge.units import convert, format_size
 
 _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 _OTHER_ITERATIONS = 1000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.perftest.bandwidth import Figures, fitting_unit
 from railgauge.tools.perftest.samples import Collection
 from railgauge.tools.perftest.summary import memory_of, summarise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Parsed, Problem
+from railgauge.core.model import Parsed, Problem
 from railgauge.tools.findings import one_a_kind
 from railgauge.tools.perftest.json_output import is_json, read_json
 from railgauge.tools.perftest.problems import find_problems

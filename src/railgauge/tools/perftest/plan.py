@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from railgauge.errors import BadInput
-from railgauge.model import Command
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
 
 COMMANDS = (
     "ib_write_bw",

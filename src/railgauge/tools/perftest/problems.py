@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 
 _LONGEST_MESSAGE = 200
 

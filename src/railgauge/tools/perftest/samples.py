@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from railgauge.model import Problem, Sample
+from railgauge.core.model import Problem, Sample
 from railgauge.tools.perftest.bandwidth import MEANING, Figures, agrees, fitting_unit
 from railgauge.tools.perftest.tables import Row, Table
 

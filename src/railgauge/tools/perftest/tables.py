@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.model import Problem
+from railgauge.core.model import Problem
 from railgauge.tools.perftest.columns import Heading, is_heading, read_heading
 
 # No row of perftest comes near this; anything longer is noise and not worth splitting.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.transferbench.links import collect_all_to_all
 from railgauge.tools.transferbench.peers import collect_peers

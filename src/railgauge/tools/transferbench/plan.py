@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from railgauge.model import Command
+from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, one_size, program, read_options
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge.model import Parsed
+from railgauge.core.model import Parsed
 from railgauge.tools.documents import Document, integer, number, read_document
 from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.vllm_bench.checks import Load, check

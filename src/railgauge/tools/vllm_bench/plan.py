@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from railgauge.model import Command
-from railgauge.thresholds.site import OF_HOSTFILE
+from railgauge.config.thresholds.site import OF_HOSTFILE
+from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.options import Options, check_port, program, read_options
 

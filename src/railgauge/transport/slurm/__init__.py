@@ -13,15 +13,15 @@ import signal
 import subprocess
 from typing import Any
 
-from railgauge.errors import NodeUnreachable, TransportError
-from railgauge.model import Node
-from railgauge.tag import Tag
+from railgauge.core.errors import NodeUnreachable, TransportError
+from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 from railgauge.transport.local import LocalPipes
 from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
+from railgauge.transport.tag import Tag
 
 _END_LIMIT_S = 2.0  # for srun, asked to end its step; a node that is gone never answers
 _EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code (\d+)\n\Z")

@@ -19,8 +19,8 @@ from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import IO
 
-from railgauge.errors import BadInput, TransportError
-from railgauge.model import Cluster, SlurmSettings
+from railgauge.core.errors import BadInput, TransportError
+from railgauge.core.model import Cluster, SlurmSettings
 from railgauge.transport.slurm import nodes
 from railgauge.transport.slurm.steps import ask, environment, folded, folder, last_word
 

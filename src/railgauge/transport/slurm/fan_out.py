@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 from typing import IO
 
-from railgauge.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, NoEvidence
-from railgauge.model import Command, Node, Transcript
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, NoEvidence
+from railgauge.core.model import Command, Node, Transcript
 from railgauge.transport import Answer, shell
 from railgauge.transport.capture import Capture
 from railgauge.transport.job import GRACE_S, Start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from railgauge.errors import TransportError
+from railgauge.core.errors import TransportError
 from railgauge.transport.slurm.steps import ask, folded, unfolded
 
 # The reason comes last: it is the only field that a person writes, and may hold anything.

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from railgauge.errors import BadInput, TransportError
-from railgauge.model import SlurmSettings
+from railgauge.core.errors import BadInput, TransportError
+from railgauge.core.model import SlurmSettings
 
 _ANSWER_LIMIT_S = 60.0
 # srun takes orders from its environment: those of a surrounding batch job or step are not ours.

@@ -1,0 +1,1 @@
+"""What people write: hostfiles and threshold files, and the schemas that they obey."""

@@ -1,0 +1,332 @@
+"""Hostfiles: a file becomes a ``Cluster``, or one clear complaint with file and line.
+
+Two forms are read: the project's own YAML (checked by ``hostfiles/schema.json``) and the plain
+lists that MPI and pssh use (``host slots=8``, ``user@host:port``, comments).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from railgauge.config.schema import JsonPath, complaints
+from railgauge.core.errors import Gathered, HostfileError
+from railgauge.core.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
+from railgauge.subnet.declared import declared_fabric, declared_leaves, fabric_from_json
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
+
+
+def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Cluster:
+    """The cluster that ``path`` declares.
+
+    ``platform`` is needed for plain lists and overrides nothing: if the file names another one,
+    that is an error. Raises ``HostfileError``, or ``BadInputs`` with all complaints at once.
+    """
+    text = _read(path)
+    cluster = (
+        _from_yaml(path, text, schema_file)
+        if path.suffix in (".yaml", ".yml")
+        else _from_plain(path, text, platform)
+    )
+    if platform and cluster.platform != platform:
+        _refuse(
+            path,
+            f"the file says platform {cluster.platform}, --platform says {platform}",
+            "drop one of them",
+        )
+    return cluster
+
+
+def named_platform(path: Path) -> str:
+    """The platform that a hostfile names, whatever else is wrong with it; empty if there is none.
+
+    With it the platform file can be checked in the same go.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return ""
+    named = document.get("platform") if isinstance(document, dict) else None
+    return named if isinstance(named, str) and _NAME.fullmatch(named) else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        _refuse(path, f"cannot be read: {error.strerror}", "give an existing file to --hostfile")
+    except UnicodeDecodeError:
+        _refuse(path, "is not text in UTF-8", "save it as UTF-8")
+
+
+def _refuse(path: Path, what: str, remedy: str = "", line: int | None = None) -> NoReturn:
+    where = f"{path}:{line}" if line else str(path)
+    raise HostfileError(what, where=where, remedy=remedy)
+
+
+# --- the project's own YAML ---
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Refuses what YAML takes without a word: of a key given twice the last, ``on`` as true."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key, mark = self.construct_object(key_node, deep=True), key_node.start_mark
+            if not isinstance(key, str):
+                what = f"key {key_node.value if key_node.id == 'scalar' else key} is not text"
+                raise yaml.MarkedYAMLError(problem=f"{what}: put it in quotes", problem_mark=mark)
+            if key in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} is given twice", problem_mark=mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
+    try:
+        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        _refuse(path, f"not valid YAML: {error.problem}", "mend the line", line)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "mend the file")
+    if not isinstance(document, dict):
+        _refuse(
+            path,
+            "is not a mapping of keys to values",
+            "start from hostfiles/example-metax-c500.yaml",
+        )
+    gathered = Gathered()
+    for number, raw in enumerate(text.splitlines(), 1):
+        with gathered.trying():
+            _check_placeholder(path, raw, number)
+    for json_path, what in complaints(schema_file, document):
+        place = ".".join(map(str, json_path)) or "top level"
+        with gathered.trying():
+            _refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+    gathered.raise_any()
+    return _cluster(path, document, lambda *keys: _line(tree, keys))
+
+
+def _check_placeholder(path: Path, line: str, number: int) -> None:
+    if match := _PLACEHOLDER.search(line.split("#", maxsplit=1)[0]):
+        _refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
+
+
+def _line(tree: Any, json_path: JsonPath) -> int:
+    """The line of the deepest part of ``json_path`` that the file has."""
+    for step in json_path:
+        inner = _child(tree, step)
+        if inner is None:
+            break
+        tree = inner
+    return int(tree.start_mark.line) + 1
+
+
+def _child(tree: Any, step: str | int) -> Any:
+    if isinstance(tree, yaml.MappingNode):
+        return next((value for key, value in tree.value if key.value == step), None)
+    if isinstance(tree, yaml.SequenceNode) and isinstance(step, int) and step < len(tree.value):
+        return tree.value[step]
+    return None
+
+
+def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
+    ssh = _ssh(path, document.get("ssh", {}))
+    entries = document["nodes"] if isinstance(document["nodes"], list) else [document["nodes"]]
+    nodes: list[Node] = []
+    gathered = Gathered()
+    for index, entry in enumerate(entries):
+        with gathered.trying():
+            nodes += _nodes(path, entry, ssh, line("nodes", index))
+    nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
+    with gathered.trying():
+        slurm = _slurm(path, document, line("slurm"))
+        nodes = [replace(node, slurm=slurm) for node in nodes]
+    with gathered.trying():
+        _check_unique(path, nodes, line("nodes"))
+    gathered.raise_any()  # before others complain of nodes that could not be read
+    names = {node.name for node in nodes}
+    groups: Mapping[str, tuple[str, ...]] = {}
+    for name, members in document.get("groups", {}).items():
+        with gathered.trying():
+            groups = {**groups, name: _group(path, name, members, names, line("groups", name))}
+    with gathered.trying():
+        fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
+    gathered.raise_any()
+    if fabric and "groups" not in document:
+        groups = declared_leaves(fabric, [node.name for node in nodes])
+    return Cluster(
+        name=document["cluster"],
+        platform=document["platform"],
+        transport=document.get("transport", "ssh"),
+        nodes=tuple(nodes),
+        source=str(path),
+        groups=groups,
+        launcher=document.get("launcher", "openmpi"),
+        rootfs=document.get("rootfs", "/"),
+        tools=document.get("tools", {}),
+        environment={key: str(value) for key, value in document.get("environment", {}).items()},
+        fabric=fabric,
+        versions={
+            name: {ALL_MODELS: said} if isinstance(said, str) else said
+            for name, said in document.get("versions", {}).items()
+        },
+        model=document.get("model", ""),
+        mpi_network=document.get("mpi_network", ""),
+    )
+
+
+def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:
+    if "slurm" in document and document.get("transport") != "slurm":
+        _refuse(path, "slurm: is for transport: slurm", "say so, or drop it", line)
+    return _slurm_from(document.get("slurm", {}))
+
+
+def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
+    }
+    return SlurmSettings(**values)
+
+
+def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
+    """``{node}`` in a pattern stands for the node's name."""
+    addresses = {nic: text.replace("{node}", node.name) for nic, text in patterns.items()}
+    return replace(node, nic_addresses=addresses)
+
+
+def _ssh(path: Path, settings: Mapping[str, Any], base: SshSettings | None = None) -> SshSettings:
+    """Settings over those of ``base``; file names are relative to the hostfile."""
+    paths = {
+        key: str((path.parent / Path(settings[key]).expanduser()).absolute())
+        for key in ("key", "config", "known_hosts")
+        if key in settings
+    }
+    return replace(base or SshSettings(), **{**settings, **paths})
+
+
+def _nodes(
+    path: Path, entry: str | Mapping[str, Any], ssh: SshSettings, line: int
+) -> Iterable[Node]:
+    if isinstance(entry, str):
+        return [Node(name, name, name, ssh) for name in _expand(path, entry, line)]
+    name = _checked(path, entry["name"], line)
+    address = entry.get("address", name)
+    return [
+        Node(
+            name,
+            address,
+            entry.get("data_address", address),
+            _ssh(path, entry.get("ssh", {}), ssh),
+        )
+    ]
+
+
+def _expand(path: Path, text: str, line: int | None) -> list[str]:
+    """The names of a NodeSet expression. Site-wide group files are not consulted."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
+
+    try:
+        names = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        _refuse(
+            path, f"{text!r} is not a set of nodes: {error}", "write node01 or node[01-16]", line
+        )
+    if not names:
+        _refuse(path, f"{text!r} names no node", "write node01 or node[01-16]", line)
+    return [_checked(path, name, line) for name in names]
+
+
+def _checked(path: Path, name: str, line: int | None) -> str:
+    """A name that can stand in file names, test ids and on command lines."""
+    if not _NAME.fullmatch(name):
+        remedy = "give it a plain name, and its address with 'address:'"
+        _refuse(path, f"{name!r} cannot be a node's name", remedy, line)
+    return name
+
+
+def _check_unique(path: Path, nodes: Iterable[Node], line: int) -> None:
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            _refuse(path, f"node {node.name} is given twice", "drop one of the two", line)
+        seen.add(node.name)
+
+
+def _group(path: Path, name: str, members: str, known: set[str], line: int) -> tuple[str, ...]:
+    names = _expand(path, members, line)
+    if unknown := [member for member in names if member not in known]:
+        what = f"group {name} has nodes that are not under 'nodes': {', '.join(unknown)}"
+        _refuse(path, what, "add them there or take them out here", line)
+    return tuple(names)
+
+
+# --- plain lists, as MPI and pssh read them ---
+
+_PLAIN = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^\s:@]+)(?::(?P<number>\d+))?(?P<rest>(?:\s+\S+)*)"
+)
+_MOST_SLOTS = 256
+
+
+def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
+    if not platform:
+        _refuse(path, "a plain hostfile names no platform", "add --platform NAME")
+    nodes: dict[str, Node] = {}
+    gathered = Gathered()
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.split("#")[0].strip()
+        if line:
+            with gathered.trying():
+                node = _plain_node(path, line, number)
+                nodes.setdefault(node.name, node)  # MPI repeats a host to give it more slots
+    gathered.raise_any()
+    if not nodes:
+        _refuse(path, "names no host", "write one host a line")
+    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path))
+
+
+def _plain_node(path: Path, line: str, number: int) -> Node:
+    """``[user@]host[:number] [slots=N ...]``; numbers up to 256 are MPICH's slots."""
+    match = _PLAIN.fullmatch(line)
+    if not match or not _NAME.fullmatch(match["host"]):
+        _refuse(
+            path, f"{line!r} is not a host", "write: host, host slots=8 or user@host:port", number
+        )
+    words = match["rest"].split()
+    user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)
+    value = int(match["number"] or 0)
+    if value >= 2**16:
+        _refuse(path, f"{value} is neither a port nor a number of slots", "mend the line", number)
+    port = value if value > _MOST_SLOTS else None
+    return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))
+
+
+# --- a cluster as plain data, for other processes and later runs ---
+
+
+def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
+    return asdict(cluster)
+
+
+def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
+    """The cluster that ``cluster_to_json`` was given."""
+    nodes = tuple(_node_from_json(node) for node in data["nodes"])
+    groups = {name: tuple(members) for name, members in data["groups"].items()}
+    fabric = fabric_from_json(data.get("fabric"))
+    return Cluster(**{**data, "nodes": nodes, "groups": groups, "fabric": fabric})
+
+
+def _node_from_json(data: Mapping[str, Any]) -> Node:
+    slurm = _slurm_from(data.get("slurm", {}))  # runs of earlier versions have none
+    return Node(**{**data, "ssh": SshSettings(**data["ssh"]), "slurm": slurm})

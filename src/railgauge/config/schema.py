@@ -1,0 +1,91 @@
+"""JSON Schema checks whose complaints a person can act on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from railgauge.core.errors import BadInput
+
+JsonPath = Sequence[str | int]
+
+
+def complaints(schema_file: Path, document: object) -> Iterator[tuple[JsonPath, str]]:
+    """Every place of ``document`` that breaks the schema, with what to write instead.
+
+    Raises ``BadInput`` if the schema file itself is not there or is damaged.
+    """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
+
+    validator = Draft202012Validator(_read(schema_file))
+    for error in sorted(
+        validator.iter_errors(document), key=lambda error: list(map(str, error.path))
+    ):
+        deepest = _deepest(error)
+        yield [*deepest.absolute_path, *_unknown_keys(deepest)[:1]], _in_words(deepest)
+
+
+def _read(schema_file: Path) -> Any:
+    try:
+        return json.loads(schema_file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(
+            f"cannot read the schema: {error.strerror}",
+            where=str(schema_file),
+            remedy="run from the project's root, or name it with --root",
+        ) from error
+    except ValueError as error:
+        raise BadInput(f"the schema is not valid JSON: {error}", where=str(schema_file)) from error
+
+
+def _deepest(error: Any) -> Any:
+    """Of the alternatives of a oneOf, the complaint that got furthest into the document."""
+    while error.context:
+        error = max(
+            error.context, key=lambda inner: (len(inner.absolute_path), inner.validator != "type")
+        )
+    return error
+
+
+def _in_words(error: Any) -> str:
+    describe = _WORDS.get(error.validator)
+    return describe(error) if describe else str(error.message)
+
+
+def _unknown_keys(error: Any) -> list[str]:
+    if error.validator != "additionalProperties":
+        return []
+    return sorted(set(error.instance) - set(error.schema.get("properties", {})))
+
+
+def _unexpected(error: Any) -> str:
+    known = ", ".join(sorted(error.schema.get("properties", {})))
+    return (
+        f"unknown key {', '.join(map(repr, _unknown_keys(error)))}; known here: {known or 'none'}"
+    )
+
+
+def _absent(error: Any) -> str:
+    absent = [key for key in error.validator_value if key not in error.instance]
+    return f"{', '.join(map(repr, absent))} is missing; add it"
+
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "additionalProperties": _unexpected,
+    "required": _absent,
+    "enum": lambda error: (
+        f"{error.instance!r} is not one of {', '.join(map(repr, error.validator_value))}"
+    ),
+    "pattern": lambda error: (
+        f"{error.instance!r} has characters that are not allowed here "
+        f"(allowed: {error.validator_value})"
+    ),
+    "type": lambda error: f"{_short(error.instance)} should be of type {error.validator_value}",
+}
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) < 60 else f"{text[:57]}..."  # noqa: PLR2004 - one line of a terminal

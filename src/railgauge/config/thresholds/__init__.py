@@ -1,0 +1,33 @@
+"""Platform files: what is measured, and the limit of every number."""
+
+from railgauge.config.thresholds.limits import (
+    limit_for,
+    limits_in_use,
+    uncovered,
+)
+from railgauge.config.thresholds.load import available, load, load_file
+from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.config.thresholds.physics import ideal, physical_ceiling
+from railgauge.config.thresholds.site import lacking_model, on_site, with_model
+from railgauge.config.thresholds.versions import VERSIONS, with_versions
+
+__all__ = [
+    "LEVELS",
+    "VERSIONS",
+    "Expectation",
+    "Measurement",
+    "Nic",
+    "Platform",
+    "available",
+    "ideal",
+    "lacking_model",
+    "limit_for",
+    "limits_in_use",
+    "load",
+    "load_file",
+    "on_site",
+    "physical_ceiling",
+    "uncovered",
+    "with_model",
+    "with_versions",
+]

@@ -1,0 +1,198 @@
+"""Finding the one limit of a metric, and what is wrong with the limits of a platform file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
+from railgauge.config.thresholds.physics import physical_ceiling
+from railgauge.core.errors import Uncovered
+from railgauge.core.model import Bound, Curve, Limit, Pairing
+from railgauge.core.units import KNOWN_UNITS, format_size, format_sweep
+
+# Nodes that a group may have: what neither the smallest nor a large one can carry, none can.
+_NODES = {"group": (2, 1024)}
+
+
+def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
+    """A floor or ceiling at a message size; ``None`` if there is none (at this size)."""
+    if isinstance(bound, Curve):
+        return None if size_bytes is None else curve_value(bound, size_bytes)
+    return bound
+
+
+def curve_value(curve: Curve, size_bytes: int) -> float | None:
+    """The curve at ``size_bytes``: straight lines on log-log axes, nothing beyond its ends."""
+    exact = dict(curve.points)
+    if size_bytes in exact:
+        return exact[size_bytes]
+    for (left, low), (right, high) in zip(curve.points, curve.points[1:], strict=False):
+        if left < size_bytes < right:
+            share = math.log(size_bytes / left) / math.log(right / left)
+            return low * math.exp(share * math.log(high / low))
+    return None
+
+
+def matching(
+    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
+) -> list[Limit]:
+    """All limits that say something about ``metric`` here; a sound file has exactly one."""
+    return [
+        limit
+        for limit in measurement.limits
+        if limit.metric == metric
+        and (not limit.pairings or (pairing is not None and pairing.distance in limit.pairings))
+        and _in_span(limit, size_bytes)
+        and says_something(limit, size_bytes)
+    ]
+
+
+def _in_span(limit: Limit, size_bytes: int | None) -> bool:
+    if limit.sizes is None or size_bytes is None:
+        return limit.sizes is None
+    return limit.sizes[0] <= size_bytes <= limit.sizes[1]
+
+
+def says_something(limit: Limit, size_bytes: int | None) -> bool:
+    """Whether the limit holds at a message size: every bound that it has says something there."""
+    bounds = [bound for bound in (limit.floor, limit.ceiling) if bound is not None]
+    return limit.record_only or all(bound_at(bound, size_bytes) is not None for bound in bounds)
+
+
+def limit_for(
+    measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
+) -> Limit:
+    """The one limit. Raises ``Uncovered`` for none or several."""
+    found = matching(measurement, metric, pairing, size_bytes)
+    if len(found) != 1:
+        raise Uncovered(_complaint(measurement, metric, pairing, size_bytes, found))
+    return found[0]
+
+
+def _complaint(
+    measurement: Measurement,
+    metric: str,
+    pairing: Pairing | None,
+    size_bytes: int | None,
+    found: list[Limit],
+) -> str:
+    distance = f" {pairing.distance}" if pairing else ""
+    subject = f"{measurement.name}: {metric}{_at(size_bytes)}{distance}"
+    if not found:
+        return f"{subject} has no limit"
+    return f"{subject} has {len(found)} limits: {', '.join(limit.pointer for limit in found)}"
+
+
+def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[str]:
+    """Every metric that ``levels`` would measure without exactly one sound limit, as a line."""
+    for measurement in platform.measurements.values():
+        yield from _without_path(platform, measurement, levels)
+        yield from _never_asserted(measurement)
+        for metric, pairing, size_bytes in _asserted(platform, measurement, levels):
+            found = matching(measurement, metric, pairing, size_bytes)
+            if len(found) != 1:
+                yield _complaint(measurement, metric, pairing, size_bytes, found)
+            else:
+                yield from _beyond_physics(platform, measurement, found[0], size_bytes)
+                yield from _contradiction(found[0], size_bytes)
+
+
+def _never_asserted(measurement: Measurement) -> Iterator[str]:
+    """What is asserted at no size of any level would be missing from the results without a word."""
+    sizes = {size for extent in measurement.extents.values() for size in extent.sizes}
+    for assertion in measurement.asserts:
+        if assertion.per == "size" and not any(map(assertion.at, sizes)):
+            yield f"{measurement.name}: {assertion.metric} is asserted at no size of any level"
+    sweeps = {extent.sizes for extent in measurement.extents.values()}
+    for limit in measurement.limits:
+        if limit.over is not None and limit.over.sizes not in sweeps:
+            yield (
+                f"{limit.pointer}: {limit.metric} is judged over {format_sweep(limit.over)}, "
+                f"and no level of {measurement.name} measures exactly these sizes"
+            )
+
+
+def limits_in_use(platform: Platform, measurement: Measurement) -> Iterator[Limit]:
+    """The limits that some level compares something with, each as often as it does."""
+    for metric, pairing, size_bytes in _asserted(platform, measurement, LEVELS):
+        yield from matching(measurement, metric, pairing, size_bytes)
+
+
+def _asserted(
+    platform: Platform, measurement: Measurement, levels: tuple[str, ...]
+) -> Iterator[tuple[str, Pairing | None, int | None]]:
+    """Every metric, kind of path and size that one of the levels asserts."""
+    sizes = sorted({size for level in levels for size in measurement.extents[level].sizes})
+    for assertion in measurement.asserts:
+        for pairing in _kinds_of_path(platform, measurement):
+            if assertion.per != "size":
+                yield assertion.metric, pairing, None
+            yield from (
+                (assertion.metric, pairing, size)
+                for size in sizes
+                if assertion.per == "size" and assertion.at(size)
+            )
+
+
+def _kinds_of_path(platform: Platform, measurement: Measurement) -> list[Pairing | None]:
+    if measurement.scope != "path":
+        return [None]
+    return list({p.distance: p for p in platform.pairings(measurement.memory)}.values())
+
+
+def _without_path(
+    platform: Platform, measurement: Measurement, levels: tuple[str, ...]
+) -> Iterator[str]:
+    """What runs nowhere would be missing from the results without a word."""
+    if measurement.scope != "path":
+        return
+    if measurement.memory == "gpu" and platform.gpus is None:
+        yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
+    distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
+    for level in levels:
+        choice = measurement.extents[level].pairings
+        if not distances - ({"far"} if choice == "near" else set()):
+            yield f"{measurement.name}: level {level} has no path to measure ({choice})"
+
+
+def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
+    """No value can lie above the one and below the other."""
+    floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
+    if floor is not None and ceiling is not None and floor > ceiling:
+        yield (
+            f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} "
+            f"is above its own ceiling of {ceiling:g} {limit.unit}"
+        )
+
+
+def _beyond_physics(
+    platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int | None
+) -> Iterator[str]:
+    """A floor that no hardware can reach would fail every cluster for ever."""
+    floor = bound_at(limit.floor, size_bytes)
+    if floor is None or limit.unit not in KNOWN_UNITS:
+        return
+    paths = platform.pairings(measurement.memory) if measurement.scope == "path" else [None]
+    for pairing in paths:
+        ceiling = _most(platform, measurement, pairing, limit)
+        if ceiling is not None and floor > ceiling:
+            yield (
+                f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} is above what "
+                f"{pairing.nic if pairing else 'the hardware'} can carry "
+                f"({ceiling:.2f} {limit.unit})"
+            )
+            return
+
+
+def _most(
+    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
+) -> float | None:
+    """The physical ceiling, of a group that of the number of nodes that has the highest."""
+    counts = _NODES.get(measurement.scope, (2,))
+    found = [physical_ceiling(platform, measurement, pairing, limit, nodes) for nodes in counts]
+    return max((ceiling for ceiling in found if ceiling is not None), default=None)
+
+
+def _at(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else f" at {format_size(size_bytes)}"

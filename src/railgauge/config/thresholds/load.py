@@ -1,0 +1,341 @@
+"""Platform files: JSON becomes a ``Platform``, or one complaint with file and JSON path."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from railgauge.config.schema import complaints
+from railgauge.config.thresholds.model import (
+    LEVELS,
+    Assertion,
+    Expectation,
+    Extent,
+    FabricLimits,
+    Gpus,
+    Measurement,
+    Nic,
+    PairLevel,
+    Platform,
+    Preparation,
+    Traffic,
+    Transport,
+)
+from railgauge.core.errors import BadInput, Gathered, ThresholdError
+from railgauge.core.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
+from railgauge.core.units import parse_size
+
+
+def load(name: str, folder: Path) -> Platform:
+    """The platform ``name`` from ``folder`` (``thresholds/``).
+
+    Raises ``ThresholdError``, or ``BadInputs`` with all complaints at once.
+    """
+    path = folder / f"{name}.json"
+    document = _read(path, folder)
+    _check(path, document, folder / "schema.json")
+    if document["platform"] != name:
+        _refuse(path, "$/platform", f"says {document['platform']!r}, the file is named {name!r}")
+    return _Reader(path).platform(document)
+
+
+def load_file(path: Path, text: str) -> Platform:
+    """The platform in ``text``, which stands in the file ``path`` of whatever name."""
+    document = _parse(path, text)
+    _check(path, document, _SCHEMA)
+    return _Reader(path).platform(document)
+
+
+# The same file as ``thresholds/schema.json``, which is not there where only the package is.
+_SCHEMA = Path(__file__).with_name("schema.json")
+
+
+def _check(path: Path, document: Any, schema_file: Path) -> None:
+    gathered = Gathered()
+    for json_path, what in complaints(schema_file, document):
+        with gathered.trying():
+            _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+    gathered.raise_any()
+
+
+def available(folder: Path) -> list[str]:
+    """The names of the platform files in ``folder``."""
+    return sorted(path.stem for path in folder.glob("*.json") if path.stem != "schema")
+
+
+def _read(path: Path, folder: Path) -> Any:
+    try:
+        return _parse(path, path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
+        raise ThresholdError(
+            f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=lambda text: float(_finite(text)),
+            parse_int=lambda text: int(_finite(text)),
+        )
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON keeps the last of two equal keys without a word; a limit must not vanish that way."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"key {twice!r} is given twice")
+    return result
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is not a number that a limit can have")
+
+
+def _finite(text: str) -> str:
+    """``1e999`` is JSON and becomes infinity: as a ceiling, one that nothing could miss."""
+    return text if math.isfinite(float(text)) else _no_constant(text)
+
+
+def _refuse(path: Path, json_path: str, what: str) -> NoReturn:
+    raise ThresholdError(what, where=f"{path}: {json_path}")
+
+
+class _Reader:
+    """Turns a document that satisfies the schema into values; knows the file for complaints."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def platform(self, document: Mapping[str, Any]) -> Platform:
+        hardware = document["hardware"]
+        nics = tuple(map(self._nic, hardware["nics"]))
+        affinity: dict[int, Mapping[str, str]] = {}
+        measurements: dict[str, Measurement] = {}
+        gathered = Gathered()
+        with gathered.trying():
+            gpus = self._gpus(hardware.get("gpus"))
+            affinity = self._affinity(hardware.get("affinity", {}), gpus, nics)
+        for name, entry in document["measurements"].items():
+            with gathered.trying():
+                measurements[name] = self._measurement(name, entry)
+        gathered.raise_any()
+        return Platform(
+            name=document["platform"],
+            title=document["title"],
+            path=str(self.path),
+            nics=nics,
+            gpus=gpus,
+            affinity=affinity,
+            expected={name: self._expectation(name, e) for name, e in document["expected"].items()},
+            pair_levels={
+                level: PairLevel(choice["scheme"], choice.get("rounds"))
+                for level, choice in document["levels"].items()
+            },
+            measurements=measurements,
+            not_applicable=document.get("not_applicable", {}),
+            environment=_variables(document),
+            preparations=tuple(map(_preparation, document.get("prepare", ()))),
+        )
+
+    def _nic(self, nic: Mapping[str, Any]) -> Nic:
+        return Nic(
+            name=nic["name"],
+            model=nic["model"],
+            rate_gbps=nic["rate_gbps"],
+            data_rate_gbps=nic.get("data_rate_gbps", nic["rate_gbps"]),
+            link_layer=nic["link_layer"],
+            pcie_generation=nic.get("pcie", {}).get("generation"),
+            pcie_width=nic.get("pcie", {}).get("width"),
+            fabric=nic.get("fabric", True),
+            pci_address=nic.get("pci_address"),
+            numa_node=nic.get("numa_node"),
+        )
+
+    def _gpus(self, gpus: Mapping[str, Any] | None) -> Gpus | None:
+        if gpus is None:
+            return None
+        bus_ids = tuple(gpus.get("bus_ids", ()))
+        if bus_ids and len(bus_ids) != gpus["count"]:
+            what = f"{len(bus_ids)} bus ids for {gpus['count']} GPUs"
+            _refuse(self.path, "$/hardware/gpus/bus_ids", what)
+        return Gpus(
+            gpus["vendor"],
+            gpus["model"],
+            gpus["count"],
+            gpus["memory_mib"],
+            bus_ids,
+            gpus.get("link", {}).get("gb_per_s"),
+        )
+
+    def _affinity(
+        self, declared: Mapping[str, Mapping[str, str]], gpus: Gpus | None, nics: tuple[Nic, ...]
+    ) -> dict[int, Mapping[str, str]]:
+        wanted = {nic.name for nic in nics if nic.fabric}
+        for gpu in range(gpus.count if gpus else 0):
+            if absent := wanted - set(declared.get(str(gpu), {})):
+                what = f"GPU {gpu} has no link to {', '.join(sorted(absent))}"
+                _refuse(self.path, "$/hardware/affinity", what)
+        self._refuse_undeclared(declared, gpus, {nic.name for nic in nics})
+        return {int(gpu): links for gpu, links in declared.items()}
+
+    def _refuse_undeclared(
+        self, declared: Mapping[str, Mapping[str, str]], gpus: Gpus | None, nics: set[str]
+    ) -> None:
+        known = {str(gpu) for gpu in range(gpus.count if gpus else 0)}
+        others = [f"GPU {gpu}" for gpu in sorted(set(declared) - known)]
+        others += sorted({nic for links in declared.values() for nic in links} - nics)
+        if others:
+            _refuse(self.path, "$/hardware/affinity", f"{', '.join(others)} is not declared")
+
+    def _expectation(self, name: str, entry: Mapping[str, Any]) -> Expectation:
+        rule = next(key for key in entry if key not in ("basis", "fact", "per"))
+        pointer, own = f"/expected/{name}", (entry.get("fact", ""), entry.get("per", ""))
+        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), pointer, *own)
+
+    def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
+        pointer = f"/measurements/{name}"
+        return Measurement(
+            name=name,
+            rung=entry["rung"],
+            tool=entry["tool"],
+            command=entry["command"],
+            memory=entry.get("memory", "host"),
+            asserts=tuple(self._assertion(pointer, a) for a in entry.get("asserts", ())),
+            extents={level: self._extent(pointer, entry["levels"][level]) for level in LEVELS},
+            limits=tuple(
+                self._limit(f"{pointer}/limits/{index}", limit)
+                for index, limit in enumerate(entry.get("limits", ()))
+            ),
+            time_limit_s=entry["time_limit_s"],
+            typical_s=entry["typical_s"],
+            options=entry.get("options", {}),
+            environment=_variables(entry),
+            scope=entry.get("scope", "path"),
+            traffic=_traffic(entry.get("traffic")),
+            transport=_transport(entry.get("transport")),
+            fabric=_fabric(entry.get("fabric")),
+        )
+
+    def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
+        if isinstance(entry, str):
+            return Assertion(entry)
+        return Assertion(
+            metric=entry["metric"],
+            per=entry.get("per", "size"),
+            sizes=self._span(pointer, entry.get("sizes")),
+            of=entry.get("of", ""),
+            over=entry.get("over", ""),
+        )
+
+    def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:
+        return (self._size(pointer, span[0]), self._size(pointer, span[1])) if span else None
+
+    def _extent(self, pointer: str, entry: Mapping[str, Any]) -> Extent:
+        sizes = tuple(self._size(pointer, text) for text in entry.get("sizes", ()))
+        if list(sizes) != sorted(set(sizes)):
+            _refuse(self.path, f"${pointer}/levels", "sizes must rise, each given once")
+        return Extent(sizes, entry.get("pairings", "all"), entry.get("repeats", 1))
+
+    def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
+        return Limit(
+            metric=entry["metric"],
+            unit=entry["unit"],
+            floor=self._bound(pointer, entry.get("floor")),
+            ceiling=self._bound(pointer, entry.get("ceiling")),
+            basis=_basis(entry["basis"]),
+            marginal=entry.get("marginal", 0.0),
+            dispersion=Dispersion(**entry.get("dispersion", {})),
+            record_only=entry.get("record_only", False),
+            pairings=tuple(entry.get("pairings", ())),
+            sizes=self._span(pointer, entry.get("sizes")),
+            pointer=pointer,
+            of=entry.get("of", ""),
+            over=self._sweep(pointer, entry.get("over")),
+        )
+
+    def _sweep(self, pointer: str, entry: Mapping[str, Any] | None) -> Sweep | None:
+        if entry is None:
+            return None
+        first, last = self._size(pointer, entry["from"]), self._size(pointer, entry["to"])
+        found = Sweep(first, last, entry["factor"])
+        if first > last or found.sizes[-1] != last:
+            what = f"over: {entry['to']} is no step of x{entry['factor']} from {entry['from']}"
+            _refuse(self.path, f"${pointer}/over", what)
+        return found
+
+    def _bound(self, pointer: str, entry: Any) -> Bound | None:
+        if entry is None:
+            return None
+        if not isinstance(entry, Mapping):
+            return float(entry)
+        points = sorted((self._size(pointer, s), float(v)) for s, v in entry["curve"].items())
+        if len({size for size, _ in points}) < len(points):
+            _refuse(self.path, f"${pointer}", "two points of the curve are at the same size")
+        return Curve(tuple(points))
+
+    def _size(self, pointer: str, text: str) -> int:
+        """A size in bytes; at 0 nothing is moved, and a curve has no logarithm."""
+        try:
+            size = parse_size(text)
+        except BadInput as error:
+            _refuse(self.path, f"${pointer}", str(error))
+        if not size:
+            _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
+        return size
+
+
+def _preparation(entry: Mapping[str, Any]) -> Preparation:
+    words = {key: tuple(entry.get(key, ())) for key in ("read", "apply", "undo", "save")}
+    return Preparation(
+        name=entry["name"], want=entry["want"], basis=_basis(entry["basis"]), **words
+    )
+
+
+def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
+    return dict(entry.get("environment", {}).get("variables", {}))
+
+
+def _traffic(entry: Mapping[str, Any] | None) -> Traffic | None:
+    if entry is None:
+        return None
+    least, most = entry["share"]
+    return Traffic(
+        (least, most), entry.get("spread"), _basis(entry["basis"]), entry.get("devmem_packet")
+    )
+
+
+def _transport(entry: Mapping[str, Any] | None) -> Transport | None:
+    if entry is None:
+        return None
+    wanted, refused = tuple(entry["wanted"]), tuple(entry.get("refused", ()))
+    return Transport(wanted, refused, _basis(entry["basis"]))
+
+
+def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
+    if entry is None:
+        return None
+    most = {name: float(value) for name, value in entry.get("most", {}).items()}
+    return FabricLimits(
+        basis=_basis(entry["basis"]),
+        most=most,
+        bit_error_rate=entry.get("bit_error_rate"),
+        since=entry.get("since", ""),
+        per_switch=entry.get("per", "switch") == "switch",
+    )
+
+
+def _basis(entry: Mapping[str, str]) -> Basis:
+    return Basis(entry["source"], entry["says"])

@@ -1,0 +1,257 @@
+"""A platform file as values: hardware, expected host state, measurements and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from railgauge.core.model import Basis, Limit, Pairing
+
+LEVELS = ("smoke", "nightly", "signoff")
+
+NEAR_LINKS = frozenset({"PIX", "PXB"})
+
+# PCI Express Base Specification: transfers per second and lane of each generation.
+PCIE_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A declared network adapter. ``data_rate_gbps`` is the rate after line encoding.
+
+    The PCIe fields are ``None`` for a device that sits in no slot.
+    """
+
+    name: str
+    model: str
+    rate_gbps: float
+    data_rate_gbps: float
+    link_layer: str
+    pcie_generation: int | None
+    pcie_width: int | None
+    fabric: bool = True
+    pci_address: str | None = None
+    numa_node: int | None = None
+
+    @property
+    def pcie_link(self) -> tuple[float, int] | None:
+        """Speed in GT/s and width in lanes that the slot should have."""
+        if self.pcie_generation is None or self.pcie_width is None:
+            return None
+        return PCIE_GTS[self.pcie_generation], self.pcie_width
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The declared GPUs of one node: all alike, numbered from 0.
+
+    ``link_gb_per_s`` is the raw rate of one GPU-to-GPU link, one way, where links are tested.
+    """
+
+    vendor: str
+    model: str
+    count: int
+    memory_mib: int
+    bus_ids: tuple[str, ...] = ()
+    link_gb_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a fact of a node must be. ``rule`` is one of ``judge.RULES``.
+
+    ``fact`` is the path of a fact that the ladder does not know, ``per`` the part that has it.
+    """
+
+    name: str
+    rule: str
+    value: object
+    basis: Basis
+    pointer: str
+    fact: str = ""
+    per: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """One setting that ``--prepare`` brings to ``want``; commands are argv on the node.
+
+    ``read`` prints the value (several equal lines count once). ``undo`` is given what ``save``
+    printed, or ``read`` where there is none, in place of ``{before}``.
+    """
+
+    name: str
+    read: tuple[str, ...]
+    want: str
+    apply: tuple[str, ...]
+    undo: tuple[str, ...]
+    save: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class PairLevel:
+    """Which node pairs a level takes: a scheme, and the rounds of a tournament."""
+
+    scheme: str
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
+
+    ``sizes`` is empty where the tool knows no message sizes.
+    """
+
+    sizes: tuple[int, ...]
+    pairings: str
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
+
+    ``per`` ``ratio`` is the metric ``of`` of this measurement over that of ``over``, another one.
+    ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to) narrows it.
+    """
+
+    metric: str
+    per: str = "size"
+    sizes: tuple[int, int] | None = None
+    of: str = ""
+    over: str = ""
+
+    def at(self, size_bytes: int | None) -> bool:
+        """Whether the metric is asserted at this message size."""
+        if self.sizes is None or size_bytes is None:
+            return True
+        return self.sizes[0] <= size_bytes <= self.sizes[1]
+
+
+# Where a measurement is made: on a pair and a pairing, on a pair, in a node, on a group of nodes,
+# on the node that scans the subnet.
+SCOPES = ("path", "pair", "node", "group", "fabric")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One thing that is measured: the tool, its options, what is asserted, and the limits."""
+
+    name: str
+    rung: int
+    tool: str
+    command: str
+    memory: str
+    asserts: tuple[Assertion, ...]
+    extents: Mapping[str, Extent]
+    limits: tuple[Limit, ...]
+    time_limit_s: float
+    typical_s: float
+    options: Mapping[str, object] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    scope: str = "path"
+    traffic: Traffic | None = None
+    transport: Transport | None = None
+    fabric: FabricLimits | None = None
+
+    def asserted(
+        self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
+    ) -> tuple[str, ...]:
+        """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size).
+
+        ``swept`` are the sizes of a run: an average is asserted only where they are those that its
+        limit was made for. Without them it is what any run may be asked.
+        """
+        return tuple(
+            a.metric
+            for a in self.asserts
+            if a.per == per and a.at(size_bytes) and (swept is None or self._is_over(a, swept))
+        )
+
+    def _is_over(self, assertion: Assertion, swept: tuple[int, ...]) -> bool:
+        spans = [limit.over for limit in self.limits if limit.metric == assertion.metric]
+        return all(span is None or span.sizes == swept for span in spans)
+
+    @property
+    def ratios(self) -> tuple[str, ...]:
+        """The metrics that are compared with those of another measurement."""
+        return tuple(a.of for a in self.asserts if a.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the NICs' byte counters must say after a measurement.
+
+    ``share`` is (least, most) of the payload that all NICs together must have sent; ``spread`` how
+    far one NIC may be from the mean of those that carry payload, as a share of that mean.
+    ``devmem_packet`` is how many bytes a NIC may at most receive for each packet that its driver
+    put into GPU memory; ``None`` where NICs do not count such packets.
+    """
+
+    share: tuple[float, float]
+    spread: float | None
+    basis: Basis
+    devmem_packet: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What the collective library's log must name (``wanted``) and must not name (``refused``)."""
+
+    wanted: tuple[str, ...]
+    refused: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class FabricLimits:
+    """What a scan of the subnet must say.
+
+    ``most`` are error counters of a port and how high they may stand, or how far they may grow;
+    ``bit_error_rate`` is how many of the bits that a link carries may be wrong. ``since`` names the
+    measurement whose earlier scan it is compared with; ``per_switch`` says that each switch answers
+    for its own cables.
+    """
+
+    basis: Basis
+    most: Mapping[str, float] = field(default_factory=dict)
+    bit_error_rate: float | None = None
+    since: str = ""
+    per_switch: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A checked platform file. ``not_applicable`` maps a test's subject to the reason."""
+
+    name: str
+    title: str
+    path: str
+    nics: tuple[Nic, ...]
+    gpus: Gpus | None
+    affinity: Mapping[int, Mapping[str, str]]
+    expected: Mapping[str, Expectation]
+    pair_levels: Mapping[str, PairLevel]
+    measurements: Mapping[str, Measurement]
+    not_applicable: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    preparations: tuple[Preparation, ...] = ()
+
+    @property
+    def fabric_nics(self) -> tuple[Nic, ...]:
+        return tuple(nic for nic in self.nics if nic.fabric)
+
+    def nic(self, name: str) -> Nic:
+        return next(nic for nic in self.nics if nic.name == name)
+
+    def pairings(self, memory: str) -> tuple[Pairing, ...]:
+        """Every declared path of payload in ``host`` or ``gpu`` memory, in declared order."""
+        if memory == "host" or self.gpus is None:
+            return tuple(Pairing(nic.name) for nic in self.fabric_nics)
+        return tuple(
+            Pairing(nic.name, gpu, "near" if self.affinity[gpu][nic.name] in NEAR_LINKS else "far")
+            for gpu in range(self.gpus.count)
+            for nic in self.fabric_nics
+        )

@@ -1,0 +1,53 @@
+"""Versions that a hostfile declares: what the platform file leaves to each site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from railgauge.config.thresholds.model import Expectation, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import ALL_MODELS, Basis
+
+# The expectations that are about a version, and so may stand under ``versions`` in a hostfile.
+VERSIONS = (
+    "kernel", "os", "ofed", "nic_firmware", "gpu_driver", "gpu_runtime", "gpu_vbios",
+    "gpu_kernel_module", "gpu_fabric_manager", "collective_library",
+)  # fmt: skip
+
+_BASIS = Basis("hostfile", "the cluster's hostfile declares this version")
+
+
+def with_versions(
+    platform: Platform, versions: Mapping[str, Mapping[str, str]], where: str
+) -> Platform:
+    """The platform as this cluster has it: each declared version must be found as it stands there.
+
+    ``versions`` are by name and model of the device, ``*`` for all. A declared one takes the place
+    of an expectation that nodes be alike, and of a reason why nothing was expected.
+    ``where`` is the hostfile. Raises ``BadInput`` where the platform file declares another one.
+    """
+    declared = {name: _declared(name, wanted) for name, wanted in versions.items()}
+    for name in versions:
+        own = platform.expected.get(name)
+        if own and own.rule in _SAID and (own.rule, own.value) != _rule(versions[name]):
+            raise BadInput(
+                f"versions.{name} is {declared[name].value}, the platform file says {own.value}",
+                where=where,
+                remedy=f"declare it in one of the two; the other is {platform.path}",
+            )
+    reasons = {k: why for k, why in platform.not_applicable.items() if k not in declared}
+    return replace(platform, expected={**platform.expected, **declared}, not_applicable=reasons)
+
+
+_SAID = ("equals", "one_of", "by_model")
+
+
+def _declared(name: str, wanted: Mapping[str, str]) -> Expectation:
+    return Expectation(name, *_rule(wanted), _BASIS, f"/versions/{name}")
+
+
+def _rule(wanted: Mapping[str, str]) -> tuple[str, object]:
+    if wanted.keys() == {ALL_MODELS}:
+        return "equals", wanted[ALL_MODELS]
+    return "by_model", dict(wanted)

@@ -1,0 +1,286 @@
+"""What must not leave a site: secrets always, host names and addresses on request. Pure.
+
+A secret becomes ``[secret]`` wherever it stands. A name or an address becomes a pseudonym, the same
+one everywhere, that a reader of the file takes for a name or an address too: what was redacted can
+still be parsed and judged.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from railgauge.core.errors import BadInput
+from railgauge.core.nodeset import expanded
+
+MASK = "[secret]"
+
+# Values that are too short, or numbers, may stand in outputs for something else: they are masked
+# only where their name stands beside them.
+_LEAST_SECRET = 6
+
+_NAME_WORDS = (
+    r"(?:password|passwd|passphrase|secret|token|credentials?|api[_-]?key|access[_-]?key"
+    r"(?:[_-]?id)?|private[_-]?key|secret[_-]?key|auth[_-]?key)"
+)
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME_WORDS}$")
+
+_VALUE = r"""(?:'[^'\n]*'|"[^"\n]*"|[^\s'",;&<>\\]+)"""
+_PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    (
+        "private key",
+        re.compile(
+            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{0,20000}?"
+            r"(?:-----END (?P=kind)-----|\Z)",
+            re.DOTALL,
+        ),
+        MASK,
+    ),
+    (
+        "secret variable",
+        re.compile(rf"(?i)(?P<head>\b(?:\w+_)?{_NAME_WORDS}\s?=\s?)(?!\[secret\]){_VALUE}"),
+        rf"\g<head>{MASK}",
+    ),
+    (
+        "secret field",
+        re.compile(
+            rf"""(?i)(?P<head>\b(?:[\w-]+[_-])?{_NAME_WORDS}['"]?\s?:\s{{0,4}}['"]?)"""
+            rf"""(?!\[secret\])(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{_LEAST_SECRET},}}"""
+        ),
+        rf"\g<head>{MASK}",
+    ),
+    (
+        "bearer token",
+        re.compile(r"(?i)\b(?P<head>(?:bearer|basic)\s+)(?=\S*[0-9])[A-Za-z0-9._~+/=-]{12,}"),
+        rf"\g<head>{MASK}",
+    ),
+    ("access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), MASK),
+    (
+        "access token",
+        re.compile(
+            r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{18,}|hf_[A-Za-z0-9]{30,}"
+            r"|xox[abprs]-[\w-]{10,}|sk-[A-Za-z0-9_-]{20,}"
+            r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+        ),
+        MASK,
+    ),
+    (
+        "URL userinfo",
+        re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,100}:)[^\s/@'\"<>]+(?=@)"),
+        rf"\g<head>{MASK}",
+    ),
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or a key of this name holds a secret: ``HF_TOKEN``, ``db.password``."""
+    return bool(_SECRET_NAME.search(name))
+
+
+def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of variables whose names say that they are secrets, longest first."""
+    values = {v for name, v in environment.items() if is_secret_name(name) and _telling(v)}
+    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def _telling(value: str) -> bool:
+    return len(value) >= _LEAST_SECRET and not value.replace(".", "").isdecimal()
+
+
+def mask_values(text: str, values: Iterable[str]) -> str:
+    for value in values:
+        text = text.replace(value, MASK)
+    return text
+
+
+def mask_assignment(word: str) -> str:
+    """``HF_TOKEN=abc`` with its value masked; any other word as it is."""
+    name, equals, value = word.partition("=")
+    return f"{name}={MASK}" if equals and value and is_secret_name(name) else word
+
+
+def mask_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: MASK if is_secret_name(name) else v for name, v in environment.items()}
+
+
+def mask_named(text: str, environment: Mapping[str, str]) -> str:
+    """A file that gives variables their values (``NAME: value``), with those of secrets masked."""
+    for name, value in environment.items():
+        if is_secret_name(name) and value:
+            given = re.compile(rf"(\b{re.escape(name)}\b\W{{1,6}}?){re.escape(value)}")
+            text = given.sub(rf"\g<1>{MASK}", text)
+    return mask_values(text, secret_values(environment))
+
+
+def in_strings(data: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every string, also those that are keys, changed."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, Mapping):
+        return {change(key): in_strings(item, change) for key, item in data.items()}
+    return [in_strings(item, change) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+class Redactor:
+    """Redacts texts and plain data alike, and counts what it replaced by kind."""
+
+    def __init__(self, pseudonyms: Pseudonyms | None = None, values: Iterable[str] = ()) -> None:
+        self._pseudonyms = pseudonyms
+        self._values = tuple(values)
+        self.counts: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        for value in self._values:
+            if value in text:
+                self.counts["secret value"] += text.count(value)
+                text = text.replace(value, MASK)
+        for kind, pattern, instead in _PATTERNS:
+            text, count = pattern.subn(instead, text)
+            self.counts[kind] += count
+        return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
+
+    def data(self, data: Any) -> Any:
+        """Plain data; a string under a key that names a secret is one."""
+        if isinstance(data, Mapping):
+            return {self.text(key): self._entry(key, item) for key, item in data.items()}
+        if isinstance(data, (list, tuple)):
+            return [self.data(item) for item in data]
+        return self.text(data) if isinstance(data, str) else data
+
+    def _entry(self, key: str, item: Any) -> Any:
+        if isinstance(item, str) and item and item != MASK and is_secret_name(key):
+            self.counts["secret field"] += 1
+            return MASK
+        return self.data(item)
+
+
+class Pseudonyms:
+    """One pseudonym for each name and address, in the order of their sorting.
+
+    ``hosts`` are names as they stand in files; one that goes on after a dot what another one is
+    (``mx01.example.org``) keeps the other's pseudonym as its first part.
+    """
+
+    def __init__(self, hosts: Iterable[str] | None = None, *, addresses: bool = False) -> None:
+        self._names = _host_names(hosts or ())
+        self._addresses = addresses
+        self._known: dict[str, str] = {}
+        self._numbers: Counter[str] = Counter()
+
+    def text(self, text: str, counts: Counter[str]) -> str:
+        if self._names:
+            text = _SET.sub(lambda match: self._set(match[0], counts), text)
+            text, count = self._name_pattern.subn(lambda match: self._names[match[0]], text)
+            counts["host name"] += count
+        if self._addresses:
+            text, count = _ADDRESS.subn(self._address, text)
+            counts["address"] += count
+        return text
+
+    def know(self, words: Mapping[str, str]) -> None:
+        """Have more words with what stands for them, which is made of pseudonyms already."""
+        self._names |= words
+        self.__dict__.pop("_name_pattern", None)
+
+    @cached_property
+    def _name_pattern(self) -> re.Pattern[str]:
+        """The longest name first; a letter or digit beside it makes it another word."""
+        names = sorted(self._names, key=lambda name: (-len(name), name))
+        one_of = "|".join(map(re.escape, names))
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{one_of})(?![A-Za-z0-9])")
+
+    def _set(self, text: str, counts: Counter[str]) -> str:
+        """``mx[01-16]`` is the names of sixteen hosts."""
+        names = _expanded(text)
+        if not names or not all(name in self._names for name in names):
+            return text
+        counts["host name"] += len(names)
+        return _folded(self._names[name] for name in names)
+
+    def _address(self, match: re.Match[str]) -> str:
+        found = match[0]
+        kind = match.lastgroup or ""
+        if not _is_address(kind, found):
+            return found
+        if found not in self._known:
+            self._numbers[kind] += 1
+            self._known[found] = _ADDRESSES[kind](self._numbers[kind])
+        return self._known[found]
+
+
+def _host_names(hosts: Iterable[str]) -> dict[str, str]:
+    named = sorted({host for host in hosts if host and not _is_ip(host) and host != "localhost"})
+    short = [host for host in named if host.partition(".")[0] == host]
+    width = max(3, len(str(len(named))))
+    result = {host: f"host{number:0{width}}" for number, host in enumerate(short, 1)}
+    for number, host in enumerate((host for host in named if host not in result), len(short) + 1):
+        first = host.partition(".")[0]
+        result[host] = f"{result.get(first, f'host{number:0{width}}')}.example"
+    return result
+
+
+# Hosts as ClusterShell folds them. Brackets alone are no name, and common in logs.
+_RANGE = r"\[\d[\d,-]{0,30000}\]"
+_SET = re.compile(
+    rf"(?<![\w.\]-])(?:[A-Za-z0-9][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
+)
+_MOST_HOSTS = 4096
+
+
+def _expanded(text: str) -> list[str]:
+    try:
+        return list(expanded(text, _MOST_HOSTS))
+    except BadInput:
+        return []
+
+
+def _folded(names: Iterable[str]) -> str:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
+
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+# GIDs in decimals as perftest prints them, MAC addresses, IPv6 and GIDs in hexadecimals, GUIDs.
+_ADDRESS = re.compile(
+    r"(?<![\w:.])(?:"
+    r"(?P<decimal_gid>\d{1,3}(?::\d{1,3}){15})"
+    r"|(?P<mac>[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5})"
+    r"|(?P<ipv6>(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4})"
+    r"|(?P<guid>0x[0-9a-f]{16})"
+    r")(?![\w:]|\.\d)"
+    r"|(?<![\w.])(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})(?!\w|\.\d)"  # a port may follow
+)
+# RFC 2544 and RFC 3849 keep these for such uses; a second bit set marks a MAC as nobody's.
+_ADDRESSES: Mapping[str, Callable[[int], str]] = {
+    "ipv4": lambda n: f"198.{18 + n // 65536}.{n // 256 % 256}.{n % 256}",
+    "ipv6": lambda n: f"2001:0db8:0000:0000:0000:0000:{n // 65536:04x}:{n % 65536:04x}",
+    "mac": lambda n: f"02:00:00:{n // 65536 % 256:02x}:{n // 256 % 256:02x}:{n % 256:02x}",
+    "decimal_gid": lambda n: "32:01:13:184:" + "00:" * 10 + f"{n // 256 % 256:02}:{n % 256:02}",
+    "guid": lambda n: f"0x{n:016x}",
+}
+
+
+def _is_address(kind: str, text: str) -> bool:
+    """What only looks like an address, and those that say nothing of a site, stay as they are."""
+    if kind not in ("ipv4", "ipv6"):
+        return True
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return text not in _NOBODYS and not (address.is_unspecified or address.is_multicast)
+
+
+_NOBODYS = ("127.0.0.1", "::1", "0000:0000:0000:0000:0000:0000:0000:0001")

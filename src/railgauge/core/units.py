@@ -1,0 +1,105 @@
+"""Units convert within their dimension, or refuse.
+
+Every unit is a factor to the base of its dimension: bytes per second, seconds, per second,
+bytes, or the number one. ``k``, ``M`` and ``G`` are decimal, ``Ki``, ``Mi`` and ``Gi`` binary.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from railgauge.core.errors import BadInput, UnitUnknown
+from railgauge.core.model import Sweep
+
+_BITS_PER_BYTE = 8
+
+_FACTORS: dict[str, dict[str, float]] = {
+    "bandwidth": {
+        "B/s": 1.0,
+        "KB/s": 1e3,
+        "MB/s": 1e6,
+        "GB/s": 1e9,
+        "TB/s": 1e12,
+        "KiB/s": 2.0**10,
+        "MiB/s": 2.0**20,
+        "GiB/s": 2.0**30,
+        "Mb/s": 1e6 / _BITS_PER_BYTE,
+        "Gb/s": 1e9 / _BITS_PER_BYTE,
+    },
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "rate": {"1/s": 1.0, "Kpps": 1e3, "Mpps": 1e6},
+    "size": {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "MB": 1e6, "GB": 1e9},
+    "number": {"1": 1.0, "count": 1.0},
+}
+_DIMENSION = {unit: name for name, units in _FACTORS.items() for unit in units}
+
+KNOWN_UNITS = frozenset(_DIMENSION)
+
+
+def convert(value: float, unit: str, to: str) -> float:
+    """``value`` in ``unit``, expressed in ``to``.
+
+    Raises ``UnitUnknown`` for a unit nobody knows or for units of different dimensions.
+    """
+    if unit == to and unit in _DIMENSION:
+        return value
+    kind = dimension(unit)
+    if kind != dimension(to):
+        raise UnitUnknown(
+            f"cannot convert {unit} ({kind}) to {to} ({dimension(to)})",
+            remedy="give the limit in a unit of the metric's own dimension",
+        )
+    return value * _FACTORS[kind][unit] / _FACTORS[kind][to]
+
+
+def dimension(unit: str) -> str:
+    """``bandwidth``, ``time``, ``rate``, ``size`` or ``number``. Raises ``UnitUnknown``."""
+    try:
+        return _DIMENSION[unit]
+    except KeyError:
+        raise UnitUnknown(
+            f"unknown unit {unit!r}", remedy=f"known units: {', '.join(sorted(KNOWN_UNITS))}"
+        ) from None
+
+
+_SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB|K|M|G)?")
+_SIZE_FACTORS = {
+    "B": 1, "K": 2**10, "KiB": 2**10, "M": 2**20, "MiB": 2**20, "G": 2**30, "GiB": 2**30,
+}  # fmt: skip
+
+
+def parse_size(text: str) -> int:
+    """A message size such as ``8MiB``, ``8M`` or ``8388608``, in bytes.
+
+    The single letters mean powers of two, as they do in perftest and nccl-tests.
+    Raises ``BadInput`` for anything else.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise BadInput(f"{text!r} is not a message size", remedy="write 2B, 64KiB, 8MiB or 16GiB")
+    return int(match[1]) * _SIZE_FACTORS[match[2] or "B"]
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest exact spelling of a message size: ``8388608`` is ``8MiB``."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size_bytes >= _SIZE_FACTORS[unit] and size_bytes % _SIZE_FACTORS[unit] == 0:
+            return f"{size_bytes // _SIZE_FACTORS[unit]}{unit}"
+    return f"{size_bytes}B"
+
+
+def format_sweep(sweep: Sweep) -> str:
+    """A sweep for people: ``1KiB to 1GiB, each x2``."""
+    return f"{format_size(sweep.first)} to {format_size(sweep.last)}, each x{sweep.factor}"
+
+
+def format_value(value: float, unit: str) -> str:
+    """A value for people: four significant digits or two decimals, whichever shows more.
+
+    Plain numbers and counts have no unit to show.
+    """
+    if not math.isfinite(value):
+        return f"{value} {unit}"
+    digits = f"{value:.4g}" if abs(value) < 100 else f"{value:.2f}"  # noqa: PLR2004
+    return digits if unit in _FACTORS["number"] else f"{digits} {unit}"

@@ -1,0 +1,129 @@
+"""From what went wrong to why: verdicts, facts and counters in, named causes out. Pure.
+
+Rules are asked from the bottom of the ladder upwards. What a cause found further down explains is
+taken off the table before the next rule is asked, so that one root cause is one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from railgauge.config.thresholds.model import Platform
+from railgauge.core.model import Outcome
+from railgauge.core.naming import among
+from railgauge.diagnosis import collectives, devices, host, speed, subnet, troubles
+from railgauge.diagnosis.catalogue import CATALOGUE, Kind
+from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.folding import folded
+from railgauge.diagnosis.ladder import passes_and_misses
+from railgauge.diagnosis.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
+from railgauge.diagnosis.notes import notes
+from railgauge.diagnosis.reach import explains, nodes_of
+from railgauge.judging.record import OWN_ERROR, ItemRecord
+
+__all__ = [
+    "CATALOGUE",
+    "CERTAIN",
+    "OPEN",
+    "UNDIAGNOSED",
+    "Cause",
+    "Findings",
+    "Kind",
+    "Where",
+    "diagnose",
+    "nodes_of",
+    "notes",
+]
+
+UNDIAGNOSED = "undiagnosed"
+SUITE_ERROR = "suite-error"
+_RULES = (
+    *troubles.FIRST,
+    *subnet.RULES,
+    *host.RULES,
+    *collectives.FIRST,
+    *devices.RULES,
+    *speed.RULES,
+    *collectives.RULES,
+    *troubles.LAST,
+)
+
+
+def diagnose(findings: Findings) -> tuple[Cause, ...]:
+    """The root causes of a run, from the lowest rung up; what is sure comes before what is open."""
+    findings = _in_order(findings)
+    troubled = tuple(r for r in findings.records.values() if r.outcome in TROUBLE)
+    scene = Scene(findings, troubled)
+    claims: list[Claim] = []
+    for rule in _RULES:
+        fresh = [claim for claim in rule(scene) if claim.evidence]
+        claims += fresh
+        for claim in fresh:
+            shown = {record.id for record in claim.evidence}
+            scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
+    claims += _rest(scene.open)
+    causes = (
+        with_confirmation(_cause(claim, findings), findings.confirmed) for claim in folded(claims)
+    )
+    return tuple(sorted(causes, key=lambda cause: cause.confidence == OPEN))
+
+
+def _in_order(findings: Findings) -> Findings:
+    """Items from the lowest rung up, in whatever order they ended."""
+    ordered = sorted(findings.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
+    return replace(findings, records=dict(ordered))
+
+
+def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
+    """What no rule explains is shown as such, and errors of the suite itself apart from it."""
+    own = [record for record in left if record.error_kind == OWN_ERROR]
+    if own:
+        yield Claim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
+    if others := [record for record in left if record.error_kind != OWN_ERROR]:
+        yield Claim(UNDIAGNOSED, _first(others), _first_of(others), tuple(others), OPEN)
+
+
+def _first(left: Sequence[ItemRecord]) -> Where:
+    return Where(among(left[0].nodes), left[0].pairing)
+
+
+def _first_of(left: Sequence[ItemRecord]) -> str:
+    return f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
+
+
+def _cause(claim: Claim, findings: Findings) -> Cause:
+    kind = CATALOGUE[claim.cause]
+    evidence = tuple(dict.fromkeys(record.id for record in claim.evidence))
+    shown = set(evidence)
+    explained = [
+        record
+        for record in findings.records.values()
+        if record.id not in shown and _is_explained(claim, record, shown)
+    ]
+    passes, misses = passes_and_misses(claim, explained, findings)
+    return Cause(
+        cause=claim.cause,
+        where=claim.where,
+        says=claim.says,
+        evidence=evidence,
+        explains=tuple(record.id for record in explained),
+        confidence=claim.confidence,
+        would_decide=claim.would_decide,
+        remedy=_remedy(kind, findings.platform),
+        basis=kind.basis,
+        passes=passes,
+        misses=misses,
+    )
+
+
+def _remedy(kind: Kind, platform: Platform) -> str:
+    if kind.prepared_by in {step.name for step in platform.preparations}:
+        return f"{kind.remedy}; pytest --prepare does it for the run"
+    return kind.remedy
+
+
+def _is_explained(claim: Claim, record: ItemRecord, shown: set[str]) -> bool:
+    if record.outcome is Outcome.BLOCKED:
+        return bool(shown.intersection(record.blocked_by))
+    return record.outcome in TROUBLE and explains(claim, record)

@@ -1,0 +1,116 @@
+"""Which measurements would confirm the suspects of a run: each with partners found good. Pure.
+
+A node, or a part of it, is measured with up to two nodes that have nothing against them; a path
+between two nodes, and what a node does alone, as they were. No measurement is made that a cause
+does not need: facts and counters speak for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS, TRANSPORT, Question
+from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, Findings, nodes_of
+from railgauge.judging.confirmation import Asked
+from railgauge.judging.record import ItemRecord
+
+_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_PARTNERS = 2  # one alone could share a fault with the suspect
+_MOST_SUSPECTS = 16  # of one cause that is not decided: more than that is no suspicion
+_PAIR = 2
+
+
+def confirmations(findings: Findings, causes: Sequence[Cause]) -> tuple[Asked, ...]:
+    """What to measure again, in the order of the causes; nothing twice."""
+    asked: dict[Question, Asked] = {}
+    good = good_nodes(findings, causes)
+    for cause in causes:
+        if cause.confidence != CERTAIN:
+            for one in _of_cause(findings, cause, good):
+                asked.setdefault(one.question, one)
+    return tuple(asked.values())
+
+
+def good_nodes(findings: Findings, causes: Iterable[Cause]) -> tuple[str, ...]:
+    """Nodes whose every trouble has a cause elsewhere, in the order of the hostfile."""
+    suspects: set[str] = set()
+    explained: set[str] = set()
+    for cause in causes:
+        suspects |= nodes_of(cause.where.node) | ({cause.where.peer} - {""})
+        if cause.where.node and cause.cause != UNDIAGNOSED:
+            explained |= {*cause.evidence, *cause.explains}
+    for record in findings.records.values():
+        unexplained = record.outcome not in _GOOD and record.id not in explained
+        if unexplained and record.outcome is not Outcome.RECORD_ONLY:
+            suspects |= set(record.nodes)
+    names = (node.name for node in findings.cluster.nodes)
+    return tuple(name for name in names if name not in suspects)
+
+
+def _of_cause(findings: Findings, cause: Cause, good: Sequence[str]) -> Iterator[Asked]:
+    suspects = nodes_of(cause.where.node)
+    if not suspects or (cause.confidence == OPEN and len(suspects) > _MOST_SUSPECTS):
+        return
+    shown = [findings.records[i] for i in cause.evidence if i in findings.records]
+    if cause.where.peer:
+        ends = (cause.where.node, cause.where.peer)
+        if (worst := _worst(r for r in shown if set(r.nodes) == set(ends))) is not None:
+            yield _asked(cause, ends, worst, {})
+        return
+    for suspect in (node.name for node in findings.cluster.nodes if node.name in suspects):
+        worst = _worst(r for r in shown if suspect in r.nodes)
+        if worst is not None:
+            yield from _with_partners(findings, cause, suspect, worst, good)
+
+
+def _with_partners(
+    findings: Findings, cause: Cause, suspect: str, worst: ItemRecord, good: Sequence[str]
+) -> Iterator[Asked]:
+    if len(worst.nodes) == 1:
+        yield _asked(cause, (suspect,), worst, {})
+        return
+    (other,) = set(worst.nodes) - {suspect}
+    for partner in _partners(findings.records, suspect, worst.subject, good):
+        yield _asked(cause, (suspect,), worst, {other: partner})
+
+
+def _partners(
+    records: Mapping[str, ItemRecord], suspect: str, subject: str, good: Sequence[str]
+) -> Sequence[str]:
+    """Good nodes that this measurement has shown to be good, those first that are new to it."""
+    same = [record for record in records.values() if record.subject == subject]
+    able = {node for record in same if record.outcome in _GOOD for node in record.nodes}
+    met = {node for record in same if suspect in record.nodes for node in record.nodes}
+    fit = [node for node in good if node in able]
+    return sorted(fit, key=met.__contains__)[:_PARTNERS]
+
+
+def _worst(records: Iterable[ItemRecord]) -> ItemRecord | None:
+    """The item of one or two nodes that missed its limit by most, and can be asked again."""
+    fit = [r for r in records if len(r.nodes) <= _PAIR and _question(r) is not None]
+    return min(fit, key=_margin, default=None)
+
+
+def _margin(record: ItemRecord) -> float:
+    missed = [j for j in record.judgements if j.outcome is Outcome.FAILED]
+    return min((j.margin for j in missed if j.margin is not None), default=0.0)
+
+
+def _question(record: ItemRecord) -> Question | None:
+    """The question whose answer made the item fail: the last one that it asked."""
+    last = record.questions[-1] if record.questions and record.outcome is Outcome.FAILED else None
+    return last if last and last.case and last.kind in (LIMITS, TRANSPORT) else None
+
+
+def _asked(
+    cause: Cause, suspects: tuple[str, ...], record: ItemRecord, instead: Mapping[str, str]
+) -> Asked:
+    question = _question(record)
+    assert question is not None
+    assert question.case is not None
+    nodes = tuple(instead.get(node, node) for node in question.case.nodes)
+    where = cause.where
+    again = replace(question, case=replace(question.case, nodes=nodes))
+    return Asked(cause.cause, where.node, where.device, where.peer, suspects, again)

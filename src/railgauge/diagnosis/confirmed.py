@@ -1,0 +1,94 @@
+"""What a second measurement says of a cause. It adds to the evidence, and takes none away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from railgauge.core import naming
+from railgauge.core.model import Judgement, Outcome
+from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.judging.confirmation import Asked, Confirmed
+
+CONFIRMED = "confirmed"
+NOT_REPRODUCED = "not reproduced"
+UNSTEADY = "unsteady"
+UNKNOWN = "not measured"
+
+_COMES_AND_GOES = "it comes and goes: measure it again, for longer and at another time"
+
+
+def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause with what came of measuring its suspects again, if they were.
+
+    One that is fast now is not cleared: the failure stands, and only what explains it is in doubt.
+    """
+    mine = [result for result in results if _is_about(result.asked, cause)]
+    if not mine:
+        return cause
+    state = _state(mine)
+    told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, mine))))
+    if state in (NOT_REPRODUCED, UNSTEADY):
+        decide = "; ".join(filter(None, (cause.would_decide, _COMES_AND_GOES)))
+        return replace(told, confidence=OPEN, would_decide=decide)
+    if state == CONFIRMED and cause.confidence == OPEN:
+        return _decided(told, mine)
+    return told
+
+
+def _is_about(asked: Asked, cause: Cause) -> bool:
+    """Names may have been replaced, and stand in another order since."""
+    where = cause.where
+    return (asked.cause, asked.device, _ends(asked.node, asked.peer)) == (
+        cause.cause,
+        where.device,
+        _ends(where.node, where.peer),
+    )
+
+
+def _ends(node: str, peer: str) -> frozenset[str]:
+    return frozenset(nodes_of(node) if node else ()) | ({peer} - {""})
+
+
+def _state(results: Sequence[Confirmed]) -> str:
+    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    if slow & fast:
+        return UNSTEADY
+    if slow:
+        return CONFIRMED
+    return NOT_REPRODUCED if fast else UNKNOWN
+
+
+def _suspects(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, ...]]:
+    told = (result for result in results if not result.error)
+    return {result.asked.suspects for result in told if result.missed is missed}
+
+
+def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
+    """If one suspect of several is slow with good partners, and no other, it is that one."""
+    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    suspects = nodes_of(cause.where.node)
+    if len(slow) == 1 and slow | fast == {(node,) for node in suspects}:
+        ((node,),) = slow
+        where = replace(cause.where, node=node)
+        return replace(cause, where=where, confidence=LIKELY, would_decide="")
+    return cause
+
+
+def _line(result: Confirmed) -> str:
+    """Which measurement, its figure, and how it compares."""
+    question = result.asked.question
+    case = question.case
+    assert case is not None
+    at = " ".join(filter(None, (naming.place(case.nodes), str(case.pairing or ""))))
+    if result.error:
+        return f"{case.measurement} {at}: could not be measured again: {result.error}"
+    judged = _telling(result.judgements)
+    word = "slow again" if result.missed else "within its limit this time"
+    return f"{case.measurement} {at}: {judged.metric} {judged.measured} ({judged.limit}): {word}"
+
+
+def _telling(judgements: Sequence[Judgement]) -> Judgement:
+    """What missed its limit by most, or came closest to it."""
+    return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))

@@ -1,0 +1,266 @@
+"""Rung 0: what the probes say outright. A part that is absent explains what is not known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from railgauge.config.thresholds import VERSIONS
+from railgauge.diagnosis.model import Claim, Scene, Where, by_node, missed
+from railgauge.facts import NodeFacts
+from railgauge.judging.record import ItemRecord
+
+_PORT = ("port_state", "physical_state", "link_rate", "lid", "subnet_manager", "gid", "active_mtu")
+_NETDEV = "netdev"
+
+
+def lost_nics(scene: Scene) -> Iterator[Claim]:
+    """A NIC that is declared and absent; nothing else of it can be known."""
+    for node, records in by_node(scene.about("nic_present", "netdev_present")).items():
+        for record in records:
+            if missed(record):
+                rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
+                says = f"{record.pairing} is declared and absent"
+                yield Claim("nic-missing", Where(node, record.pairing), says, (record, *rest))
+
+
+def lost_gpus(scene: Scene) -> Iterator[Claim]:
+    """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
+    for node, records in _missed_on(scene, "gpu_count").items():
+        lost = _lost_gpu(scene, node)
+        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu") and _is_moved(r)]
+        says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
+        yield Claim("gpu-missing", Where(node, lost), says, (*records, *rest))
+
+
+# What is not as declared of a GPU that took the number of another, or lost a neighbour.
+_MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa")
+
+
+def _is_moved(record: ItemRecord) -> bool:
+    return not missed(record) or record.subject in _MOVED
+
+
+def _lost_gpu(scene: Scene, node: str) -> str:
+    """Which GPU is gone, by the slot that its place has on most nodes (or in the platform file)."""
+    here, gpus = scene.facts(node), scene.findings.platform.gpus
+    if here is None or gpus is None:
+        return ""
+    slots = gpus.bus_ids or _slots_elsewhere(scene, node, gpus.count)
+    present = {gpu.bus_id.lower() for gpu in here.gpus if gpu.bus_id}
+    return ",".join(f"gpu{i}" for i, slot in enumerate(slots) if slot.lower() not in present)
+
+
+def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
+    """The slots of another node that has all its GPUs: nodes of one platform are built alike."""
+    for other in scene.findings.found:
+        facts = scene.facts(other)
+        slots = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
+        if other != node and len(slots) == count:
+            return slots
+    return ()
+
+
+def ports(scene: Scene) -> Iterator[Claim]:
+    """A port that carries nothing: down, or up without an address."""
+    for (node, nic), records in _by_part(scene.about(*_PORT, _NETDEV)).items():
+        subjects = {record.subject for record in records if missed(record)}
+        if "physical_state" in subjects or _NETDEV in subjects:
+            says = f"the port of {nic} is {_state(records)}"
+            yield Claim("link-down", Where(node, nic), says, tuple(records))
+        elif subjects & {"port_state", "lid", "subnet_manager"}:
+            says = f"{nic} has link but no address: {_state(records)}"
+            yield Claim("subnet-manager-missing", Where(node, nic), says, tuple(records))
+
+
+def _state(records: Iterable[ItemRecord]) -> str:
+    return ", ".join(
+        f"{judged.metric} {judged.measured}" for record in records for judged in missed(record)
+    )
+
+
+_PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
+
+
+def peer_memory(scene: Scene) -> Iterator[Claim]:
+    """The way from NIC to GPU memory: a module that is not loaded, or a driver not registered."""
+    for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
+        lacking = _lacking(scene, node)
+        modules = [name for name in lacking if name in _PEER_MODULES]
+        says = "; ".join(record.reason for record in records)
+        if modules:
+            device = ",".join(modules)
+            yield Claim("peer-memory-module-missing", Where(node, device), says, tuple(records))
+        elif any(record.subject == "peer_memory" and missed(record) for record in records):
+            differs = [r for r in scene.about("kernel", "os") if node in r.nodes]
+            updated = "; the node's kernel is not that of the others" if differs else ""
+            evidence = (*records, *differs)
+            yield Claim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
+        else:
+            device = ",".join(lacking)
+            yield Claim("kernel-module-missing", Where(node, device), says, tuple(records))
+
+
+def _lacking(scene: Scene, node: str) -> list[str]:
+    """What the platform file asks for of modules and peer memory and the node does not have."""
+    facts, expected = scene.facts(node), scene.findings.platform.expected
+    lacking = []
+    for name, present in (("kernel_module", "modules"), ("peer_memory", "peer_memory")):
+        wanted = expected[name].value if name in expected else ()
+        have: Collection[str] = getattr(facts, present, ())
+        if isinstance(wanted, Collection):
+            lacking += [one for one in wanted if one not in have and one not in lacking]
+    return lacking
+
+
+_DIAGNOSTICS = (
+    "dcgmi", "eud", "fieldiag", "nvvs", "nvidia-diagnostic", "rvs", "agfhc", "mxvs", "gpu-burn",
+    "gpu_burn", "dcgmproftester",
+)  # fmt: skip
+
+
+def gpu_processes(scene: Scene) -> Iterator[Claim]:
+    """Whoever else uses the GPUs."""
+    for node, records in _missed_on(scene, "gpu_processes").items():
+        facts = scene.facts(node)
+        diagnostics = running_diagnostics(facts)
+        cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
+        names = diagnostics or (facts.gpu_processes if facts else ())
+        yield Claim(cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Commands before what they hold on each GPU, and only the first few."""
+    ordered = sorted(dict.fromkeys(names), key=lambda name: name.startswith("GPU "))
+    more = f"; and {len(ordered) - _MOST} more" if len(ordered) > _MOST else ""
+    return "; ".join(ordered[:_MOST]) + more
+
+
+_MOST = 3
+
+
+def running_diagnostics(facts: NodeFacts | None) -> list[str]:
+    """The GPU diagnostics among a node's GPU processes, known by their names."""
+    running = facts.gpu_processes if facts else ()
+    return [name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)]
+
+
+_BY_SUBJECT = {
+    "link_rate": "link-rate-degraded",
+    "pcie_link": "pcie-degraded",
+    "active_mtu": "mtu-mismatch",
+    "netdev_mtu": "mtu-mismatch",
+    "netdev_rate": "link-rate-degraded",
+    "gpu_ecc_errors": "gpu-memory-errors",
+    "gpu_row_remap": "gpu-memory-errors",
+    "gpu_remap_failure": "gpu-memory-errors",
+    "gpu_remapped_rows": "gpu-memory-errors",
+    "gpu_retired_pages": "gpu-memory-errors",
+    "gpu_ecc_mode": "gpu-ecc-off",
+    "gpu_links": "gpu-link-down",
+    "gpu_link_count": "gpu-link-down",
+    "gpu_link_rate": "gpu-link-down",
+    "gpu_fabric_state": "gpu-fabric-down",
+    "gpu_pcie_width": "gpu-pcie-degraded",
+    "gpu_pcie_generation": "gpu-pcie-degraded",
+    "gpu_power_limit": "gpu-power-capped",
+    "gpu_clock_max": "gpu-clock-limited",
+    "gpu_mig": "gpu-partitioned",
+    "gpu_compute_partition": "gpu-partitioned",
+    "gpu_memory_partition": "gpu-partitioned",
+    "gpu_persistence_mode": "persistence-mode-off",
+    "memlock": "memlock-limited",
+    "acs": "acs-enabled",
+    "cpu_governor": "cpu-governor",
+    "numa_balancing": "numa-balancing-enabled",
+    "gpu_model": "hardware-differs",
+    "gpu_memory": "hardware-differs",
+    "gpu_bus_id": "hardware-differs",
+    "nic_model": "hardware-differs",
+    "link_layer": "hardware-differs",
+    "gpu_nic_link": "hardware-differs",
+    "netdev_numa": "hardware-differs",
+    "nic_numa": "hardware-differs",
+    "gpu_numa": "hardware-differs",
+    "nic_firmware": "firmware-mismatch",
+    "gpu_vbios": "firmware-mismatch",
+    **dict.fromkeys(
+        ("kernel", "os", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver", "gpu_driver",
+         "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
+        "nodes-differ",
+    ),
+}  # fmt: skip
+
+
+_BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
+
+
+def settings(scene: Scene) -> Iterator[Claim]:
+    """What one fact says by itself: items of one cause and part are one claim."""
+    found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
+    for record in scene.about(*_BY_SUBJECT):
+        if missed(record):
+            parts = found.setdefault((_cause(scene, record), record.nodes[0]), {})
+            parts.setdefault(_device(record), []).append(record)
+    for (cause, node), parts in found.items():
+        for device, records in _of_all_gpus(scene, parts).items():
+            says = "; ".join(list(dict.fromkeys(record.reason for record in records))[:_MOST])
+            yield Claim(cause, Where(node, device), says, tuple(records))
+
+
+def _cause(scene: Scene, record: ItemRecord) -> str:
+    """What the site or the platform declares is wrong by itself, not beside others."""
+    expectation = scene.findings.platform.expected.get(record.subject)
+    is_declared = expectation is not None and expectation.rule != "alike"
+    if is_declared and record.subject in VERSIONS:
+        return "version-mismatch"
+    if is_declared and record.subject in _BUILT:
+        return "hardware-differs"
+    return _BY_SUBJECT[record.subject]
+
+
+def _of_all_gpus(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
+    """What all GPUs of a node have alike is the node's, and is said once."""
+    gpus = scene.findings.platform.gpus
+    every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
+    if len(every) < _SEVERAL or not every <= parts.keys():
+        return parts
+    rest = {device: records for device, records in parts.items() if device not in every}
+    return {"": [record for device in sorted(every) for record in parts[device]]} | rest
+
+
+_SEVERAL = 2
+
+
+def _device(record: ItemRecord) -> str:
+    """The bridges that a judgement on ACS lists, the fact that differs, the device of the item."""
+    if record.subject == "acs":
+        return missed(record)[0].measured
+    return record.pairing or (record.subject if record.subject in _OF_NODES else "")
+
+
+# What a node differs in is named, as there is no device to name.
+_OF_NODES = frozenset(
+    {*VERSIONS, *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
+)
+
+
+def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
+    """The open items of these subjects on nodes that missed one: what is unknown is no fault."""
+    found = by_node(scene.about(*subjects))
+    return {node: records for node, records in found.items() if any(map(missed, records))}
+
+
+def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
+    return [r for r in scene.on(0, node) if r.pairing == part or r.pairing.endswith(f"-{part}")]
+
+
+def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRecord]]:
+    found: dict[tuple[str, str], list[ItemRecord]] = {}
+    for record in records:
+        found.setdefault((record.nodes[0], record.pairing), []).append(record)
+    return found
+
+
+RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+    lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings,
+)  # fmt: skip

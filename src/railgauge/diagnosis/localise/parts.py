@@ -1,0 +1,160 @@
+"""Inside one node: from paths that are slow or fine to the node, a NIC, a GPU or a PCIe path.
+
+A path is slow if the node, its NIC, its GPU or the PCIe path between those two is. With host
+memory there is no GPU in it. What is assumed where one fault explains what else takes several:
+
+- A node with no fine path at all is faulty itself: its parts did not all break by themselves.
+- A NIC with no fine path, slow with several GPUs that are fine, or known with no other NIC, is
+  faulty: those GPUs, or their PCIe paths, did not break together.
+- A GPU with no fine path, slow with several NICs that are fine, is faulty: not its PCIe paths.
+
+A NIC that is slow with host memory in a fine node, and a slow path between a fine GPU and a fine
+NIC, take no assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from railgauge.core.model import Pairing
+from railgauge.diagnosis.localise.nodes import Undecided, listed
+from railgauge.diagnosis.localise.sift import PROOF, Open, sift
+
+Path = tuple[int | None, str]
+"""GPU (``None`` is host memory) and NIC."""
+
+HOST = "host memory"
+ONE_NIC = "measured over one NIC only: it and the node cannot be told apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is at fault. ``kind`` is ``node``, ``nic``, ``gpu``, ``path`` or ``pair``.
+
+    ``device`` is the NIC, the GPU (``gpu3``) or the PCIe path (``gpu3-mlx5_0``); of a pair, what
+    it is slow over, empty for everything. ``peer`` is the other node of a pair.
+    """
+
+    kind: str
+    node: str
+    device: str = ""
+    peer: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.node}:{self.peer}" if self.peer else self.node
+        return f"{where} {self.device}".rstrip()
+
+    def covers(self, path: Path) -> bool:
+        """Whether this part of its node lies on the path."""
+        return self.kind == "node" or self.device in (path[1], gpu_name(path[0]), path_name(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths of one node: ``slow`` and ``fine`` ones, proven so, and all that were tested."""
+
+    node: str
+    slow: frozenset[Path]
+    fine: frozenset[Path]
+    tested: frozenset[Path]
+
+
+def gpu_name(gpu: int | None) -> str:
+    """As reports call it."""
+    return HOST if gpu is None else f"gpu{gpu}"
+
+
+def path_name(path: Path) -> str:
+    """As test ids call it: ``gpu3-mlx5_0``, or the NIC alone for host memory."""
+    return str(Pairing(path[1], path[0]))
+
+
+def explain(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
+    """The faulty parts of a node, and what is not decided; ``nics`` are all of the cluster's."""
+    if not paths.slow:
+        return (), ()
+    if not paths.fine:
+        return _whole(paths, nics)
+    return _within(paths, nics)
+
+
+def _whole(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
+    """Nothing is fine: the node, unless one part is as good an explanation."""
+    node, used = paths.node, {nic for _, nic in paths.slow}
+    memories = {gpu for gpu, _ in paths.slow}
+    if len(memories) == 1 and None not in memories:
+        open_parts = _suspects(paths, {gpu_name(gpu) for gpu in memories}, used)
+        return (), (Undecided(open_parts, f"measure {node} with {HOST}, or another GPU of it"),)
+    if len(used) > 1:
+        return (Part("node", node),), ()
+    if len(nics) == 1:
+        return (Part("node", node, note=ONE_NIC),), ()
+    return (), (Undecided(_suspects(paths, set(), used), f"measure {node} over another NIC"),)
+
+
+def _suspects(paths: Paths, gpus: set[str], nics: set[str]) -> tuple[str, ...]:
+    """The node, and whatever part is on all of its slow paths."""
+    parts = [*gpus, *(nics if len(nics) == 1 else ())]
+    if len(paths.slow) == 1 and gpus:
+        parts += [path_name(path) for path in paths.slow]
+    return (paths.node, *(f"{paths.node} {part}" for part in parts))
+
+
+def _within(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
+    """The node is fine, as some path is: the parts of the others.
+
+    GPUs that were only measured with a NIC at fault are not known, and not suspect either.
+    """
+    results = {(gpu_name(gpu), nic): False for gpu, nic in paths.fine}
+    results |= {(gpu_name(gpu), nic): True for gpu, nic in paths.slow if gpu is not None}
+    found = sift(results, _bad_nics(paths))
+    parts = [
+        *(Part("nic" if name in nics else "gpu", paths.node, name) for name in found.slow),
+        *(Part("path", paths.node, f"{gpu}-{nic}") for gpu, nic in found.pairs),
+    ]
+    fine_nics = sorted({nic for _, nic in paths.fine})
+    return tuple(parts), tuple(
+        _undecided(paths, group, fine_nics, nics) for group in found.open if group.between
+    )
+
+
+def _bad_nics(paths: Paths) -> set[str]:
+    """NICs without a fine path: slow with host memory, or with GPUs that cannot all be at fault."""
+    suspects = {nic for _, nic in paths.slow} - {nic for _, nic in paths.fine}
+    certain = {nic for nic in suspects if (None, nic) in paths.slow}
+    proven = {nic for nic in suspects - certain if len(_witnesses(paths, nic, certain)) >= PROOF}
+    return certain | proven
+
+
+def _witnesses(paths: Paths, nic: str, bad: Collection[str]) -> set[int | None]:
+    """GPUs that are slow with this NIC and have nothing against them from another NIC."""
+    fine = {gpu for gpu, _ in paths.fine}
+    elsewhere = {gpu for gpu, other in paths.tested if other != nic and other not in bad}
+    slow_here = {gpu for gpu, other in paths.slow if other == nic}
+    return {gpu for gpu in slow_here if gpu in fine or gpu not in elsewhere}
+
+
+def _undecided(
+    paths: Paths, group: Open[str], fine_nics: Collection[str], nics: Collection[str]
+) -> Undecided:
+    wanted = list(_wanted(paths, group, fine_nics, nics))
+    among = [*group.members, *(f"{gpu}-{nic}" for gpu, nic in group.between)]
+    return Undecided(
+        tuple(f"{paths.node} {part}" for part in among),
+        f"measure on {paths.node}: {listed(wanted)}",
+    )
+
+
+def _wanted(
+    paths: Paths, group: Open[str], fine_nics: Collection[str], nics: Collection[str]
+) -> Iterator[str]:
+    """Each open part with a partner that is fine; host memory is one for every NIC."""
+    used = {(gpu_name(gpu), nic) for gpu, nic in paths.tested}
+    for name in group.members:
+        if name in nics:
+            yield f"{name} with {HOST}"
+        else:
+            fresh = [nic for nic in fine_nics if (name, nic) not in used][:1]
+            yield f"{name} with {fresh[0]} (found good)" if fresh else f"{name} with another NIC"

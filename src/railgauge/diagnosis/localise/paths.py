@@ -1,0 +1,154 @@
+"""From pair results over several GPU/NIC paths to parts of nodes, and cables between nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.diagnosis.localise.nodes import PairResult, Undecided, gather, undecided, unordered
+from railgauge.diagnosis.localise.parts import Part, Path, Paths, explain, gpu_name, path_name
+from railgauge.diagnosis.localise.sift import Open, Sifted, sift
+
+
+@dataclass(frozen=True, slots=True)
+class PathResult(PairResult):
+    """A pair measured with the same GPU (``None``: host memory) and NIC at both ends."""
+
+    gpu: int | None
+    nic: str
+
+    @property
+    def path(self) -> Path:
+        return self.gpu, self.nic
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Faulty parts, what is undecided, and results (``a:b gpu3-mlx5_0``) that contradict."""
+
+    parts: tuple[Part, ...]
+    undecided: tuple[Undecided, ...]
+    contradicting: tuple[str, ...] = ()
+
+
+Said = Mapping[Path, Mapping[tuple[str, str], set[bool]]]
+
+
+def blame_paths(results: Iterable[PathResult]) -> Located:
+    """Explain pair results over paths: over the pairs of each path first, then inside each node.
+
+    A node that is proven slow, or fine, on a path by its partners there counts as such inside
+    the node (see ``parts``). What is found there explains open pairs of other paths in turn.
+    """
+    said = _by_path(results)
+    first = {path: sift(_slow(pairs)) for path, pairs in said.items()}
+    nics = {nic for _, nic in said}
+    nodes = tuple(_by_node(said, first))
+    found = [explain(paths, nics) for paths in nodes]
+    parts = tuple(part for some, _ in found for part in some)
+    again = {path: sift(_slow(pairs), _known(parts, path)) for path, pairs in said.items()}
+    return Located(
+        (*parts, *_pairs(said, first)),
+        (*(item for _, some in found for item in some), *_open(nodes, again)),
+        tuple(_contradicting(said)),
+    )
+
+
+def _by_path(results: Iterable[PathResult]) -> Said:
+    taken: dict[Path, list[PathResult]] = defaultdict(list)
+    for result in results:
+        taken[result.path].append(result)
+    return {path: gather(taken[path]) for path in sorted(taken, key=_order)}
+
+
+def _order(path: Path) -> tuple[int, str]:
+    return (-1 if path[0] is None else path[0], path[1])
+
+
+def _slow(pairs: Mapping[tuple[str, str], set[bool]]) -> dict[tuple[str, str], bool]:
+    return {pair: True in said for pair, said in pairs.items()}
+
+
+def _contradicting(said: Said) -> Iterator[str]:
+    for path, pairs in said.items():
+        for (one, other), values in pairs.items():
+            if len(values) > 1:
+                yield f"{one}:{other} {path_name(path)}"
+
+
+def _by_node(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Paths]:
+    heaps: dict[str, tuple[set[Path], set[Path], set[Path]]] = defaultdict(
+        lambda: (set(), set(), set())
+    )
+    for path, found in sifted.items():
+        everyone = {name for pair in said[path] for name in pair}
+        for heap, names in enumerate((found.slow, found.cleared, everyone)):
+            for name in names:
+                heaps[name][heap].add(path)
+    for node in sorted(heaps):
+        yield Paths(node, *map(frozenset, heaps[node]))
+
+
+def _known(parts: Iterable[Part], path: Path) -> set[str]:
+    return {part.node for part in parts if part.covers(path)}
+
+
+# --- one answer for what is alike on several paths ---
+
+
+def _pairs(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Part]:
+    """Only where both nodes are fine can a pair be seen to be slow by itself, or not to be."""
+    slow: dict[tuple[str, str], set[Path]] = defaultdict(set)
+    seen: dict[tuple[str, str], set[Path]] = defaultdict(set)
+    for path, found in sifted.items():
+        fine = frozenset(found.cleared)
+        for pair in unordered(found.pairs):
+            slow[pair].add(path)
+        for pair in unordered(pair for pair in said[path] if fine.issuperset(pair)):
+            seen[pair].add(path)
+    for pair, paths in sorted(slow.items()):
+        for device in _summed_up(paths, seen[pair], {nic for _, nic in said}):
+            yield Part("pair", pair[0], device, pair[1])
+
+
+def _open(nodes: Iterable[Paths], sifted: Mapping[Path, Sifted[str]]) -> Iterator[Undecided]:
+    tested = {paths.node: paths.tested for paths in nodes}
+    groups: dict[Open[str], set[Path]] = defaultdict(set)
+    for path, found in sifted.items():
+        for group in found.open:
+            groups[group].add(path)
+    for group, paths in groups.items():
+        everywhere = frozenset().union(*(tested[name] for name in group.members))
+        for device in _summed_up(paths, everywhere, {nic for _, nic in sifted}):
+            yield _over(device, undecided(group))
+
+
+def _over(device: str, item: Undecided) -> Undecided:
+    if not device:
+        return item
+    among = tuple(f"{name} {device}" for name in item.among)
+    return Undecided(among, f"{item.would_decide}, with {device}", item.measure)
+
+
+def _summed_up(
+    paths: Collection[Path], tested: Collection[Path], nics: Collection[str]
+) -> Iterator[str]:
+    """The devices that these paths come down to: nothing for all, a NIC, a GPU, single paths.
+
+    All that was ``tested`` is everything only if no NIC of the cluster is missing from it.
+    """
+    if len(paths) == len(tested) and len({nic for _, nic in paths}) == len(nics):
+        yield ""
+        return
+    through: dict[str, set[Path]] = defaultdict(set)
+    for path in sorted(tested, key=_order):
+        through[path[1]].add(path)
+    for path in sorted(tested, key=_order):
+        through[gpu_name(path[0])].add(path)
+    left = set(paths)
+    for device, those in through.items():
+        if len(those) > 1 and those <= set(paths) and those & left:
+            left -= those
+            yield device
+    yield from (path_name(path) for path in sorted(left, key=_order))

@@ -1,0 +1,92 @@
+"""What stands out in the facts and is nobody's fault: told, so that nobody looks for it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ClusterShell.RangeSet import RangeSet
+
+from railgauge.core.model import Outcome
+from railgauge.core.naming import folded, shortened
+from railgauge.diagnosis.model import Findings
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import once
+
+
+def notes(findings: Findings) -> tuple[str, ...]:
+    """Lines for the reports; they change no verdict."""
+    far: dict[str, list[str]] = {}
+    for node in (declared.name for declared in findings.cluster.nodes):
+        found = findings.found.get(node)
+        if isinstance(found, NodeFacts):
+            for nic in _far_interrupts(found):
+                far.setdefault(nic, []).append(node)
+    interrupts = tuple(
+        f"interrupts of {nic} on {shortened(folded(nodes))} are served on the other NUMA node: "
+        f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
+        for nic, nodes in far.items()
+    )
+    return (*_reboots(findings), *interrupts, *_not_shown(findings))
+
+
+def _reboots(findings: Findings) -> Iterator[str]:
+    """What was measured before and after stands; the facts are those of the survey."""
+    for reboot in once(findings.reboots):
+        if reboot.during:
+            yield (
+                f"{reboot.node} was rebooted during {reboot.during}: what ran there at that moment "
+                "is an error, and what the survey found on it was before"
+            )
+        else:
+            yield f"{reboot.node} was rebooted after {reboot.after}, which this run carries on"
+
+
+def _not_shown(findings: Findings) -> Iterator[str]:
+    """What was asked of a tool and its output says nothing of, whatever it did."""
+    items: dict[str, dict[str, None]] = {}
+    for record in findings.records.values():
+        for judged in record.judgements:
+            items.setdefault(record.subject, {}).update(dict.fromkeys(judged.not_shown))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for subject, missing in items.items():
+        alike.setdefault(tuple(missing), []).append(subject)
+    for shown, subjects in alike.items():
+        if shown:
+            yield f"the output of {', '.join(subjects)} does not show: {', '.join(shown)}"
+
+
+_BASIS = "003: full bandwidth was measured beside it"
+
+
+def _beside(findings: Findings, nodes: Sequence[str]) -> str:
+    """What collectives over these nodes reached all the same, if any did."""
+    good = [
+        (record, judged)
+        for record in findings.records.values()
+        if record.rung == _COLLECTIVE and set(nodes) <= set(record.nodes)
+        for judged in record.judgements
+        if judged.outcome is Outcome.PASSED
+    ]
+    figures = {judged.metric: (record, judged) for record, judged in good}
+    said = []
+    for metric in ("avg_busbw", "busbw"):
+        if metric in figures:
+            record, judged = figures[metric]
+            said.append(f"{record.subject} {metric} {judged.measured}, limit {judged.limit}")
+            break
+    if said and "traffic_spread" in figures:
+        said.append("traffic is spread over all NICs")
+    return f"beside it {', '.join(said)}" if said else ""
+
+
+_COLLECTIVE = 4
+
+
+def _far_interrupts(facts: NodeFacts) -> Iterator[str]:
+    """NICs none of whose interrupts is served where the NIC hangs."""
+    homes = {netdev.name: netdev.numa_node for netdev in facts.netdevs}
+    homes |= {nic.name: nic.numa_node for nic in facts.nics}
+    for irq in facts.irqs:
+        near = facts.numa_cpus.get(str(homes.get(irq.name)))
+        if near and irq.cpus and not RangeSet(near) & RangeSet(irq.cpus):
+            yield irq.name

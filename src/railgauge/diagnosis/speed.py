@@ -1,0 +1,188 @@
+"""Rungs 1 to 3: slow measurements, brought down to the part that all slow ones share.
+
+What lower causes explain is left out before the pattern is read, on both sides: a slow result
+that is explained says nothing more, and a pair that could not be measured says nothing at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from railgauge.core import naming
+from railgauge.core.model import Outcome
+from railgauge.diagnosis.localise import Part, PathResult, Undecided, blame_links, blame_paths
+from railgauge.diagnosis.model import LIKELY, OPEN, Claim, Scene, Where, missed
+from railgauge.diagnosis.pattern import worst_of
+from railgauge.judging.record import ItemRecord
+
+_PAIRING = re.compile(r"(?:gpu(?P<gpu>\d+)-)?(?P<nic>[^\s>]+)")
+_LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
+_PAIR = 2
+_KIND = {
+    "node": "slow-node",
+    "nic": "slow-nic",
+    "gpu": "slow-gpu",
+    "path": "slow-pcie-path",
+    "pair": "slow-path",
+}
+
+
+def over_paths(scene: Scene) -> Iterator[Claim]:
+    """Pairs of nodes over NICs and GPUs: host memory first, for GPU memory takes the same NICs."""
+    for rungs in ((1,), (1, 2)):
+        slow = [r for r in scene.open if r.rung in rungs and _is_path(r) and missed(r)]
+        if slow:
+            claims = list(_over_paths(scene, slow, rungs))
+            yield from claims
+            scene = scene.without(record for claim in claims for record in claim.evidence)
+
+
+def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) -> Iterator[Claim]:
+    fine = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r)]
+    wrong = {record.id for record in slow}
+    located = blame_paths([_result(r, r.id in wrong) for r in (*fine, *slow)])
+    for part in located.parts:
+        if records := [record for record in slow if _lies_on(part, record)]:
+            yield Claim(
+                _KIND[part.kind],
+                Where(part.node, part.device, part.peer),
+                _story(part, records, fine),
+                tuple(records),
+                LIKELY,
+            )
+    for open_ in located.undecided:
+        yield from _undecided(open_, slow, located.parts)
+
+
+def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
+    for record in scene.findings.records.values():
+        if record.rung in rungs and record.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+            yield record
+
+
+def _is_path(record: ItemRecord) -> bool:
+    """Whether the item measured one pairing between two nodes."""
+    return len(set(record.nodes)) == _PAIR and bool(_PAIRING.fullmatch(record.pairing))
+
+
+def _result(record: ItemRecord, slow: bool) -> PathResult:
+    match = _PAIRING.fullmatch(record.pairing)
+    assert match, "an item over a path names it"
+    gpu = None if match["gpu"] is None else int(match["gpu"])
+    return PathResult((record.nodes[0], record.nodes[1]), slow, gpu, match["nic"])
+
+
+def _lies_on(part: Part, record: ItemRecord) -> bool:
+    result = _result(record, slow=True)
+    if part.kind == "pair":
+        ends = {part.node, part.peer}
+        return ends == set(record.nodes) and part.device in ("", result.nic, record.pairing)
+    return part.node in record.nodes and part.covers(result.path)
+
+
+def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:
+    """How slow, over how many pairs, and what tells the part from its neighbours."""
+    ends = {part.node, part.peer} - {""}
+    others = sorted({n for r in slow for n in r.nodes} - ends)
+    pairs = {frozenset(record.nodes) for record in slow}
+    healthy = {frozenset(record.nodes) for record in fine if not ends <= set(record.nodes)}
+    said = f"{worst_of(slow)}; slow in {'all ' if len(pairs) > 1 else ''}{len(pairs)} of its pairs"
+    if part.kind == "pair":
+        said = f"{worst_of(slow)}; both nodes reach their limits with others"
+    elif others and healthy:
+        said += f" ({', '.join(others)}), which are fine with others"
+    return f"{said}; {part.note}" if part.note else said
+
+
+def _undecided(
+    open_: Undecided, slow: Sequence[ItemRecord], parts: Sequence[Part]
+) -> Iterator[Claim]:
+    """Slow results that several parts could explain; the claim names all of them."""
+    decided = [record for part in parts for record in slow if _lies_on(part, record)]
+    names = {word for name in open_.among for word in re.split(r"[ :]", name)}
+    records = [r for r in slow if r not in decided and names & set(r.nodes)]
+    if not records:
+        return
+    among = [name.partition(" ") for name in open_.among if ":" not in name]
+    devices = dict.fromkeys(device for _, _, device in among if device)
+    yield Claim(
+        _suspect(devices),
+        Where(naming.among(node for node, _, _ in among), ",".join(devices)),
+        f"{worst_of(records)}; the evidence does not tell apart: {naming.listed(open_.among)}",
+        tuple(records),
+        OPEN,
+        open_.would_decide,
+    )
+
+
+def _suspect(devices: Iterable[str]) -> str:
+    """The smallest part that would be enough: its name is the first guess."""
+    kinds = {"slow-gpu" if name.startswith("gpu") else "slow-nic" for name in devices}
+    return next(iter(sorted(kinds)), "slow-node")
+
+
+def links(scene: Scene) -> Iterator[Claim]:
+    """GPU-to-GPU links inside a node: single links, all links of a GPU, or the whole node."""
+    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and _link(r)]
+    for node in dict.fromkeys(record.nodes[0] for record in slow):
+        here = [record for record in slow if record.nodes[0] == node]
+        yield from _links_of(scene, node, here)
+
+
+_LINK_RUNG = 3
+
+
+def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[Claim]:
+    matrix = {
+        link: False
+        for record in _measured(scene, (_LINK_RUNG,))
+        if record.nodes == (node,) and (link := _link(record))
+    }
+    matrix |= {link: True for record in slow if (link := _link(record))}
+    found = blame_links(matrix)
+    if found.node:
+        says = f"every link between its GPUs is slow: {worst_of(slow)}"
+        yield Claim("slow-node", Where(node), says, tuple(slow), LIKELY)
+    for gpu in found.gpus:
+        of_gpu = [record for record in slow if gpu in (_link(record) or ())]
+        says = f"all links of gpu{gpu} are slow: {worst_of(of_gpu)}"
+        yield Claim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
+    for link in found.links:
+        of_link = [record for record in slow if _link(record) == link]
+        says = f"{worst_of(of_link)}; {len(matrix) - len(slow)} of {len(matrix)} links are fine"
+        device = f"gpu{link[0]}>gpu{link[1]}"
+        yield Claim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
+
+
+def _link(record: ItemRecord) -> tuple[int, int] | None:
+    match = _LINK.fullmatch(record.pairing)
+    return (int(match["one"]), int(match["other"])) if match else None
+
+
+def single_gpus(scene: Scene) -> Iterator[Claim]:
+    """GPUs that are slow by themselves: between GPU and host, or in what they send in all."""
+    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and r.pairing[:3] == "gpu"]
+    for node in dict.fromkeys(record.nodes[0] for record in slow):
+        here = [record for record in slow if record.nodes[0] == node]
+        gpus = dict.fromkeys(record.pairing for record in here)
+        declared = scene.findings.platform.gpus
+        if declared is not None and len(gpus) == declared.count:
+            says = f"all its GPUs are slow: {worst_of(here)}"
+            yield Claim("slow-node", Where(node), says, tuple(here), LIKELY)
+            continue
+        for gpu in gpus:
+            records = tuple(record for record in here if record.pairing == gpu)
+            yield Claim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
+
+
+def in_node(scene: Scene) -> Iterator[Claim]:
+    """Collectives inside a node that are slow although its links are not."""
+    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r)]
+    for node in dict.fromkeys(record.nodes[0] for record in slow):
+        here = tuple(record for record in slow if record.nodes[0] == node)
+        says = f"{worst_of(here)}, inside the node"
+        yield Claim("slow-node", Where(node), says, here, LIKELY)
+
+
+RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (over_paths, links, single_gpus, in_node)

@@ -1,0 +1,149 @@
+"""What the scan of the subnet says: cables that are down, slow or full of errors, by port."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from railgauge.core.model import Judgement
+from railgauge.diagnosis.model import Claim, Scene, Where, missed
+from railgauge.judging.links import (
+    BIT_ERRORS,
+    CABLING,
+    ERRORS,
+    GROWTH,
+    LINK_RATE,
+    LINK_STATE,
+    MANAGER,
+)
+from railgauge.judging.record import ItemRecord
+from railgauge.tools.infiniband_diags.ibqueryerrors import NO_MANAGER
+
+Found = tuple[ItemRecord, Judgement]
+Part = tuple[str, str]
+
+_DOWNED = "LinkDownedCounter"
+_UNMANAGED = "subnet-manager-missing"
+_SEVERAL = 3  # cables down at one node: the node is the matter, not its cables
+_NO_ADDRESS = ("port_state", "lid", "subnet_manager")
+_PORT = (*_NO_ADDRESS, "physical_state", "link_rate")
+# A port that waits for its subnet manager is no broken link.
+_WAITING = ("Initialize/LinkUp", "Armed/LinkUp")
+
+
+def subnet(scene: Scene) -> Iterator[Claim]:
+    """All of it from one look: one item may tell of several cables, and of the manager."""
+    managers = list(_no_manager(scene))
+    yield from managers
+    yield from _links(scene, is_managed=not managers)
+
+
+def _no_manager(scene: Scene) -> Iterator[Claim]:
+    """Without a manager every port waits for its address: one cause, not one for each port."""
+    found = [*_judged(scene, MANAGER)]
+    waiting = [one for one in _judged(scene, LINK_STATE) if one[1].measured in _WAITING]
+    if not found and len(waiting) < _SEVERAL:
+        return
+    unasked = [r for r in scene.open if NO_MANAGER in r.reason]
+    addresses = [r for r in scene.about(*_NO_ADDRESS) if missed(r) and not _is_dead(scene, r)]
+    evidence = (*_records([*found, *waiting]), *unasked, *addresses)
+    yield Claim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
+
+
+def _is_dead(scene: Scene, record: ItemRecord) -> bool:
+    """Whether the port has no link at all, so that no manager could reach it."""
+    return any(
+        missed(other) and (other.nodes, other.pairing) == (record.nodes, record.pairing)
+        for other in scene.about("physical_state")
+    )
+
+
+def _links(scene: Scene, *, is_managed: bool) -> Iterator[Claim]:
+    """One claim for each bad cable, of what explains most: down, then flapping, slow, errors."""
+    cables: dict[frozenset[Part], tuple[str, list[Found]]] = {}
+    for cause, found in _ranked(scene):
+        if cause == _UNMANAGED and not is_managed:
+            continue
+        parts = frozenset(found[1].points_at)
+        cables.setdefault(parts, (cause, []))[1].append(found)
+    gone = _gone([parts for parts, (cause, _) in cables.items() if cause == "link-down"])
+    for node in gone:
+        yield _gone_node(node, [cables.pop(parts) for parts in gone[node]])
+    for cause, several in cables.values():
+        where = _where(scene, several[0][1])
+        evidence = (*_records(several), *_of_port(scene, where))
+        yield Claim(cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values()))
+
+
+def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
+    """Nodes with several cables that are down, each cable with the node that has most of them."""
+    names = [{name for name, _ in parts} for parts in down]
+    count = Counter(name for each in names for name in each)
+    gone: dict[str, list[frozenset[Part]]] = {}
+    for parts, each in zip(down, names, strict=True):
+        most = max(sorted(each), key=lambda name: count[name])
+        if count[most] >= _SEVERAL:
+            gone.setdefault(most, []).append(parts)
+    return gone
+
+
+def _gone_node(node: str, cables: Sequence[tuple[str, list[Found]]]) -> Claim:
+    found = [one for _, several in cables for one in several]
+    says = f"{len(cables)} cables of {node} are down: {_reasons(found[:_SEVERAL])}"
+    return Claim("link-down", Where(node), says, _records(found))
+
+
+def _records(found: Iterable[Found]) -> tuple[ItemRecord, ...]:
+    return tuple({record.id: record for record, _ in found}.values())
+
+
+def _reasons(found: Iterable[Found]) -> str:
+    return "; ".join(dict.fromkeys(judged.reason for _, judged in found))
+
+
+def _ranked(scene: Scene) -> Iterator[tuple[str, Found]]:
+    for metric in (CABLING, LINK_STATE, GROWTH, ERRORS, LINK_RATE, BIT_ERRORS):
+        for record, judged in _judged(scene, metric):
+            if metric == LINK_STATE and judged.measured in _WAITING:
+                yield _UNMANAGED, (record, judged)
+            else:
+                yield _cause(metric, judged), (record, judged)
+
+
+def _cause(metric: str, judged: Judgement) -> str:
+    if metric == CABLING and judged.measured != "missing":
+        return "miscabled"
+    if metric in (CABLING, LINK_STATE) or (metric == GROWTH and _DOWNED in judged.measured):
+        return "link-down"
+    return "link-rate-degraded" if metric == LINK_RATE else "link-error-rate"
+
+
+def _where(scene: Scene, judged: Judgement) -> Where:
+    """The host's end where there is one: its own tests fail over the same adapter."""
+    nodes = {node.name.partition(".")[0]: node.name for node in scene.findings.cluster.nodes}
+    ends = [(nodes.get(name, name), device) for name, device in judged.points_at]
+    hosts = [end for end in ends if not end[1].startswith("port ")]
+    if hosts:
+        return Where(*hosts[0])
+    (name, device), (peer, _) = ends[0], ends[-1]
+    return Where(name, device, peer if peer != name else "")
+
+
+def _of_port(scene: Scene, where: Where) -> list[ItemRecord]:
+    """What the node itself says of the same port."""
+    return [
+        record
+        for record in scene.about(*_PORT)
+        if missed(record) and record.nodes == (where.node,) and record.pairing == where.device
+    ]
+
+
+def _judged(scene: Scene, *metrics: str) -> Iterable[Found]:
+    """Failed judgements of the subnet's tests, which name both ends of what they are about."""
+    for record in scene.open:
+        for judged in missed(record):
+            if judged.metric in metrics and (judged.points_at or judged.metric == MANAGER):
+                yield record, judged
+
+
+RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (subnet,)

@@ -1,0 +1,115 @@
+"""What could not be measured: nodes that do not answer, tools that are missing or fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.model import Outcome
+from railgauge.diagnosis.model import OPEN, Claim, Scene, Where, by_node
+from railgauge.diagnosis.pattern import Pattern, between_nodes
+from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.record import ItemRecord
+
+_NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
+
+
+def lost_nodes(scene: Scene) -> Iterator[Claim]:
+    """Nodes that the survey did not reach, and nodes that stopped answering later."""
+    for node, found in scene.findings.found.items():
+        if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
+            records = tuple(r for r in scene.open if node in r.nodes and r.outcome is Outcome.ERROR)
+            yield Claim("node-unreachable", Where(node), found.what, records)
+    for (name, _), lost in _grouped(scene, _NO_NODE).items():
+        if not isinstance(scene.findings.found.get(name), NoEvidence):
+            says = f"stopped answering during the run: {lost[0].reason}"
+            if any(reboot.node == name and reboot.during for reboot in scene.findings.reboots):
+                says += "; it was rebooted"
+            yield Claim("node-unreachable", Where(name), says, tuple(lost))
+
+
+def missing_tools(scene: Scene) -> Iterator[Claim]:
+    """Programs that a measurement, or the probe of a node, did not find."""
+    absent = _grouped(scene, {"tool-missing"})
+    for record in scene.open:
+        match = _NOT_FOUND.search(record.reason)
+        if record.error_kind == FactMissing.kind and match and record.nodes:
+            absent.setdefault((record.nodes[0], match["tool"]), []).append(record)
+    for (node, tool), records in absent.items():
+        yield Claim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
+
+
+# What the probe's facts say of a program that the node does not have.
+_NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
+
+
+_FAILING = {
+    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
+    "implausible", "unit-unknown", "launch-failed", "rank-died", "other-than-asked",
+}  # fmt: skip
+_OF_A_LAUNCH = {"launch-failed", "rank-died"}
+
+
+def failing_launches(scene: Scene) -> Iterator[Claim]:
+    """Collectives that a launcher could not start on a node, or that lost a rank there."""
+    for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
+        yield Claim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
+
+
+def failing_tools(scene: Scene) -> Iterator[Claim]:
+    """Whatever went wrong in a tool and no other rule explains, by the nodes it has in common."""
+    failing: dict[str, list[ItemRecord]] = {}
+    for record in scene.open:
+        if record.error_kind in _FAILING:
+            failing.setdefault(_command(scene, record), []).append(record)
+    for command, records in failing.items():
+        alone = [record for record in records if len(record.nodes) == 1]
+        for node, mine in by_node(alone).items():
+            yield Claim("tool-failing", Where(node, command), mine[0].reason, tuple(mine))
+        shared = [record for record in records if record not in alone]
+        yield from between_nodes(scene, shared, Pattern("tool-failing", device=command))
+
+
+def _command(scene: Scene, record: ItemRecord) -> str:
+    measurement = scene.findings.platform.measurements.get(record.subject)
+    return measurement.command if measurement else record.subject
+
+
+def corruption(scene: Scene) -> Iterator[Claim]:
+    """Wrong results of one node's own collective."""
+    for record, judged in scene.judged(CORRUPTION):
+        if len(record.nodes) == 1:
+            yield Claim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
+
+
+def shared_corruption(scene: Scene) -> Iterator[Claim]:
+    """Wrong results between nodes that compute well by themselves, as far as is known."""
+    wrong = [record for record, _ in scene.judged(CORRUPTION)]
+    for claim in between_nodes(scene, wrong, Pattern("data-corruption", says=_first_reason)):
+        yield replace(claim, would_decide=_EACH) if claim.confidence == OPEN else claim
+
+
+_EACH = "run the same collective inside each of the nodes"
+
+
+def _first_reason(records: Sequence[ItemRecord]) -> str:
+    return records[0].reason
+
+
+def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRecord]]:
+    """Items that ended in an error of these kinds, by the node and tool that the error names."""
+    found: dict[tuple[str, str], list[ItemRecord]] = {}
+    for record in scene.open:
+        if record.error_kind in kinds:
+            node, _, tool = record.error_where.partition(": ")
+            if node in record.nodes:  # an error that names nobody is nobody's
+                found.setdefault((node, tool), []).append(record)
+    return found
+
+
+FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+    lost_nodes, missing_tools, corruption, shared_corruption,
+)  # fmt: skip
+LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_launches, failing_tools)

@@ -1,0 +1,1 @@
+"""From what a tool printed to an outcome: evidence, limits, traffic, links and facts."""

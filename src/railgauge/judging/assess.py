@@ -1,0 +1,383 @@
+"""From evidence to judgements: what a live run, a replay and the verifier all do alike. Pure.
+
+Every function here gives the same answer for the same transcripts, facts and limits, wherever and
+whenever it is asked.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol
+
+from railgauge.config.thresholds import Measurement, Platform, ideal, limit_for, physical_ceiling
+from railgauge.core.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
+from railgauge.core.model import (
+    Case,
+    Fabric,
+    Judgement,
+    Limit,
+    Outcome,
+    Parsed,
+    Sample,
+    Transcript,
+)
+from railgauge.core.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    READ,
+    TRAFFIC,
+    TRANSPORT,
+    CaseResult,
+    Question,
+)
+from railgauge.facts import NodeFacts
+from railgauge.judging.agreement import held
+from railgauge.judging.evidence import (
+    SERVICE,
+    refuse_failure,
+    refuse_other_sizes,
+    samples_of,
+    stability_doubt,
+)
+from railgauge.judging.expectation import judge_at
+from railgauge.judging.judge import judge, judge_corruption, judge_stability, judge_transport
+from railgauge.judging.links import Scan, judge_scan
+from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved
+from railgauge.leases.slots import Found, in_its_slot
+from railgauge.tools import metric as declared_metric
+from railgauge.tools import tool
+from railgauge.tools.claims import Asked
+from railgauge.tools.metric import SCALING, Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run.
+
+    ``is_planned``: the suite itself chose how it was measured; see ``CaseResult``.
+    """
+
+    case: Case
+    measurement: Measurement
+    runs: tuple[Parsed, ...]
+    transcripts: tuple[tuple[Transcript, ...], ...]
+    is_planned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came of a question: judgements, and the errors of what could not be judged."""
+
+    judgements: tuple[Judgement, ...] = ()
+    errors: tuple[NoEvidence, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether an item ends here: whatever it would ask next could not make it better."""
+        return bool(self.errors) or any(
+            judged.outcome in (Outcome.FAILED, Outcome.RECORD_ONLY) for judged in self.judgements
+        )
+
+
+class Evidence(Protocol):
+    """Where transcripts and facts come from."""
+
+    @property
+    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+        """What the survey found on each node."""
+
+    def result(self, case: Case) -> CaseResult:
+        """What came of a case. Raises ``NoEvidence`` if nothing is there."""
+
+
+# --- a case that was measured ---
+
+
+def read(
+    platform: Platform, case: Case, result: CaseResult, found: Found = MappingProxyType({})
+) -> Measured:
+    """What the runs of a case said, held against the case and the facts of its nodes.
+
+    Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes.
+    """
+    measurement = platform.measurements.get(case.measurement)
+    if measurement is None:
+        raise MetricMissing(f"platform {platform.name} has no measurement {case.measurement}")
+    if result.error:
+        raise result.error
+    asked = Asked(case, measurement, platform, found, result.is_planned)
+    runs = tuple(_read(asked, run) for run in result.runs)
+    if len(runs) != case.repeats:
+        raise MetricMissing(f"{len(runs)} of {case.repeats} runs of {case.key} are there")
+    return Measured(case, measurement, runs, result.runs, result.is_planned)
+
+
+def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
+    """What the reporting command of a run said, if nothing went wrong on any side."""
+    measurement, nodes = asked.measurement, asked.case.nodes
+    parse = tool(measurement.tool).parse
+    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    if not heard:
+        raise MetricMissing(f"a run of {measurement.name} has no transcript")
+    # A service was stopped by us; only if it is all there is did it end by itself, too early.
+    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
+    outputs = [parse(_printed(transcript)) for transcript in said]
+    if said[0].exit_code == 0:
+        # A client that ended without a word leaves its server waiting: not its fault.
+        refuse_failure(said[:1], outputs[:1], nodes)
+    refuse_failure(said, outputs, nodes)
+    return held(asked, said, outputs)
+
+
+def _printed(transcript: Transcript) -> str:
+    """All that a command printed. A last line without an end stays one: it may be torn."""
+    errors = f"\n{transcript.stderr}" if transcript.stderr else ""
+    return f"{transcript.stdout}{errors}"
+
+
+def limits(
+    platform: Platform,
+    measured: Measured,
+    size_bytes: int | None,
+    placement: str | None = None,
+    found: Found = MappingProxyType({}),
+) -> Findings:
+    """Every metric asserted at a size, for a link or GPU, or for the run, against its limit.
+
+    ``found`` are the facts of the nodes, for limits that are a share of what a slot can carry.
+    """
+    judgements: list[Judgement] = []
+    errors: list[NoEvidence] = []
+    case, measurement = measured.case, measured.measurement
+    asserted = measurement.asserted(_per(size_bytes, placement), size_bytes, case.sizes)
+    for metric in asserted:
+        try:
+            limit = limit_for(measurement, metric, case.pairing, size_bytes)
+            limit, slot = in_its_slot(limit, case.nodes[0], placement, found)
+            of = (platform, measurement, case.pairing, limit, len(case.nodes))
+            physical, best = slot or physical_ceiling(*of), ideal(*of)
+            judged = _judged(measured, limit, size_bytes, placement, physical)
+            judgements.append(replace(judged, ideal=None if best == physical else best))
+        except NoEvidence as error:
+            errors.append(error)
+    return Findings(tuple(judgements), tuple(errors))
+
+
+def _per(size_bytes: int | None, placement: str | None) -> str:
+    if size_bytes is not None:
+        return "size"
+    if placement is None:
+        return "run"
+    return "link" if ">" in placement else "gpu"
+
+
+def _judged(
+    measured: Measured,
+    limit: Limit,
+    size_bytes: int | None,
+    placement: str | None,
+    physical: float | None,
+) -> Judgement:
+    refuse_other_sizes(measured.runs, limit)
+    samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
+    judged = judge(samples, limit, _declared(measured, limit), size_bytes, physical)
+    judgement = replace(judged, not_shown=_not_shown(measured))
+    doubt = stability_doubt(
+        measured.runs,
+        limit,
+        size_bytes,
+        measured.measurement.options,
+        is_planned=measured.is_planned,
+    )
+    return judge_stability(judgement, doubt)
+
+
+def _declared(measured: Measured, limit: Limit) -> Metric:
+    """What the tool says of a metric. Raises ``Uncovered``: without it no side is the good one."""
+    tool_name = measured.measurement.tool
+    found = declared_metric(tool_name, limit.metric)
+    if found is None:
+        raise Uncovered(f"{tool_name} declares no {limit.metric}", where=limit.pointer)
+    return found
+
+
+def _not_shown(measured: Measured) -> tuple[str, ...]:
+    """What was asked for and no output of these runs shows."""
+    return tuple(dict.fromkeys(item for run in measured.runs for item in run.not_shown))
+
+
+def traffic(platform: Platform, measured: Measured) -> Findings:
+    """Whether the NICs that should carry the payload did, and only they."""
+    spec, pairing = measured.measurement.traffic, measured.case.pairing
+    if spec is None:
+        return _nothing(measured.measurement, "the NICs' counters")
+    fabric = [nic.name for nic in platform.fabric_nics]
+    carriers = [pairing.nic] if pairing else fabric
+    payload_bytes = tool(measured.measurement.tool).payload_bytes
+    return _collected(
+        judgement
+        for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
+        for judgement in judge_traffic(moved(run, fabric), payload_bytes(parsed), spec, carriers)
+    )
+
+
+def transport(measured: Measured) -> Findings:
+    """Whether the library's log names the transport that it should use."""
+    spec = measured.measurement.transport
+    if spec is None:
+        return _nothing(measured.measurement, "the transport")
+    return _collected(judge_transport(parsed, spec) for parsed in measured.runs)
+
+
+def ratio(one: Measured, other: Measured, metric: str) -> Findings:
+    """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
+
+    def judged() -> Iterable[Judgement]:
+        limit = limit_for(one.measurement, SCALING.name, None, None)
+        value = _worst(one, metric, min) / _worst(other, metric, max)
+        yield judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
+
+    return _collected(judged())
+
+
+def fabric(
+    declared: Fabric | None,
+    measured: Measured,
+    switch: str | None = None,
+    since: Measured | None = None,
+) -> Findings:
+    """What a scan says of the cables of ``switch``, and what grew since an earlier one."""
+    measurement = measured.measurement
+    if measurement.fabric is None or declared is None:
+        return _nothing(measurement, "the subnet")
+    try:
+        judgements, errors = judge_scan(
+            (measurement.tool, switch or ""),
+            declared,
+            measurement.fabric,
+            _scan(measured),
+            _scan(since) if since else None,
+        )
+    except NoEvidence as error:
+        return Findings(errors=(error,))
+    return Findings(tuple(judgements), tuple(errors))
+
+
+def _scan(measured: Measured) -> Scan:
+    first = measured.transcripts[0][0]
+    return Scan(_printed(first), first.started_at)
+
+
+def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
+    """The value that makes the ratio least favourable: no sample is preferred."""
+    value = choose([sample.value for sample in samples_of(measured.runs, metric, None)])
+    if value <= 0:
+        raise MetricMissing(f"{metric} of {measured.case.key} is {value:g}: nothing was moved")
+    return value
+
+
+def _collected(judgements: Iterable[Judgement]) -> Findings:
+    try:
+        return Findings(tuple(judgements))
+    except NoEvidence as error:
+        return Findings(errors=(error,))
+
+
+def _nothing(measurement: Measurement, what: str) -> Findings:
+    asks = f"the platform file asks nothing of {what} of {measurement.name}"
+    return Findings(errors=(MetricMissing(asks),))
+
+
+# --- questions, as a record keeps them ---
+
+_KEPT_CASES = 64  # the items of one case stand together
+
+
+class Assessor:
+    """Answers questions from evidence, under the limits of one platform file."""
+
+    def __init__(
+        self, platform: Platform, evidence: Evidence, declared: Fabric | None = None
+    ) -> None:
+        self._platform = platform
+        self._declared = declared
+        self._evidence = evidence
+        self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
+
+    def answer(self, question: Question) -> Findings:
+        """What the evidence says to a question.
+
+        Data corruption is a judgement; everything else that stands in the way is an error.
+        """
+        try:
+            return self._answer(question)
+        except DataCorrupted as error:
+            return Findings((judge_corruption(error),))
+        except NoEvidence as error:
+            return Findings(errors=(error,))
+        except Uncovered as error:  # other limits than those of the run may lack what it asked for
+            return Findings(errors=(MetricMissing(error.what, where=error.where),))
+
+    def answers(
+        self, questions: Iterable[Question]
+    ) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
+        """All judgements of an item's questions, and the error that ended it, if one did."""
+        judgements: list[Judgement] = []
+        for question in questions:
+            found = self.answer(question)
+            judgements.extend(found.judgements)
+            if found.final:
+                return tuple(judgements), found.errors[0] if found.errors else None
+        return tuple(judgements), None
+
+    def _answer(self, question: Question) -> Findings:
+        if question.kind == FACT:
+            return self._about_fact(question)
+        measured = self._measured(question.case)
+        return Findings() if question.kind == READ else self._about_case(question, measured)
+
+    def _about_case(self, question: Question, measured: Measured) -> Findings:
+        if question.kind == LIMITS:
+            found, where = self._evidence.found, question.placement
+            return limits(self._platform, measured, question.size_bytes, where, found)
+        if question.kind == TRAFFIC:
+            return traffic(self._platform, measured)
+        if question.kind == TRANSPORT:
+            return transport(measured)
+        if question.kind == FABRIC:
+            since = self._measured(question.other) if question.other else None
+            return fabric(self._declared, measured, question.placement, since)
+        if question.kind == RATIO:
+            return ratio(measured, self._measured(question.other), question.metric)
+        raise MetricMissing(f"nothing is known of a question of kind {question.kind[:40]!r}")
+
+    def _about_fact(self, question: Question) -> Findings:
+        platform = self._platform
+        expectation = platform.expected.get(question.metric)
+        if expectation is None or question.fact is None:
+            raise MetricMissing(f"platform {platform.name} expects no {question.metric[:80]}")
+        return Findings((judge_at(question.fact, expectation, platform, self._evidence.found),))
+
+    def _measured(self, case: Case | None) -> Measured:
+        if case is None:
+            raise MetricMissing("the question names no case")
+        if case not in self._read:
+            self._read[case] = self._reading(case)
+            if len(self._read) > _KEPT_CASES:
+                self._read.popitem(last=False)
+        found = self._read[case]
+        if isinstance(found, NoEvidence):
+            raise found
+        return found
+
+    def _reading(self, case: Case) -> Measured | NoEvidence:
+        try:
+            result = self._evidence.result(case)
+            return read(self._platform, case, result, self._evidence.found)
+        except NoEvidence as error:
+            return error

@@ -1,0 +1,275 @@
+"""From what a tool printed to samples that may be judged, or to the reason why there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from railgauge.core.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    DataCorrupted,
+    DeviceMissing,
+    LaunchFailed,
+    MetricMissing,
+    NoEvidence,
+    RankDied,
+    StabilityUnproven,
+    ToolFailed,
+    ToolMissing,
+    Unparsable,
+)
+from railgauge.core.model import Dispersion, Limit, Parsed, Problem, Sample, Transcript
+from railgauge.core.units import format_size, format_sweep
+from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
+from railgauge.tools import metric as declared_metric
+from railgauge.tools.metric import SWEEP
+
+_PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
+    "tool-missing": ToolMissing,
+    "device-not-found": DeviceMissing,
+    "data-corruption": DataCorrupted,
+    "out-of-bounds": DataCorrupted,
+    "no-output": Unparsable,
+    "no-table": Unparsable,
+    "truncated": Unparsable,
+    "unparsable": Unparsable,
+    "not-a-number": Unparsable,
+    "unit-unknown": Unparsable,
+    "unit-mismatch": Unparsable,
+    "inconsistent": Unparsable,
+    "sweep-gap": Unparsable,
+    "zero-value": Unparsable,
+    "several-tables": Unparsable,
+    "size-skipped": MetricMissing,
+    "metric-missing": MetricMissing,
+    "missing-link": MetricMissing,
+    **dict.fromkeys(NOT_STARTED, LaunchFailed),
+    **dict.fromkeys(DIED, RankDied),
+}
+_CUT_OFF: dict[str, type[NoEvidence]] = {
+    "command-timed-out": CommandTimedOut,
+    "connection-lost": ConnectionLost,
+}
+_REMEDIES = {
+    "tool-missing": "install it there, or say where it is under 'tools' in the hostfile",
+    "no-output": "run the command of the transcript by hand on that node",
+    "device-not-found": "no RDMA device: see what ibv_devices and lspci list, load the driver",
+    "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
+    **NOT_STARTED,
+    **DIED,
+}
+_NOT_FOUND = 127
+_NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
+# A server that goes on until it is stopped: how it ended says nothing.
+SERVICE = "service"
+
+
+def refuse_failure(
+    transcripts: Sequence[Transcript], parsed: Sequence[Parsed], nodes: Sequence[str] = ()
+) -> None:
+    """Raise the error of the first command that gives no evidence.
+
+    ``parsed`` holds what was read from each transcript, in the same order. Commands that report
+    nothing themselves (servers) must still have ended well. The kind of error comes from, in this
+    order: how the command ended, what it complained about, its exit code; only what a launcher
+    could not start explains why it was waited for in vain. ``nodes`` are those of a launch, in
+    their order: the error is said to be of the one that it is about.
+    """
+    for transcript, output in zip(transcripts, parsed, strict=True):
+        if transcript.error:
+            raise _cut_off(transcript, output, nodes)
+    for transcript, output in zip(transcripts, parsed, strict=True):
+        problems = _serious(transcript, output)
+        if problems:
+            problem = _gravest(problems)
+            raise _error(problem, _where(transcript, problem, nodes))
+        if transcript.exit_code != 0:
+            raise _exit_error(transcript, f"{transcript.node}: {program(transcript)}")
+
+
+def _gravest(problems: Sequence[Problem]) -> Problem:
+    """Wrong results before all else: a tool that finds some fails, and its launcher says so too."""
+    wrong = (one for one in problems if _PROBLEM_ERRORS.get(one.kind) is DataCorrupted)
+    return next(wrong, problems[0])
+
+
+def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> NoEvidence:
+    """Hydra, for one, says what is wrong with a node and then waits for it for ever."""
+    ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
+    told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
+    if told is not None:
+        told = replace(told, message=f"{told.message}; {ended}")
+        return _error(told, _where(transcript, told, nodes))
+    kind = _CUT_OFF.get(transcript.error, ToolFailed)
+    return kind(ended, where=f"{transcript.node}: {program(transcript)}")
+
+
+def _where(transcript: Transcript, problem: Problem, nodes: Sequence[str]) -> str:
+    """The node that a launch failed on; nobody's, if it may be any of them."""
+    node, tool = transcript.node, program(transcript)
+    if len(nodes) > 1 and problem.kind in (*NOT_STARTED, *DIED, "tool-missing"):
+        named = culprit(problem.kind, problem.message, transcript.argv, nodes)
+        if not named and problem.kind != "tool-missing":
+            return f"{tool} on {node}"
+        node = named or node
+    return f"{node}: {tool}"
+
+
+def program(transcript: Transcript) -> str:
+    """The tool's own name, without its folder. A shell's script goes by its ``$0``."""
+    argv = transcript.argv
+    name = argv[3] if argv[:2] == ("sh", "-c") and len(argv) > _NAMED_SCRIPT else "".join(argv[:1])
+    return name.rsplit("/", 1)[-1] or "?"
+
+
+def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
+    """A server may say nothing at all; whoever reports may not."""
+    if transcript.role == "server":
+        return [p for p in output.errors if p.kind not in ("no-output", "no-table", "truncated")]
+    return output.errors
+
+
+def _error(problem: Problem, where: str) -> NoEvidence:
+    kind = _PROBLEM_ERRORS.get(problem.kind, ToolFailed)
+    return kind(
+        f"{problem.message} ({problem.kind})", where=where, remedy=_REMEDIES.get(problem.kind, "")
+    )
+
+
+def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
+    said = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
+    words = f": {said[-1][:200]}" if said else " and said nothing"
+    if transcript.exit_code == _NOT_FOUND:
+        return ToolMissing(f"not found{words}", where=where, remedy=_REMEDIES["tool-missing"])
+    return ToolFailed(f"ended with exit code {transcript.exit_code}{words}", where=where)
+
+
+def samples_of(
+    runs: Sequence[Parsed], metric: str, size_bytes: int | None, placement: str | None = None
+) -> tuple[Sample, ...]:
+    """Every sample of ``metric`` at ``size_bytes``; each run must have printed one at least.
+
+    ``metric`` may name its placement (``busbw/out_of_place``), or ``placement`` gives it (a link, a
+    GPU). Samples are numbered anew over all runs: none is dropped, none is preferred.
+    """
+    found: list[Sample] = []
+    for number, run in enumerate(runs, 1):
+        rows = (
+            _of_summary(run, metric)
+            if _is_average(run, metric)
+            else _rows(run, metric, size_bytes, placement)
+        )
+        if not rows:
+            raise MetricMissing(_missing(run, metric, size_bytes, placement, (number, len(runs))))
+        found.extend(rows)
+    return tuple(replace(sample, iteration=index) for index, sample in enumerate(found))
+
+
+def _is_average(run: Parsed, metric: str) -> bool:
+    declared = declared_metric(run.tool, metric)
+    return declared is not None and declared.per == SWEEP
+
+
+def _of_summary(run: Parsed, metric: str) -> list[Sample]:
+    """What a tool prints once for all sizes, beneath its table."""
+    value, declared = run.summary.get(metric), declared_metric(run.tool, metric)
+    if declared is None or not isinstance(value, float):
+        return []
+    return [Sample(metric, declared.units[0], value)]
+
+
+def refuse_other_sizes(runs: Sequence[Parsed], limit: Limit) -> None:
+    """Raise ``MetricMissing`` if an average is one of other sizes than its limit was made for.
+
+    Of fewer, larger sizes it is higher, and would pass whatever the hardware does.
+    """
+    if limit.over is None:
+        return
+    for run in runs:
+        printed = {sample.size_bytes for sample in run.samples if sample.size_bytes is not None}
+        if printed != set(limit.over.sizes):
+            raise MetricMissing(
+                f"{limit.metric} is printed over {_words(printed)}, its limit holds for "
+                f"{len(limit.over.sizes)}: {format_sweep(limit.over)}",
+                remedy="measure exactly these sizes",
+            )
+
+
+def _words(printed: set[int]) -> str:
+    count = f"{len(printed)} size{'' if len(printed) == 1 else 's'}"
+    ends = dict.fromkeys(map(format_size, (min(printed), max(printed)))) if printed else ()
+    return f"{count} ({' to '.join(ends)})" if ends else count
+
+
+def _rows(run: Parsed, metric: str, size_bytes: int | None, placement: str | None) -> list[Sample]:
+    name, _, named = metric.partition("/")
+    wanted = placement or named or None
+    return [
+        sample
+        for sample in run.samples
+        if sample.metric == name
+        and (size_bytes is None or sample.size_bytes == size_bytes)
+        and (wanted is None or sample.placement == wanted)
+    ]
+
+
+def _missing(
+    run: Parsed,
+    metric: str,
+    size_bytes: int | None,
+    placement: str | None,
+    of_runs: tuple[int, int],
+) -> str:
+    at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
+    on = f" for {placement}" if placement else ""
+    of = f" in run {of_runs[0]} of {of_runs[1]}" if of_runs[1] > 1 else ""
+    return f"{run.tool} printed no {metric}{on}{at}{of}"
+
+
+def stability_doubt(
+    runs: Sequence[Parsed],
+    limit: Limit,
+    size_bytes: int | None,
+    options: Mapping[str, object],
+    *,
+    is_planned: bool = True,
+) -> StabilityUnproven | None:
+    """Why the rows of a size cannot show that iterations are alike; ``None`` if they can.
+
+    That is asked for where the measurement's ``options`` plan several rows (``cycles``) and the
+    limit judges how they lie: then each run must have printed them all. Of an output that nobody
+    planned (not ``is_planned``) two rows are enough.
+    """
+    cycles = options.get("cycles")
+    judges = limit.dispersion != Dispersion() and not limit.record_only
+    if not judges or not isinstance(cycles, int) or cycles < _SEVERAL:
+        return None
+    least = cycles if is_planned else _SEVERAL
+    for run in runs:
+        rows = _row_count(run, limit.metric, size_bytes)
+        if rows < least:
+            remedy = f"run with -n {options.get('iterations', 1)} -N {cycles}"
+            return StabilityUnproven(_too_few_rows(run, rows, least), remedy=remedy)
+    return None
+
+
+_SEVERAL = 2
+
+
+def _row_count(run: Parsed, metric: str, size_bytes: int | None) -> int:
+    """Out of place and in place are two columns of one row."""
+    columns = Counter(sample.placement for sample in _rows(run, metric, size_bytes, None))
+    return max(columns.values(), default=0)
+
+
+def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
+    iterations = run.summary.get("iterations")
+    over = ""
+    if isinstance(iterations, int):
+        over = f" over {iterations} iteration{'s' if iterations > 1 else ''}"
+    if rows == 1:
+        return f"one row{over} cannot show whether iterations are alike"
+    each = f", each{over}," if over else ""
+    return f"{rows} of {least} planned rows{each} cannot show whether iterations are alike"

@@ -1,0 +1,146 @@
+"""One fact of a node against what the platform file expects: both looked up by their paths. Pure.
+
+Nothing but paths has to be kept of such a comparison: with the facts of the nodes and a platform
+file it can be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from railgauge.config.thresholds import Expectation, Platform
+from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.model import Judgement
+from railgauge.core.question import FactAt
+from railgauge.facts import NodeFacts, require
+from railgauge.judging.judge import judge_fact
+
+_MOST_DIGITS = 6  # of an index in a path
+
+Found = Mapping[str, NodeFacts | NoEvidence]
+
+
+def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Found) -> Judgement:
+    """The fact at its paths against the expectation. Raises ``NoEvidence`` if it is not known."""
+    facts = found.get(at.node)
+    if facts is None:
+        raise FactMissing("was not surveyed", where=at.node)
+    if isinstance(facts, NoEvidence):
+        raise facts
+    value = value_at(facts, at)
+    declared = _declared(at, expectation, platform, facts)
+    peers = _peers(at, facts, found, expectation.value) if expectation.rule == "alike" else ()
+    return judge_fact(expectation, value, declared=declared, peers=peers)
+
+
+def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: NodeFacts) -> object:
+    """What the fact is held against, where the expectation itself does not say it."""
+    if expectation.rule == "by_model" and isinstance(expectation.value, Mapping):
+        return _of_model(at, expectation.value, facts)
+    if at.declared:
+        return declared_at(platform, at.declared)
+    if expectation.rule != "as_declared":
+        return None
+    if not at.same_as:
+        raise FactMissing(
+            f"the hardware section has no place for {expectation.name}",
+            where=platform.name,
+            remedy="write what it must be: equals, one_of, at_least or at_most",
+        )
+    return _at(facts, at.same_as, "")
+
+
+def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> object:
+    kind, model = _device(at)
+    name = require(facts, f"{kind}.{model}")
+    if name not in by_model:
+        raise FactMissing(
+            f"nothing is declared for the model {name[:80]}",
+            where=at.node,
+            remedy=f"declare it beside {', '.join(by_model)}",
+        )
+    return by_model[name]
+
+
+# What a device is called that is alike: of which model it is.
+_MODELS = {"gpus": "model", "nics": "hca_type"}
+
+
+def _device(at: FactAt) -> tuple[str, str]:
+    """``gpus.0`` and ``model`` of the path ``gpus.0.vbios``."""
+    kind, _, rest = at.paths[0].partition(".")
+    name, _, field = rest.partition(".")
+    if kind not in _MODELS or not field:
+        raise FactMissing(f"{at.paths[0][:80]} is not of a device that has a model", where=at.node)
+    return f"{kind}.{name}", _MODELS[kind]
+
+
+def value_at(facts: NodeFacts, at: FactAt) -> object:
+    """The value at the path, or the list of the values at several."""
+    values = [_at(facts, path, at.absent) for path in at.paths]
+    return values[0] if len(values) == 1 else values
+
+
+def _at(facts: NodeFacts, path: str, absent: str) -> Any:
+    try:
+        return require(facts, path) if not absent or _has(facts, path) else absent
+    except (AttributeError, TypeError):
+        raise FactMissing(f"there is no fact {path[:80]}", where=facts.node) from None
+
+
+def _has(facts: NodeFacts, path: str) -> bool:
+    """Whether the node has the device that ``path`` is about: ``nics.mlx5_0.pci_address``."""
+    kind, _, inner = path.partition(".")
+    return any(item.name == inner.partition(".")[0] for item in require(facts, kind))
+
+
+def _peers(at: FactAt, facts: NodeFacts, found: Found, among: object) -> list[object]:
+    """The same fact of every node that has it, or of every device of the model, on all nodes."""
+    nodes = [one for one in found.values() if not isinstance(one, NoEvidence)]
+    if among == "model":
+        return list(_of_devices(at, facts, nodes))
+    values: list[object] = []
+    for one in nodes:
+        try:
+            values.append(value_at(one, at))
+        except FactMissing:
+            continue
+    return values
+
+
+def _of_devices(at: FactAt, facts: NodeFacts, nodes: list[NodeFacts]) -> Iterator[object]:
+    device, model = _device(at)
+    kind, field = device.partition(".")[0], at.paths[0].rpartition(".")[2]
+    name = require(facts, f"{device}.{model}")
+    for item in (item for one in nodes for item in getattr(one, kind)):
+        if getattr(item, model) == name and getattr(item, field) is not None:
+            yield getattr(item, field)
+
+
+def declared_at(platform: Platform, path: str) -> object:
+    """What the hardware section says at ``gpus.model``, ``nics.mlx5_0.model``, ``affinity.0.ib0``.
+
+    Raises ``FactMissing`` if it says nothing at all there.
+    """
+    value: Any = platform
+    for name in path.split("."):
+        value = _step(value, name)
+        if value is None:
+            raise FactMissing(f"the platform file declares no {path[:80]}", where=platform.name)
+    return value
+
+
+def _step(value: Any, name: str) -> Any:
+    number = int(name) if name.isdecimal() and len(name) < _MOST_DIGITS else None
+    if isinstance(value, Mapping):
+        return value.get(name if number is None else number)
+    if isinstance(value, tuple) and number is not None:
+        return value[number] if number < len(value) else None
+    if isinstance(value, tuple):
+        return next((item for item in value if getattr(item, "name", "") == name), None)
+    return _field(value, name)
+
+
+def _field(value: Any, name: str) -> Any:
+    return None if name.startswith("_") else getattr(value, name, None)

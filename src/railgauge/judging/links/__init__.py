@@ -1,0 +1,39 @@
+"""What a scan of the subnet says, against the cables that are declared and the limits. Pure.
+
+One switch at a time: each declared cable is the matter of one switch (``Topology.owners``). What
+misses is one judgement for each port, so that every bad cable is named; what holds is one for all.
+"""
+
+from __future__ import annotations
+
+from railgauge.judging.links.cabling import CABLING, MANAGER, judge_cabling, judge_manager
+from railgauge.judging.links.counters import (
+    BIT_ERRORS,
+    ERRORS,
+    GROWTH,
+    judge_errors,
+    judge_growth,
+    surely_at_least,
+)
+from railgauge.judging.links.links import LINK_RATE, LINK_STATE, judge_links
+from railgauge.judging.links.matter import Matter, Scan
+from railgauge.judging.links.scanning import judge_scan
+
+__all__ = [
+    "BIT_ERRORS",
+    "CABLING",
+    "ERRORS",
+    "GROWTH",
+    "LINK_RATE",
+    "LINK_STATE",
+    "MANAGER",
+    "Matter",
+    "Scan",
+    "judge_cabling",
+    "judge_errors",
+    "judge_growth",
+    "judge_links",
+    "judge_manager",
+    "judge_scan",
+    "surely_at_least",
+]

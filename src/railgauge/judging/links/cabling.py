@@ -1,0 +1,69 @@
+"""Whether the cables of a subnet are those that are declared, and who manages it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from railgauge.core.errors import MetricMissing
+from railgauge.core.model import Judgement
+from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.subnet import Cable, Topology, topology
+from railgauge.tools.infiniband_diags import sminfo
+
+MANAGER, CABLING = "subnet_managers", "cabling"
+
+
+def judge_manager(scan: Scan, matter: Matter) -> list[Judgement]:
+    """One subnet manager is master, and answers."""
+    said = sminfo.parse(scan.text)
+    masters = [sample.value for sample in said.samples if sample.metric == MANAGER]
+    if not masters:
+        raise MetricMissing("sminfo said nothing of a subnet manager")
+    state = str(said.summary.get("state", "none answers"))
+    words = f"{state} at lid {said.summary['lid']}" if masters[0] else state
+    miss = Miss((), words, "SMINFO_MASTER", f"no subnet manager is in charge: {words}")
+    return judged(MANAGER, [] if masters[0] else [miss], words, "SMINFO_MASTER", matter.limits)
+
+
+def judge_cabling(scan: Scan, matter: Matter) -> list[Judgement]:
+    """Every declared cable joins its two ports, and the switch has no other."""
+    found, cables = topology(scan.text), matter.cables
+    if not found.nodes:
+        raise MetricMissing("ibnetdiscover printed no subnet")
+    misses = [miss for cable in cables if (miss := _miscabled(cable, found, matter))]
+    misses += _undeclared(found, matter)
+    words = f"{len(cables)} of {len(cables)} cables"
+    return judged(CABLING, misses, words, "as declared", matter.limits)
+
+
+def _miscabled(cable: Cable, found: Topology, matter: Matter) -> Miss | None:
+    there, elsewhere = found.joined.get(cable.near), found.joined.get(cable.far)
+    if there == cable.far:
+        return None
+    subnet = matter.subnet
+    near, far = subnet.label(cable.near), subnet.label(cable.far)
+    said, wanted = "missing", f"{near} to {far}"
+    if there is not None:
+        other = found.label(there)
+        said = f"goes to {other}" + (f" of GUID {there.guid:#x}" if other == far else "")
+    elif elsewhere is not None:
+        said = f"{far} is joined to {found.label(elsewhere)}"
+    ends = (subnet.part(cable.near), subnet.part(cable.far))
+    return Miss(ends, said, wanted, f"cable {wanted}: {said}")
+
+
+def _undeclared(found: Topology, matter: Matter) -> Iterator[Miss]:
+    """Cables at ports that should have none: of this switch.
+
+    The first switch also tells of those at nodes that answer for no cable.
+    """
+    subnet = matter.subnet
+    is_first = matter.owner == subnet.owners[0]
+    for end, other in found.joined.items():
+        if end in subnet.joined or end.guid not in subnet.nodes:
+            continue
+        name = subnet.nodes[end.guid].name
+        if name == matter.owner or (is_first and name not in subnet.by_owner):
+            said = f"{subnet.label(end)} to {found.label(other)}"
+            ends = (subnet.part(end), found.part(other))
+            yield Miss(ends, said, "no cable", f"cable {said} is not declared")

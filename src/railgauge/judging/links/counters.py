@@ -1,0 +1,183 @@
+"""Error counters of the declared cables: how high they stand, and how fast they grow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from railgauge.config.thresholds.model import FabricLimits
+from railgauge.core.errors import Implausible, MetricMissing, NoEvidence
+from railgauge.core.model import Judgement
+from railgauge.core.units import format_value
+from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.subnet import Cable, End, Topology
+from railgauge.subnet.errorcounters import FULL, ErrorScan, parse_ibqueryerrors
+from railgauge.subnet.speeds import signalling_gbps
+
+ERRORS, GROWTH, BIT_ERRORS = "port_error_counters", "port_error_growth", "bit_error_rate"
+SYMBOL_ERRORS = "SymbolErrorCounter"
+
+
+def judge_errors(scan: Scan, matter: Matter) -> list[Judgement]:
+    """No port has counted more errors than the limit since its counters were cleared."""
+    errors = _errors(scan)
+    misses = []
+    ends = _ends(matter)
+    for end, other in ends:
+        for name, value in _of(end, errors, matter.subnet).items():
+            most = matter.limits.most.get(name)
+            if most is not None and value > most:
+                said = f"{name} {value}"
+                misses.append(_counter_miss(matter, end, other, said, f"at most {most:g}"))
+    words = f"{len(ends)} ports; {errors.nodes_checked} nodes were read"
+    return judged(ERRORS, misses, words, _most(matter.limits), matter.limits)
+
+
+def judge_growth(
+    before: Scan, after: Scan, matter: Matter
+) -> tuple[list[Judgement], list[NoEvidence]]:
+    """No counter grew by more than the limit between two scans, nor symbol errors faster."""
+    first, last = _errors(before), _errors(after)
+    if (last.nodes_checked or 0) < (first.nodes_checked or 0):
+        what = f"{last.nodes_checked} nodes were read, {first.nodes_checked} before"
+        raise MetricMissing(what, remedy="see which cable is down: iblinkinfo -l")
+    seconds = _seconds(before, after)
+    grown: list[Miss] = []
+    rates: list[Miss] = []
+    errors: list[NoEvidence] = []
+    for cable in matter.cables:
+        for end, other in _both_ways(cable):
+            then, now = (_of(end, one, matter.subnet) for one in (first, last))
+            try:
+                growth = _growth(then, now, matter.subnet.label(end), matter.limits)
+            except NoEvidence as error:
+                errors.append(error)
+                continue
+            grown += _grown(growth, end, other, matter, seconds)
+            rates += _bit_errors(growth, (end, other), cable.speed, matter, seconds)
+    return _of_growth(grown, rates, matter, seconds), errors
+
+
+def _of_growth(
+    grown: Sequence[Miss], rates: Sequence[Miss], matter: Matter, seconds: float
+) -> list[Judgement]:
+    words = f"{2 * len(matter.cables)} ports in {format_value(seconds, 's')}"
+    judgements = judged(GROWTH, grown, words, _most(matter.limits), matter.limits)
+    most = matter.limits.bit_error_rate
+    if most is not None:
+        judgements += judged(BIT_ERRORS, rates, words, f"at most {most:g}", matter.limits)
+    return judgements
+
+
+def _errors(scan: Scan) -> ErrorScan:
+    found = parse_ibqueryerrors(scan.text)
+    if not found.nodes_checked:
+        raise MetricMissing("ibqueryerrors read no node")
+    return found
+
+
+def _of(end: End, errors: ErrorScan, subnet: Topology) -> Mapping[str, int]:
+    """A port that is not listed has counted nothing."""
+    return errors.by_end.get((subnet.told_by(end), end.port), {})
+
+
+def _ends(matter: Matter) -> list[tuple[End, End]]:
+    return [ends for cable in matter.cables for ends in _both_ways(cable)]
+
+
+def _both_ways(cable: Cable) -> tuple[tuple[End, End], tuple[End, End]]:
+    return (cable.near, cable.far), (cable.far, cable.near)
+
+
+def _growth(
+    then: Mapping[str, int], now: Mapping[str, int], label: str, limits: FabricLimits
+) -> dict[str, int]:
+    """How far each counter that has a limit went. Raises ``NoEvidence`` where that is not known."""
+    wanted = {*limits.most, *([SYMBOL_ERRORS] if limits.bit_error_rate is not None else [])}
+    growth: dict[str, int] = {}
+    for name in sorted(wanted & {*then, *now}):
+        before, after = then.get(name, 0), now.get(name, 0)
+        if after < before:
+            raise MetricMissing(
+                f"{name} of {label} went from {before} to {after}: it was cleared",
+                remedy="leave the counters alone while the suite runs",
+            )
+        if before >= FULL.get(name, math.inf):
+            raise MetricMissing(
+                f"{name} of {label} is full ({before}) and counts no further",
+                remedy="clear the counters with ibclearerrors, then measure again",
+            )
+        if after > before:
+            growth[name] = after - before
+    return growth
+
+
+def _grown(
+    growth: Mapping[str, int], end: End, other: End, matter: Matter, seconds: float
+) -> Iterator[Miss]:
+    for name, count in growth.items():
+        most = matter.limits.most.get(name)
+        if most is not None and count > most:
+            said = f"{name} grew by {count} in {format_value(seconds, 's')}"
+            yield _counter_miss(matter, end, other, said, f"at most {most:g}")
+
+
+def _bit_errors(
+    growth: Mapping[str, int],
+    ends: tuple[End, End],
+    speed: str,
+    matter: Matter,
+    seconds: float,
+) -> Iterator[Miss]:
+    most, count = matter.limits.bit_error_rate, growth.get(SYMBOL_ERRORS, 0)
+    gbps = signalling_gbps(speed)
+    if most is None or not count:
+        return
+    if gbps is None:
+        raise Implausible(f"{speed[:20]} is no speed that is known")
+    bits = gbps * 1e9 * seconds
+    if surely_at_least(count) / bits > most:
+        hourly = count * 3600 / seconds
+        counted = f"{count} symbol errors in {format_value(seconds, 's')}, {hourly:.3g} an hour"
+        said = f"bit error rate {count / bits:.2g} ({counted})"
+        yield _counter_miss(matter, *ends, said, f"at most {most:g}")
+
+
+def surely_at_least(count: int) -> float:
+    """The least mean that gives ``count`` events with a chance of 5 % or more (Poisson).
+
+    One error in a short time proves no high rate: this is what the count proves. Wilson and
+    Hilferty's approximation of the quantile of chi-squared, good to 4 % from 2 events up.
+    """
+    if count < 1:
+        return 0.0
+    return float(count * (1 - 1 / (9 * count) - _NORMAL_95 / (3 * math.sqrt(count))) ** 3)
+
+
+_NORMAL_95 = 1.6449  # standard deviations that 5 % of a normal distribution lie below
+
+
+def _counter_miss(matter: Matter, end: End, other: End, said: str, limit: str) -> Miss:
+    subnet = matter.subnet
+    reason = f"{subnet.label(end)} (to {subnet.label(other)}): {said}, limit {limit}"
+    return Miss((subnet.part(end), subnet.part(other)), said, limit, reason)
+
+
+def _seconds(before: Scan, after: Scan) -> float:
+    """Between the beginnings of two scans. Raises ``Implausible`` if that is no time at all."""
+    try:
+        began = [
+            datetime.fromisoformat(scan.began.replace("Z", "+00:00")) for scan in (before, after)
+        ]
+        seconds = (began[1] - began[0]).total_seconds()
+    except (ValueError, TypeError):
+        seconds = 0.0
+    if seconds <= 0:
+        raise Implausible("it is not known how long the counters were watched")
+    return seconds
+
+
+def _most(limits: FabricLimits) -> str:
+    values = sorted(set(limits.most.values()))
+    return f"at most {' or '.join(f'{value:g}' for value in values)}" if values else "none"

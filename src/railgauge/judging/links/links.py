@@ -1,0 +1,60 @@
+"""State, width and speed of the declared cables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from railgauge.core.errors import MetricMissing
+from railgauge.core.model import Judgement
+from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.subnet import Cable, End, Topology
+from railgauge.subnet.linkinfo import LinkPort, LinkTable, link_table
+from railgauge.subnet.speeds import spelled
+
+LINK_STATE, LINK_RATE = "link_state", "link_width_and_speed"
+
+
+def judge_links(scan: Scan, matter: Matter) -> list[Judgement]:
+    """Every declared cable is up at both ends, at its declared width and speed."""
+    table, cables = link_table(scan.text), matter.cables
+    if not table.ports:
+        raise MetricMissing("iblinkinfo printed no port")
+    down = [miss for cable in cables for miss in _down(cable, table, matter)]
+    slow = [miss for cable in cables for miss in _slow(cable, table, matter)]
+    count = f"{len(cables)} of {len(cables)} cables"
+    state = judged(LINK_STATE, down, count, "Active/LinkUp", matter.limits)
+    return state + judged(LINK_RATE, slow, count, "as declared", matter.limits)
+
+
+def _port(end: End, table: LinkTable, subnet: Topology) -> LinkPort | None:
+    return table.by_end.get((subnet.told_by(end), end.port))
+
+
+def _down(cable: Cable, table: LinkTable, matter: Matter) -> Iterator[Miss]:
+    """A cable that is down is told once, by the end that says most."""
+    subnet = matter.subnet
+    for end in (cable.near, cable.far):
+        port = _port(end, table, subnet)
+        if port is None or (port.state, port.physical_state) != ("Active", "LinkUp"):
+            said = "is not in the subnet" if port is None else f"{port.state}/{port.physical_state}"
+            other = cable.far if end == cable.near else cable.near
+            ends = (subnet.part(end), subnet.part(other))
+            reason = f"{subnet.label(end)} (to {subnet.label(other)}): {said}"
+            yield Miss(ends, said, "Active/LinkUp", reason)
+            return
+
+
+def _slow(cable: Cable, table: LinkTable, matter: Matter) -> Iterator[Miss]:
+    """A port that is down has no rate: that it is down is told elsewhere."""
+    subnet = matter.subnet
+    for end in (cable.near, cable.far):
+        port = _port(end, table, subnet)
+        if port is None or port.width is None:
+            continue
+        said = spelled(port.width, port.lane_gbps)
+        if said != cable.speed:
+            other = cable.far if end == cable.near else cable.near
+            ends = (subnet.part(end), subnet.part(other))
+            reason = f"{subnet.label(end)} (to {subnet.label(other)}) runs at {said}"
+            yield Miss(ends, said, cable.speed, f"{reason}, declared {cable.speed}")
+            return

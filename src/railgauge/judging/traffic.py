@@ -1,0 +1,276 @@
+"""Which NICs carried the payload: their byte counters before and after a measurement.
+
+The path is asserted, not assumed: a collective that went over the management network, or over one
+NIC of eight, prints a number all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from railgauge.config.thresholds.model import Nic, Traffic
+from railgauge.core.errors import FactMissing, MetricMissing
+from railgauge.core.model import Command, Judgement, Outcome, Transcript
+from railgauge.core.units import format_value
+
+BEFORE, AFTER = "counters-before", "counters-after"
+
+# The kernel counts InfiniBand data in words of four bytes (Documentation/ABI, infiniband).
+_BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
+    "tx_bytes": ("sent", 1),
+    "rx_bytes": ("received", 1),
+}
+_TROUBLE = (
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "port_rcv_errors",
+    "port_xmit_discards",
+    "excessive_buffer_overrun_errors",
+    "local_link_integrity_errors",
+    "rx_dropped",
+    "tx_dropped",
+    "rx_errors",
+    "tx_errors",
+    "rx_devmem_dropped",
+)
+_DEVMEM = "rx_devmem_pkts"
+# What an HCA's transport lost or had to send again (000, 3.2: all are 0 beside a good link). Others
+# of its hw_counters grow in healthy runs: flushes when a test ends, receivers without a buffer.
+_RESENT = (
+    "packet_seq_err",
+    "out_of_sequence",
+    "implied_nak_seq_err",
+    "local_ack_timeout_err",
+    "req_transport_retries_exceeded",
+    "roce_adp_retrans",
+    "roce_adp_retrans_to",
+)
+_LINE = re.compile(
+    r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/(?:hw_)?counters|net/(?P<net>[^/]+)/statistics)"
+    r"/(?P<name>\w+):(?P<value>[0-9]{1,20})\s*$"  # 64 bits have 20 digits
+)
+
+# In the form of the kernel's own files, so that one reader reads all. A login that is not root has
+# the folders of ethtool not always in its PATH.
+_ETHTOOL = (
+    'shift; PATH=$PATH:/usr/sbin:/sbin; for d in "$@"; do ethtool -S "$d" |'
+    ' grep -o "rx_devmem_[a-z]*: *[0-9]*" |'
+    ' sed "s|: *|:|; s|^|sys/class/net/$d/statistics/|"; done; '
+)
+
+# What else moves over a NIC while it is measured: management packets, the handshake of a tool.
+_STRAY_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The counters of one NIC: bytes each way, and everything that should stand still.
+
+    ``devmem`` are packets that were received into GPU memory; ``None`` where it does not tell.
+    """
+
+    sent: int = 0
+    received: int = 0
+    trouble: Mapping[str, int] | None = None
+    devmem: int | None = None
+
+
+def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
+    """The command that prints the counters of every NIC of a node, as ``path:value``.
+
+    One process for all of them: it runs twice around every measurement. What only ``ethtool`` tells
+    is asked of ``netdevs`` alone, for that costs a process each.
+    """
+    port, netdev = "sys/class/infiniband/*/ports/1", "sys/class/net/*"
+    folders = (f"{port}/counters", f"{netdev}/statistics")
+    found = [f"{folder}/{name}" for name in (*_BYTES, *_TROUBLE) for folder in folders]
+    files = " ".join([*found, *(f"{port}/hw_counters/{name}" for name in _RESENT)])
+    script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; {_ETHTOOL if netdevs else ""}:'
+    return ("sh", "-c", script, "railgauge", rootfs, *netdevs)
+
+
+def probes(
+    nodes: Iterable[str], rootfs: str, spec: Traffic | None, nics: Iterable[Nic]
+) -> tuple[Command, ...]:
+    """The commands that read the counters of a case's nodes, before and after it alike."""
+    if spec is None:
+        return ()
+    netdevs = [nic.name for nic in nics] if spec.devmem_packet is not None else []
+    argv = probe_argv(rootfs, netdevs)
+    return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in nodes)
+
+
+def parse(text: str) -> dict[str, Counters]:
+    """NIC -> counters, from what ``probe_argv`` printed; lines that are none are passed over."""
+    values: dict[str, dict[str, dict[str, int]]] = {"hca": {}, "net": {}}
+    for line in text.splitlines():
+        if match := _LINE.search(line):
+            kind = "hca" if match["hca"] else "net"
+            values[kind].setdefault(match[kind], {})[match["name"]] = int(match["value"])
+    # An HCA and the network device on top of it may have one name: its bytes are counted once.
+    named = {**values["net"], **values["hca"]}
+    return {nic: _counters(found) for nic, found in named.items()}
+
+
+def _counters(found: Mapping[str, int]) -> Counters:
+    totals = {"sent": 0, "received": 0}
+    for name, (way, factor) in _BYTES.items():
+        totals[way] += found.get(name, 0) * factor
+    trouble = {name: found[name] for name in (*_TROUBLE, *_RESENT) if name in found}
+    return Counters(totals["sent"], totals["received"], trouble, found.get(_DEVMEM))
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What the NICs of one node moved: NIC -> bytes (the busier way), and counters that grew.
+
+    ``devmem`` is NIC -> (bytes received, packets of it that went into GPU memory).
+    """
+
+    node: str
+    nics: Mapping[str, int]
+    trouble: Mapping[str, int]
+    devmem: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
+    """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
+    befores = {t.node: parse(t.stdout) for t in run if t.role == BEFORE}
+    if not befores:
+        raise FactMissing("the counters of the NICs were not read")
+    afters = {t.node: parse(t.stdout) for t in run if t.role == AFTER}
+    return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
+
+
+def _moved(
+    node: str, before: Mapping[str, Counters], after: Mapping[str, Counters], nics: Sequence[str]
+) -> Moved:
+    totals: dict[str, int] = {}
+    trouble: dict[str, int] = {}
+    devmem: dict[str, tuple[int, int]] = {}
+    for nic in nics:
+        if nic not in before or nic not in after:
+            raise FactMissing(f"the counters of {nic} could not be read", where=node)
+        then, now = before[nic], after[nic]
+        totals[nic] = max(now.sent - then.sent, now.received - then.received)
+        grown = {
+            name: value - (then.trouble or {}).get(name, 0)
+            for name, value in (now.trouble or {}).items()
+        }
+        if min(now.sent - then.sent, now.received - then.received, *grown.values()) < 0:
+            raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
+        trouble.update({f"{nic} {name}": count for name, count in grown.items() if count})
+        if now.devmem is not None:
+            devmem[nic] = (now.received - then.received, now.devmem - (then.devmem or 0))
+    return Moved(node, totals, trouble, devmem)
+
+
+def judge_traffic(
+    found: Iterable[Moved], payload_bytes: float, spec: Traffic, carriers: Sequence[str]
+) -> list[Judgement]:
+    """Share of the payload, spread over the ``carriers``, and counters that must not move.
+
+    ``carriers`` are the NICs that should have carried the payload; what others carried is judged
+    too. ``payload_bytes`` is what each node sent or received. Raises ``MetricMissing`` without any:
+    a share of nothing proves nothing.
+    """
+    if payload_bytes <= 0:
+        raise MetricMissing("the tool reports no payload, so the counters prove nothing")
+    judgements = []
+    for one in found:
+        judgements.append(_share(one, payload_bytes, spec, carriers))
+        if spec.spread is not None and len(carriers) > 1:
+            judgements.append(_spread(one, spec, carriers))
+        if spec.devmem_packet is not None:
+            stray = _STRAY_SHARE * payload_bytes / len(carriers)
+            judgements.append(_devmem(one, spec, stray, carriers))
+        judgements.append(_still(one, spec))
+    return judgements
+
+
+def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[str]) -> Judgement:
+    least, most = spec.share
+    carried = sum(one.nics[nic] for nic in carriers)
+    stray = sum(count for nic, count in one.nics.items() if nic not in carriers)
+    share = carried / payload_bytes
+    reasons = []
+    if not least <= share <= most:
+        reasons.append(f"{', '.join(carriers)} of {one.node} carried {share:.0%} of the payload")
+    if stray > _STRAY_SHARE * payload_bytes:
+        reasons.append(f"other NICs of {one.node} carried {_gb(stray)}")
+    measured = f"{one.node}: {share:.1%} of {_gb(payload_bytes)}"
+    device = carriers[0] if len(carriers) == 1 else ""
+    figures = (measured, f"{least:.0%} to {most:.0%}")
+    return _judgement("traffic", figures, reasons, spec, [(one.node, device)])
+
+
+def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
+    assert spec.spread is not None
+    mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
+    off = {nic: (one.nics[nic] - mean) / mean if mean else -1.0 for nic in carriers}
+    # What one NIC does not carry the others must: those that lag are named, not those that help.
+    odd = [nic for nic in carriers if off[nic] < -spec.spread] or [
+        nic for nic in carriers if off[nic] > spec.spread
+    ]
+    reasons = [
+        f"{nic} of {one.node} carried {_gb(one.nics[nic])}, the mean is {_gb(mean)}" for nic in odd
+    ]
+    measured = f"{one.node}: within {max(map(abs, off.values())):.1%} of the mean"
+    named = [(one.node, nic) for nic in odd]
+    figures = (measured, f"within {spec.spread:.0%}")
+    judged = _judgement("traffic_spread", figures, reasons, spec, named)
+    return replace(judged, carried=tuple((one.node, nic, one.nics[nic]) for nic in carriers))
+
+
+def _devmem(one: Moved, spec: Traffic, stray: float, carriers: Sequence[str]) -> Judgement:
+    """What a NIC received is in GPU memory, but for ``stray`` bytes.
+
+    Raises ``FactMissing`` where a NIC does not tell: the path is asserted, not assumed.
+    """
+    most = spec.devmem_packet or 0
+    if silent := [nic for nic in carriers if nic not in one.devmem]:
+        remedy = "install ethtool, and the driver whose statistics have it"
+        raise FactMissing(f"no {_DEVMEM} of {', '.join(silent)}", where=one.node, remedy=remedy)
+    seen = {nic: one.devmem[nic] for nic in carriers}
+    odd = [nic for nic, (received, packets) in seen.items() if received > most * packets + stray]
+    reasons = [
+        f"{nic} of {one.node} received {_gb(seen[nic][0])}, {seen[nic][1]} packets into GPU memory"
+        for nic in odd
+    ]
+    worst = max((received / packets for received, packets in seen.values() if packets), default=0)
+    measured = f"{one.node}: up to {worst:.0f} bytes a packet into GPU memory"
+    named = [(one.node, nic) for nic in odd]
+    return _judgement("devmem", (measured, f"at most {most}"), reasons, spec, named)
+
+
+def _still(one: Moved, spec: Traffic) -> Judgement:
+    reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.trouble.items()]
+    measured = f"{one.node}: {len(one.trouble)} counters moved"
+    named = [(one.node, nic) for nic in dict.fromkeys(name.split()[0] for name in one.trouble)]
+    figures = (measured, "no error, discard or drop")
+    return _judgement("link_errors", figures, reasons, spec, named)
+
+
+def _judgement(
+    metric: str,
+    figures: tuple[str, str],
+    reasons: Sequence[str],
+    spec: Traffic,
+    named: Sequence[tuple[str, str]],
+) -> Judgement:
+    return Judgement(
+        metric=metric,
+        outcome=Outcome.FAILED if reasons else Outcome.PASSED,
+        measured=figures[0],
+        limit=figures[1],
+        basis=str(spec.basis),
+        reason="; ".join(reasons),
+        points_at=tuple(named) if reasons else (),
+    )
+
+
+def _gb(count: float) -> str:
+    return format_value(count / 1e9, "GB")

@@ -1,0 +1,52 @@
+"""Limits that are a share of what a GPU's own slot can carry. Pure.
+
+A platform file for GPUs of any model cannot know their slots: the driver says how wide and how
+fast GPU and slot can be together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from railgauge.config.thresholds.model import PCIE_GTS
+from railgauge.config.thresholds.physics import pcie_gbps
+from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.model import Limit
+from railgauge.core.units import convert
+from railgauge.facts import NodeFacts, require
+
+Found = Mapping[str, NodeFacts | NoEvidence]
+
+_WIDTHS = (1, 2, 4, 8, 16, 32)
+_GPU = re.compile(r"gpu(\d{1,4})")
+
+
+def in_its_slot(
+    limit: Limit, node: str, placement: str | None, found: Found
+) -> tuple[Limit, float | None]:
+    """The limit in its own unit, and the physical ceiling of the slot; other limits as they are.
+
+    ``found`` are the facts of the nodes, ``placement`` the GPU (``gpu0``). Raises ``NoEvidence``
+    if it is not known what the slot can carry.
+    """
+    if not limit.of:
+        return limit, None
+    ceiling = convert(_slot_gbps(node, placement, found), "Gb/s", limit.unit)
+    floor = limit.floor * ceiling if isinstance(limit.floor, float) else limit.floor
+    return replace(limit, floor=floor), ceiling
+
+
+def _slot_gbps(node: str, placement: str | None, found: Found) -> float:
+    gpu, facts = _GPU.fullmatch(placement or ""), found.get(node)
+    if isinstance(facts, NoEvidence):
+        raise facts
+    if facts is None or gpu is None:
+        raise FactMissing("it is not known which slot the GPU sits in", where=node)
+    generation, width = (
+        require(facts, f"gpus.{gpu[1]}.{name}") for name in ("pcie_max_gen", "pcie_max_width")
+    )
+    if generation not in PCIE_GTS or width not in _WIDTHS:
+        raise FactMissing(f"PCIe {generation} x{width} is no slot that is known", where=node)
+    return pcie_gbps(generation, width)

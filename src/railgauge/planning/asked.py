@@ -1,0 +1,80 @@
+"""What the tests of a folder are about, read from their source: no test is imported or collected.
+
+A test says so with a mark, ``@pytest.mark.measures("NAME")`` or ``@pytest.mark.expects("NAME")``.
+A mark whose name is not written out is not seen here; pytest sees it when it collects.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from railgauge.core.errors import BadInput
+from railgauge.core.question import FABRIC, FACT, RATIO, TRAFFIC, TRANSPORT
+from railgauge.planning.demand import GPU, LINK, RUN, SIZE
+
+KINDS = ("measures", "expects")
+
+# The argument of a test that asks, and the way in which it does; ``check`` asks per part.
+_ASKING = {
+    "expect": FACT,
+    "check_traffic": TRAFFIC,
+    "check_transport": TRANSPORT,
+    "check_ratio": RATIO,
+    "check_fabric": FABRIC,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One test, and the measurement or expectation (``kind``) of the platform file it names.
+
+    ``where`` is the test's id without parameters, ``ways`` those in which it asks. Both others are
+    empty if it names none.
+    """
+
+    where: str
+    kind: str
+    name: str
+    ways: tuple[str, ...] = ()
+
+
+def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The ways in which a test with these arguments asks for its subject."""
+    per = next((name for name in (SIZE, LINK, GPU) if name in arguments), RUN)
+    limits = (per,) if "check" in arguments else ()
+    return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
+
+
+def asked(root: Path) -> tuple[Asked, ...]:
+    """What the tests below ``root``/tests are about; nothing where there is no such folder.
+
+    Raises ``BadInput`` for a file that is not Python.
+    """
+    files = sorted((root / "tests").rglob("test_*.py"))
+    return tuple(one for path in files for one in _of_file(path, path.relative_to(root)))
+
+
+def _of_file(path: Path, shown: Path) -> Iterator[Asked]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            where = f"{shown.as_posix()}::{node.name}"
+            ways = ways_of([argument.arg for argument in node.args.args])
+            for kind, name in filter(None, map(_mark, node.decorator_list)):
+                yield Asked(where, kind, name, ways)
+            if not node.decorator_list and "pytestmark" not in text:
+                yield Asked(where, "", "")
+
+
+def _mark(decorator: ast.expr) -> tuple[str, str] | None:
+    match decorator:
+        case ast.Call(func=ast.Attribute(attr=kind), args=[ast.Constant(value=str(name))]):
+            return (kind, name) if kind in KINDS else None
+    return None

@@ -1,0 +1,204 @@
+"""What a level demands of a cluster, as questions: computed without pytest and without the tests.
+
+A run is measured by this list, never by what happened to be collected. Each demand is one question
+about one place, part and size; which test asks it, and under what name, is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from railgauge.config.thresholds.model import Assertion, Measurement, Platform
+from railgauge.core.model import Case, Cluster, Pair, Pairing
+from railgauge.core.question import FABRIC, FACT, LIMITS, RATIO, TRAFFIC, TRANSPORT, Question
+from railgauge.planning import ladder, plan
+from railgauge.planning.forecast import work
+from railgauge.planning.plan import Level, Place
+from railgauge.subnet.declared import declared_switches
+
+# The ways in which a subject can be asked for: once for each of these parts, or of the others.
+SIZE, LINK, GPU, RUN = "size", "link", "gpu", "run"
+PARTS = (SIZE, LINK, GPU, RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What an item is about: where two of them are alike, they are about the same.
+
+    ``part`` is the pairing, link, GPU, NIC or switch, as ids show it.
+    """
+
+    subject: str
+    way: str
+    nodes: tuple[str, ...]
+    part: str
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One question that a level asks; ``place`` is what its nodes are called together."""
+
+    key: Key
+    place: str
+    rung: int
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What decides how much is demanded."""
+
+    platform: Platform
+    cluster: Cluster
+    level: Level
+
+
+def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
+    """In which ways the platform file asks for a measurement; at one level, or at any."""
+    swept = measurement.extents[level].sizes if level else None
+    every = dict.fromkeys(assertion.per for assertion in measurement.asserts)
+    per = [name for name in every if measurement.asserted(name, swept=swept)]
+    specs = {
+        TRAFFIC: measurement.traffic,
+        TRANSPORT: measurement.transport,
+        FABRIC: measurement.fabric,
+    }
+    return (*per, *(way for way, spec in specs.items() if spec is not None))
+
+
+def demands(scope: Scope) -> Iterator[Demand]:
+    """Everything that the level asks of the cluster, bottom up."""
+    for node in scope.level.nodes:
+        yield from _facts(scope, node)
+    for measurement in sorted(scope.platform.measurements.values(), key=lambda m: m.rung):
+        for place in plan.places(measurement, scope.level):
+            for pairing in plan.paths(scope.platform, measurement, scope.level.name):
+                yield from _of_run(scope, measurement, place, pairing)
+
+
+def count(scope: Scope) -> int:
+    """How many demands there are; counted, not listed: all pairs may be millions."""
+    node = sum(1 for _ in _facts(scope, ""))
+    return node * len(scope.level.nodes) + sum(
+        each.runs * _per_run(scope, each.measurement) for each in work(scope.platform, scope.level)
+    )
+
+
+def _per_run(scope: Scope, measurement: Measurement) -> int:
+    """How many demands one place and path has: the same at each."""
+    for place in plan.places(measurement, scope.level)[:1]:
+        for pairing in plan.paths(scope.platform, measurement, scope.level.name)[:1]:
+            return sum(1 for _ in _of_run(scope, measurement, place, pairing))
+    return 0
+
+
+def _facts(scope: Scope, node: str) -> Iterator[Demand]:
+    for name, expectation in scope.platform.expected.items():
+        for part in ladder.parts(scope.platform, expectation):
+            question = fact_question(scope.platform, name, node, part)
+            yield Demand(Key(name, FACT, (node,), part_label(part), None), node, 0, question)
+
+
+def fact_question(platform: Platform, name: str, node: str, part: ladder.Part) -> Question:
+    """What the expectation ``name`` asks of a part of a node."""
+    return Question(FACT, fact=ladder.fact_at(platform, name, node, part), metric=name)
+
+
+_SHOWN = ("gpu", "nic", "adapter", "link", "switch")
+
+
+def part_label(values: Mapping[str, object]) -> str:
+    """A part of a node as ids and records show it: ``gpu3-mlx5_0``; a pairing by itself."""
+    if values.get("pairing") is not None:
+        return str(values["pairing"])
+    known = {name: values[name] for name in _SHOWN if values.get(name) is not None}
+    return "-".join(gpu_label(v) if name == "gpu" else str(v) for name, v in known.items())
+
+
+def gpu_label(gpu: object) -> str:
+    return f"gpu{gpu}"
+
+
+def links(platform: Platform) -> list[str]:
+    """Every declared way from one GPU of a node to another."""
+    numbers = range(platform.gpus.count if platform.gpus else 0)
+    return [f"gpu{a}>gpu{b}" for a in numbers for b in numbers if a != b]
+
+
+# --- one run of a tool ---
+
+
+def _of_run(
+    scope: Scope, measurement: Measurement, place: Place, pairing: Pairing | None
+) -> Iterator[Demand]:
+    case = plan.case_at(measurement, scope.level.name, place, pairing)
+    path = str(pairing) if pairing else ""
+    asked = chain(
+        _limits(scope.platform, measurement, case),
+        _ratios(scope, measurement, place, case),
+        _specs(measurement, case),
+        _subnet(scope, measurement, place, case),
+    )
+    for way, question in asked:
+        part = question.placement or path
+        key = Key(measurement.name, way, case.nodes, part, question.size_bytes)
+        yield Demand(key, str(place), measurement.rung, question)
+
+
+def _limits(
+    platform: Platform, measurement: Measurement, case: Case
+) -> Iterator[tuple[str, Question]]:
+    for size in case.sizes:
+        if measurement.asserted(SIZE, size):
+            yield SIZE, Question(LIMITS, case, size)
+    gpus = range(platform.gpus.count if platform.gpus else 0)
+    if measurement.asserted(LINK, swept=case.sizes):
+        yield from ((LINK, Question(LIMITS, case, None, link)) for link in links(platform))
+    if measurement.asserted(GPU, swept=case.sizes):
+        yield from ((GPU, Question(LIMITS, case, None, gpu_label(gpu))) for gpu in gpus)
+    if measurement.asserted(RUN, swept=case.sizes):
+        yield RUN, Question(LIMITS, case)
+
+
+def _specs(measurement: Measurement, case: Case) -> Iterator[tuple[str, Question]]:
+    if measurement.traffic is not None:
+        yield TRAFFIC, Question(TRAFFIC, case)
+    if measurement.transport is not None:
+        yield TRANSPORT, Question(TRANSPORT, case)
+
+
+def _ratios(
+    scope: Scope, measurement: Measurement, place: Place, case: Case
+) -> Iterator[tuple[str, Question]]:
+    for assertion in measurement.asserts:
+        if assertion.per == RATIO:
+            yield RATIO, ratio_question(scope.platform, scope.level.name, assertion, place, case)
+
+
+def ratio_question(
+    platform: Platform, level: str, assertion: Assertion, place: Place, case: Case
+) -> Question:
+    """One metric of a case over the same of the measurement that the assertion names.
+
+    A pair is compared with its first node, where the other measurement is one of a node.
+    """
+    other = platform.measurements[assertion.over]
+    where = place.source if other.scope == "node" and isinstance(place, Pair) else place
+    beside = plan.case_at(other, level, where)
+    return Question(RATIO, case, other=beside, metric=assertion.of)
+
+
+def _subnet(
+    scope: Scope, measurement: Measurement, place: Place, case: Case
+) -> Iterator[tuple[str, Question]]:
+    spec = measurement.fabric
+    if spec is None:
+        return
+    earlier = scope.platform.measurements[spec.since] if spec.since else None
+    since = plan.case_at(earlier, scope.level.name, place) if earlier else None
+    switches: tuple[str | None, ...] = declared_switches(scope.cluster.fabric)
+    for switch in switches if spec.per_switch else (None,):
+        yield FABRIC, Question(FABRIC, case, placement=switch, other=since)

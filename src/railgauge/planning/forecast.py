@@ -1,0 +1,130 @@
+"""What a level covers of a cluster, and how long it takes, before anything is measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.planning import plan
+from railgauge.planning.pairing import Leaves
+from railgauge.planning.plan import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One measurement at a level: at how many places, over how many paths, how often.
+
+    ``waves`` are the numbers of places that share no node and so may be measured at once.
+    """
+
+    measurement: Measurement
+    waves: tuple[int, ...]
+    paths: int
+    sizes: int
+    repeats: int
+
+    @property
+    def runs(self) -> int:
+        return sum(self.waves) * self.paths
+
+    def takes_s(self, workers: int = 1) -> float:
+        """Seconds with ``workers`` measurements at once; a wave ends before the next begins."""
+        turns = sum(ceil(wave / workers) for wave in self.waves)
+        return turns * self.paths * self.repeats * self.measurement.typical_s
+
+
+def work(platform: Platform, level: Level) -> tuple[Work, ...]:
+    """All that the level measures, bottom up; counted, not listed: all pairs may be millions."""
+    ordered = sorted(platform.measurements.values(), key=lambda m: m.rung)
+    return tuple(_work(platform, level, measurement) for measurement in ordered)
+
+
+def _work(platform: Platform, level: Level, measurement: Measurement) -> Work:
+    extent = measurement.extents[level.name]
+    paths = plan.paths(platform, measurement, level.name)
+    waves = tuple(_waves(measurement, level))
+    return Work(measurement, waves, len(paths), len(extent.sizes), extent.repeats)
+
+
+def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
+    if measurement.scope in ("path", "pair"):
+        return (len(pairs) for pairs in level.rounds)
+    return _apart(plan.nodes_of(place) for place in plan.places(measurement, level))
+
+
+def _apart(places: Iterable[Sequence[str]]) -> Iterator[int]:
+    """How many places in a row share no node."""
+    busy: set[str] = set()
+    count = 0
+    for nodes in places:
+        if not busy.isdisjoint(nodes):
+            yield count
+            busy, count = set(), 0
+        busy.update(nodes)
+        count += 1
+    if count:
+        yield count
+
+
+def takes_s(works: Iterable[Work], workers: int = 1) -> float:
+    """Seconds for all of it; the survey of the nodes is not counted."""
+    return sum(each.takes_s(workers) for each in works)
+
+
+def widest(works: Iterable[Work]) -> int:
+    """The most measurements that can run at once: more workers would only wait."""
+    return max((wave for each in works for wave in each.waves), default=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of what is declared is measured."""
+
+    tested: int
+    declared: int
+
+    def __str__(self) -> str:
+        return f"{self.tested:,} of {self.declared:,}"
+
+
+def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
+    """Nodes, pairs and rails that the level measures; with leaves also those and their pairs."""
+    met = {frozenset((pair.source, pair.target)) for pair in level.pairs}
+    count = len(level.nodes)
+    alone = any(m.scope == "node" for m in platform.measurements.values())
+    tested = set(level.nodes) if alone else {node for pair in met for node in pair}
+    shares = {
+        "nodes": Share(len(tested), count),
+        "pairs": Share(len(met), count * (count - 1) // 2),
+        "rails": Share(len(rails(platform, level)), len(platform.fabric_nics)),
+    }
+    return {**shares, **(of_leaves(level.leaves, met) if level.leaves else {})}
+
+
+def rails(platform: Platform, level: Level) -> set[str]:
+    """The NICs that are measured one by one."""
+    paths = (
+        path for m in platform.measurements.values() for path in plan.paths(platform, m, level.name)
+    )
+    return {path.nic for path in paths if path and level.rounds}
+
+
+def of_leaves(leaves: Leaves, met: Iterable[frozenset[str]]) -> dict[str, Share]:
+    """Of pairs that met: the leaves that they touch, and how many lie within and between them."""
+    of = {node: name for name, nodes in leaves.items() for node in nodes}
+    sides = [[of.get(node) for node in pair] for pair in met]
+    known = [side for side in sides if None not in side]
+    within = sum(len(set(side)) == 1 for side in known)
+    sizes = [len(nodes) for nodes in leaves.values()]
+    pairs, inside = _pairs(sum(sizes)), sum(map(_pairs, sizes))
+    return {
+        "leaves": Share(len({leaf for side in sides for leaf in side if leaf}), len(leaves)),
+        "pairs_within_leaves": Share(within, inside),
+        "pairs_between_leaves": Share(len(known) - within, pairs - inside),
+    }
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2

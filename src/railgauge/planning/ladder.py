@@ -1,0 +1,179 @@
+"""What each expectation asks of a node: which facts, for which parts, compared with what. Pure.
+
+The tests of rung 0 name an expectation and a part of a node; which fact answers it stands here
+alone, so that what a level demands can be told without the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from railgauge.config.thresholds.model import Expectation, Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.question import FactAt
+
+# Adapters are all that are declared, NICs those of the fabric, which carry the tests' payload.
+GPU, NIC, ADAPTER = "gpu", "nic", "adapter"
+
+Part = Mapping[str, object]
+"""Of which part of a node: ``{"gpu": 3, "nic": "mlx5_0"}``; empty for the node itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The facts of an expectation, as paths of ``facts.require`` with ``{gpu}`` and the like.
+
+    ``per`` are the parts that each have one; the rest is as in ``FactAt``. ``{sign}`` is what a
+    declared NIC is known by: its PCI address, or its name.
+    """
+
+    paths: tuple[str, ...]
+    per: tuple[str, ...] = ()
+    declared: str = ""
+    same_as: str = ""
+    absent: str = ""
+
+
+def _node(path: str, declared: str = "") -> Asked:
+    return Asked((path,), declared=declared)
+
+
+def _gpu(field: str, declared: str = "", same_as: str = "") -> Asked:
+    same = f"gpus.{{gpu}}.{same_as}" if same_as else ""
+    return Asked((f"gpus.{{gpu}}.{field}",), (GPU,), declared, same)
+
+
+def _nic(
+    *fields: str, declared: str = "", kind: str = "nics", absent: str = "", part: str = NIC
+) -> Asked:
+    paths = tuple(f"{kind}.{{{part}}}.{field}" for field in fields)
+    said = f"nics.{{{part}}}.{declared}" if declared else ""
+    return Asked(paths, (part,), said, absent=absent)
+
+
+def _adapter(field: str, declared: str = "", absent: str = "") -> Asked:
+    return _nic(field, declared=declared, absent=absent, part=ADAPTER)
+
+
+EXPECTATIONS: Mapping[str, Asked] = {
+    # the host
+    "cpu_governor": _node("governors"),
+    "numa_balancing": _node("numa_balancing"),
+    "memlock": _node("memlock"),
+    "kernel_module": _node("modules"),
+    "acs": _node("acs_enabled"),
+    "cpus": _node("cpus"),
+    "numa_nodes": _node("numa_nodes"),
+    "numa_cpus": _node("numa_cpus"),
+    # its versions
+    "kernel": _node("kernel"),
+    "os": _node("os"),
+    "ofed": _node("ofed"),
+    "nic_firmware": _adapter("firmware"),
+    "gpu_driver": _node("gpu_driver"),
+    "gpu_kernel_module": _node("gpu_software.kernel_module"),
+    "gpu_runtime": _node("gpu_software.runtime"),
+    "gpu_vbios": _gpu("vbios"),
+    "gpu_fabric_manager": Asked(("gpu_software.fabric_manager",), same_as="gpu_driver"),
+    "collective_library": _node("gpu_software.collective_library"),
+    # its GPUs
+    "gpu_count": _node("gpus.#", declared="gpus.count"),
+    "gpu_model": _gpu("model", declared="gpus.model"),
+    "gpu_memory": _gpu("memory_mib", declared="gpus.memory_mib"),
+    "gpu_bus_id": _gpu("bus_id", declared="gpus.bus_ids.{gpu}"),
+    "gpu_persistence_mode": _gpu("persistence_mode"),
+    "gpu_ecc_errors": _gpu("ecc_uncorrected"),
+    "gpu_ecc_mode": _gpu("ecc_enabled"),
+    "gpu_row_remap": _gpu("remap_pending"),
+    "gpu_remap_failure": _gpu("remap_failed"),
+    "gpu_remapped_rows": _gpu("remapped_rows"),
+    "gpu_retired_pages": _gpu("retired_pages"),
+    "gpu_power_limit": _gpu("power_limit_w", same_as="power_default_w"),
+    "gpu_clock_max": _gpu("clock_max_mhz"),
+    "gpu_pcie_generation": _gpu("pcie_gen", same_as="pcie_max_gen"),
+    "gpu_pcie_width": _gpu("pcie_width", same_as="pcie_max_width"),
+    "gpu_links": _gpu("links_up", same_as="links_total"),
+    "gpu_link_count": _gpu("links_total"),
+    "gpu_link_rate": _gpu("link_rate_gbps"),
+    "gpu_fabric_state": _gpu("fabric"),
+    "gpu_mig": _gpu("mig_enabled"),
+    "gpu_compute_partition": _gpu("compute_partition"),
+    "gpu_memory_partition": _gpu("memory_partition"),
+    "gpu_numa": _gpu("numa_node"),
+    "gpu_processes": _node("gpu_processes"),
+    "peer_memory": _node("peer_memory"),
+    "gpu_nic_link": Asked(
+        ("topology.gpu{gpu}.{nic}",), (GPU, NIC), declared="affinity.{gpu}.{nic}"
+    ),
+    # its RDMA adapters
+    "nic_present": _adapter("{sign}", declared="{sign}", absent="absent"),
+    "nic_model": _adapter("hca_type", declared="model"),
+    "port_state": _nic("port_state"),
+    "physical_state": _nic("physical_state"),
+    "link_rate": _nic("rate_gbps", declared="rate_gbps"),
+    "link_layer": _nic("link_layer", declared="link_layer"),
+    "active_mtu": _nic("active_mtu_bytes"),
+    "lid": _nic("lid"),
+    "subnet_manager": _nic("sm_lid"),
+    "gid": _nic("gids.#"),
+    "pcie_link": _nic("pcie_speed_gts", "pcie_width", declared="pcie_link"),
+    "nic_numa": _nic("numa_node"),
+    # its network devices, where the fabric is Ethernet without RDMA
+    "netdev_present": _nic("{sign}", declared="{sign}", kind="netdevs", absent="absent"),
+    "netdev": _nic("state", kind="netdevs"),
+    "netdev_rate": _nic("rate_gbps", declared="rate_gbps", kind="netdevs"),
+    "netdev_mtu": _nic("mtu_bytes", kind="netdevs"),
+    "netdev_numa": _nic("numa_node", declared="numa_node", kind="netdevs"),
+    "netdev_driver": _nic("driver", kind="netdevs"),
+}
+
+
+def asked(expectation: Expectation) -> Asked | None:
+    """What an expectation asks: as it says itself, or as the ladder does; ``None`` if unknown."""
+    if expectation.fact:
+        return Asked((expectation.fact,), (expectation.per,) if expectation.per else ())
+    return EXPECTATIONS.get(expectation.name)
+
+
+def fact_at(platform: Platform, name: str, node: str, part: Part) -> FactAt:
+    """The fact of a part of a node that the expectation ``name`` is about.
+
+    Raises ``BadInput`` if the expectation is about other parts than ``part`` names.
+    """
+    found = asked(platform.expected[name])
+    if found is None or set(found.per) != set(part):
+        about = "nothing known" if found is None else " and ".join(["node", *found.per])
+        named = ", ".join(["node", *part])
+        raise BadInput(f"expectation {name} is about {about}, the test asks for {named}")
+    words = _words(platform, part)
+    return FactAt(
+        node=node,
+        paths=tuple(path.format(**words) for path in found.paths),
+        declared=found.declared.format(**words),
+        same_as=found.same_as.format(**words),
+        absent=found.absent,
+    )
+
+
+def _words(platform: Platform, part: Part) -> dict[str, object]:
+    name = part.get(NIC, part.get(ADAPTER))
+    if name is None:
+        return dict(part)
+    return {**part, "sign": "pci_address" if platform.nic(str(name)).pci_address else "name"}
+
+
+def parts(platform: Platform, expectation: Expectation) -> Iterator[Part]:
+    """Every part of a node that an expectation is about, as the hardware is declared."""
+    found = asked(expectation)
+    if found is not None:
+        choices = [choices_of(platform, name) for name in found.per]
+        yield from (dict(zip(found.per, row, strict=True)) for row in product(*choices))
+
+
+def choices_of(platform: Platform, part: str) -> list[object]:
+    """All parts of a node of one kind, as they are declared."""
+    if part == GPU:
+        return list(range(platform.gpus.count if platform.gpus else 0))
+    return [nic.name for nic in (platform.fabric_nics if part == NIC else platform.nics)]

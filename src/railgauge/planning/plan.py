@@ -1,0 +1,142 @@
+"""What a run does: the cases of a level, round by round, and the commands of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from railgauge.config.thresholds import uncovered
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core.model import Case, Cluster, Command, Pair, Pairing
+from railgauge.planning.pairing import Leaves, Rounds, choose, leaves, rounds
+from railgauge.stacks import Stack, stack
+from railgauge.tools import Setting, check_plannable, tool
+from railgauge.tools.declared import misdeclared
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
+
+    ``leaves`` are the groups between which the rounds are balanced; none if none are declared.
+    ``scanners`` is the node that asks for the whole subnet; none if the hostfile names none.
+    """
+
+    name: str
+    rounds: Rounds
+    nodes: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    leaves: Leaves = field(default_factory=dict)
+    scanners: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(pair for turn in self.rounds for pair in turn)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    """A named set of nodes that one collective runs over."""
+
+    name: str
+    nodes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Short and stable: reports show it, and histories are keyed by it."""
+        return self.name
+
+    __str__ = __repr__
+
+
+Place = Pair | Group | str
+
+ALL = "all"
+
+
+def complaints(platform: Platform) -> Iterator[str]:
+    """Why limits of a platform file could not be judged, or would say nothing; a line each."""
+    yield from misdeclared(platform)
+    yield from uncovered(platform)
+
+
+def level(platform: Platform, cluster: Cluster, name: str, count: int | None = None) -> Level:
+    """The level ``name`` on this cluster; ``count`` is ``--rounds``.
+
+    Groups are those of the hostfile that have more than two nodes, and all nodes together: two
+    nodes are a pair and are measured as one. Raises ``BadInput`` for a platform file with a
+    measurement that no tool can make.
+    """
+    check_plannable(platform)
+    nodes = tuple(node.name for node in cluster.nodes)
+    named = {**cluster.groups, ALL: nodes}
+    groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
+    turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups)
+    scanners = (cluster.fabric.node,) if cluster.fabric else ()
+    return Level(name, turns, nodes, groups, leaves(nodes, cluster.groups), scanners)
+
+
+def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
+    """Where the level makes this measurement, in the order of the rounds."""
+    if measurement.scope == "node":
+        return wanted.nodes
+    if measurement.scope == "fabric":
+        return wanted.scanners
+    if measurement.scope == "group":
+        return tuple(Group(name, nodes) for name, nodes in wanted.groups.items())
+    return wanted.pairs
+
+
+def case_at(
+    measurement: Measurement, level_name: str, place: Place, pairing: Pairing | None = None
+) -> Case:
+    """The run of ``measurement`` at a place, with all sizes that the level wants."""
+    extent = measurement.extents[level_name]
+    return Case(measurement.name, nodes_of(place), pairing, extent.sizes, extent.repeats)
+
+
+def nodes_of(place: Place) -> tuple[str, ...]:
+    if isinstance(place, Pair):
+        return (place.source, place.target)
+    return place.nodes if isinstance(place, Group) else (place,)
+
+
+def paths(
+    platform: Platform, measurement: Measurement, level_name: str
+) -> tuple[Pairing | None, ...]:
+    """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
+    if measurement.scope != "path":
+        return (None,)
+    return choose(platform, measurement.memory, measurement.extents[level_name].pairings)
+
+
+def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
+    """Every case of the level with the number of its round, in the order in which they run."""
+    turn = {pair: number for number, pairs in enumerate(wanted.rounds, 1) for pair in pairs}
+    for measurement in sorted(platform.measurements.values(), key=lambda m: m.rung):
+        for place in places(measurement, wanted):
+            for pairing in paths(platform, measurement, wanted.name):
+                number = turn[place] if isinstance(place, Pair) else 0
+                yield number, case_at(measurement, wanted.name, place, pairing)
+
+
+def platform_stack(platform: Platform) -> Stack | None:
+    """The GPU vendor's stack, or ``None`` where no GPUs are under test."""
+    return stack(platform.gpus.vendor) if platform.gpus else None
+
+
+def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tuple[Command, ...]:
+    """The commands of one run of ``case``, servers first."""
+    measurement = platform.measurements[case.measurement]
+    setting = Setting(
+        case=case,
+        measurement=measurement,
+        cluster=cluster,
+        stack=platform_stack(platform),
+        platform=platform,
+        environment={
+            **platform.environment,
+            **measurement.environment,
+            **cluster.environment,
+        },
+    )
+    return tool(measurement.tool).commands(setting, port)

@@ -1,0 +1,162 @@
+"""Carries out cases: leases the nodes, starts servers, runs clients, keeps what they printed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
+from railgauge.core.model import Case, Command, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.judging.evidence import SERVICE
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.leases.files import Leases
+from railgauge.run.store import Store
+from railgauge.transport import Running
+from railgauge.transport.sessions import Sessions
+
+Planner = Callable[[Case, int], tuple[Command, ...]]
+# The commands that read the NIC counters of a case's nodes; none where nobody asks for them.
+CounterProbe = Callable[[Case], tuple[Command, ...]]
+# What an interrupted run has of a case: all of it, its first repeats, or nothing.
+Earlier = Callable[[Case], CaseResult | None]
+
+# Below the range that Linux hands out to clients (32768 up), above the well-known services.
+_PORTS = range(18515, 32768)
+_PORT_ATTEMPTS = 5
+_READY_LIMIT_S = 30.0
+_SERVER_GRACE_S = 10.0
+
+
+class Runner:
+    """Measures cases, each once in a run however many items and workers ask for it."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        leases: Leases,
+        store: Store,
+        plan: Planner,
+        counters: CounterProbe = lambda _: (),
+        *,
+        earlier: Earlier = lambda _: None,
+    ) -> None:
+        self._sessions = sessions
+        self._leases = leases
+        self._store = store
+        self._plan = plan
+        self._counters = counters
+        self._earlier = earlier
+
+    def measure(self, case: Case) -> CaseResult:
+        """The transcripts of ``case``: from disk as far as they are there, else measured now."""
+        with self._leases.hold(case.nodes):
+            result = self._store.load(case)
+            if result is None or not _is_through(case, result):
+                begun = result or self._earlier(case) or CaseResult(())
+                through = _is_through(case, begun)
+                result = self._store.save(case, begun if through else self._run(case, begun))
+        return result
+
+    def _run(self, case: Case, begun: CaseResult) -> CaseResult:
+        """The repeats that were made before, and those that lack; each is kept as it ends."""
+        runs = list(begun.runs)
+        try:
+            while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
+                runs.append(self._counted(case))
+                if len(runs) < case.repeats:
+                    self._store.keep(case, CaseResult(tuple(runs)))
+        except NoEvidence as error:
+            if isinstance(error, ConnectionLost):
+                self._drop(case.nodes)
+            return CaseResult(tuple(runs), error)
+        if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
+            self._drop(case.nodes)
+        return CaseResult(tuple(runs))
+
+    def _counted(self, case: Case) -> tuple[Transcript, ...]:
+        """One run, with the NIC counters of its nodes read before and after."""
+        probes = self._counters(case)
+        before = [self._read(command, BEFORE) for command in probes]
+        run = self._on_a_free_port(case)
+        if not _ended_well(run):
+            return run
+        return (*run, *before, *(self._read(command, AFTER) for command in probes))
+
+    def _read(self, command: Command, role: str) -> Transcript:
+        return replace(self._sessions[command.node].run(command), role=role)
+
+    def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
+        last: PortInUse | None = None
+        for port in random.sample(_PORTS, _PORT_ATTEMPTS):
+            try:
+                return self._carry_out(self._plan(case, port))
+            except PortInUse as error:
+                last = error
+        assert last is not None
+        raise last
+
+    def _carry_out(self, commands: Sequence[Command]) -> tuple[Transcript, ...]:
+        """The transcripts: first of the command that reports, then of its servers."""
+        *servers, reporter = commands
+        with self._started(servers) as running:
+            for command, server in zip(servers, running, strict=True):
+                if command.listens_on is None:
+                    continue
+                try:
+                    server.wait_ready(_ready_limit_s(command))
+                except ToolFailed:
+                    return (_as_server(server.stop(), command),)
+            report = self._sessions[reporter.node].run(reporter)
+            ended = [
+                _end(server, command, _ended_well((report,)))
+                for command, server in zip(servers, running, strict=True)
+            ]
+        return (report, *map(_as_server, ended, servers))
+
+    @contextmanager
+    def _started(self, servers: Sequence[Command]) -> Iterator[list[Running]]:
+        """Start servers, and leave none of them behind whatever happens."""
+        running: list[Running] = []
+        try:
+            for command in servers:
+                running.append(self._sessions[command.node].start(command))
+            yield running
+        finally:
+            for server in running:
+                server.stop()
+
+    def _drop(self, nodes: Sequence[str]) -> None:
+        """A connection was lost: the next case opens new ones, or learns that there is no way."""
+        for node in nodes:
+            self._sessions.drop(node)
+
+
+def _is_through(case: Case, result: CaseResult) -> bool:
+    """Whether nothing of a case is left to be measured: all repeats, or one that ended badly."""
+    well = all(_ended_well(run) for run in result.runs)
+    return bool(result.error) or len(result.runs) >= case.repeats or not well
+
+
+def _ready_limit_s(command: Command) -> float:
+    """A service loads what it serves first: it may take as long as the command itself may."""
+    return command.time_limit_s if command.endless else _READY_LIMIT_S
+
+
+def _end(server: Running, command: Command, client_ended_well: bool) -> Transcript:
+    if client_ended_well and not command.endless:
+        return server.wait(_SERVER_GRACE_S)
+    return server.stop()
+
+
+def _as_server(transcript: Transcript, command: Command) -> Transcript:
+    role = SERVICE if command.endless else "server"
+    return replace(transcript, role=role, argv=command.argv)
+
+
+def _ended_well(run: Sequence[Transcript]) -> bool:
+    """How a service ended says nothing, unless there is nothing else: then it ended too early."""
+    heard = [transcript for transcript in run if transcript.role != SERVICE]
+    return bool(heard) and all(t.exit_code == 0 and not t.error for t in heard)

@@ -1,0 +1,99 @@
+"""The survey before the first test: every node probed once, all at the same time."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any
+
+from railgauge import facts as node_facts
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
+from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.facts import NodeFacts
+from railgauge.stacks import Stack
+from railgauge.transport import Answer
+from railgauge.transport.registry import fan_out
+from railgauge.transport.sessions import Sessions
+
+# What the survey found on every node of a run.
+FILE = "environment.json"
+
+Found = NodeFacts | NoEvidence
+Progress = Callable[[Found], None]
+
+# The probe gives each of its five or six tools 25 s: a node where all of them hang still tells
+# what the kernel's files say.
+_TIME_LIMIT_S = 180.0
+_AT_ONCE = 64
+
+
+def survey(
+    cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
+) -> dict[str, Found]:
+    """The facts of every node, or why there are none. A slow node costs its own time only."""
+    nonce = secrets.token_hex(8)
+    script = node_facts.probe_script(cluster.rootfs, stack, nonce)
+    command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
+    found: dict[str, Found] = {}
+    for node, answer in _answers(cluster, sessions, command):
+        found[node] = _read(node, answer, nonce, stack)
+        progress(found[node])
+    return {node.name: found[node.name] for node in cluster.nodes}
+
+
+def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator[Answer]:
+    """All at once if the transport can do that; whoever is left then, one by one."""
+    left = {node.name for node in cluster.nodes}
+    if at_once := fan_out(cluster.transport):
+        for node, answer in at_once(cluster.nodes, command):
+            left.discard(node)
+            yield node, answer
+    if not left:
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(left))) as pool:
+        waiting = [pool.submit(_ask, node, sessions, command) for node in sorted(left)]
+        for done in as_completed(waiting):
+            yield done.result()
+
+
+def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
+    try:
+        return node, sessions[node].run(replace(command, node=node))
+    except NoEvidence as error:
+        return node, error
+
+
+def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None) -> Found:
+    if isinstance(answer, NoEvidence):
+        return answer
+    if answer.error == ConnectionLost.kind:
+        return ConnectionLost("the connection ended during the probe", where=node)
+    if answer.error and nonce not in answer.stdout:
+        return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
+    # Of a probe that was cut off the facts that arrived are as good as any; the others are missing.
+    return node_facts.parse_probe(node, answer.stdout, nonce, stack)
+
+
+def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
+    """``environment.json``: the facts of each node, or the error that left none."""
+    return {
+        node: {"error": to_json(value)}
+        if isinstance(value, NoEvidence)
+        else {"facts": node_facts.to_json(value)}
+        for node, value in found.items()
+    }
+
+
+def found_from_json(data: Mapping[str, Any]) -> dict[str, Found]:
+    """The inverse of ``found_to_json``."""
+    return {
+        node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])
+        for node, entry in data.items()
+    }
+
+
+def _error(data: dict[str, str]) -> NoEvidence:
+    error = from_json(data)
+    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))

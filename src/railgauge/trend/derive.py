@@ -1,0 +1,313 @@
+"""Limits proposed from calibration runs: from a platform file and samples to a platform file. Pure.
+
+A limit is a share of what a cluster that is trusted does, and says which runs that was. What the
+samples cannot carry is left as it was, with the reason.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.config.thresholds.limits import says_something
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core import naming
+from railgauge.core.model import Limit
+from railgauge.core.units import format_size, format_value
+from railgauge.judging.dispersion import two_groups
+from railgauge.tools import metric
+
+# docs/floors.md: the least that any derived floor asks of what the hardware does at best.
+CEILING_SHARE_MIN = 0.5
+FRACTION = 0.95
+# Fewer have no median that one bad sample leaves alone, and two groups cannot be told.
+SAMPLES_MIN = 5
+# Below, the message rate decides and not the link (docs/floors.md): the ceiling says nothing.
+_LINK_DECIDES_BYTES = 64 * 2**10
+_SIGMA_OVER_MAD = 1.4826
+_SIGMAS = 3
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One sample of a calibration run, in its limit's unit.
+
+    ``best`` is what the hardware does: the ideal of a collective, else the physical ceiling.
+    """
+
+    run: str
+    pointer: str
+    size_bytes: int | None
+    nodes: tuple[str, ...]
+    value: float
+    best: float | None
+    missed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How strict the proposal is. ``ceiling_share`` is the least share of the best."""
+
+    fraction: float = FRACTION
+    ceiling_share: float = CEILING_SHARE_MIN
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one limit: ``now`` in words, or why it ``stays`` as it was."""
+
+    pointer: str
+    metric: str
+    was: str
+    now: str = ""
+    stays: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The samples at one size: median, spread (1.4826 MAD) and the bound that follows."""
+
+    size_bytes: int | None
+    samples: int
+    median: float
+    sigma: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The limit that is to be found, how strict, and whether a ceiling limits it."""
+
+    limit: Limit
+    lower: bool
+    wish: Wish
+
+    @property
+    def side(self) -> str:
+        return "ceiling" if self.lower else "floor"
+
+
+class _Stays(Exception):
+    """Why a limit cannot be derived."""
+
+
+def derive(
+    platform: Platform,
+    document: Mapping[str, Any],
+    values: Iterable[Value],
+    evidence: str,
+    wish: Wish,
+) -> tuple[dict[str, Any], list[Outcome]]:
+    """``document`` with every limit that ``values`` carry, and what became of each limit.
+
+    ``document`` is the platform file as JSON that ``platform`` was read from.
+    """
+    by_limit: dict[str, list[Value]] = {}
+    for value in values:
+        by_limit.setdefault(value.pointer, []).append(value)
+    proposal, outcomes = copy.deepcopy(dict(document)), []
+    for measurement in platform.measurements.values():
+        for index, limit in enumerate(measurement.limits):
+            entry = proposal["measurements"][measurement.name]["limits"][index]
+            found = by_limit.get(limit.pointer, [])
+            outcomes.append(_derive(measurement, limit, entry, (found, evidence, wish)))
+    return proposal, outcomes
+
+
+def _derive(
+    measurement: Measurement,
+    limit: Limit,
+    entry: dict[str, Any],
+    given: tuple[Sequence[Value], str, Wish],
+) -> Outcome:
+    """Change one limit of the document, or say why not."""
+    values, evidence, wish = given
+    declared = metric(measurement.tool, limit.metric)
+    if declared is None:
+        reason = f"is no metric of {measurement.tool}"
+        return Outcome(limit.pointer, limit.metric, "unknown", stays=reason)
+    sought = _Sought(limit, declared.lower_is_better, wish)
+    was = _in_words(sought)
+    try:
+        levels = _levels(measurement, sought, values)
+    except _Stays as reason:
+        return Outcome(limit.pointer, limit.metric, was, stays=str(reason))
+    entry.pop("record_only", None)
+    entry[sought.side] = _bound(levels)
+    entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
+    return Outcome(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
+
+
+def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) -> list[Level]:
+    limit = sought.limit
+    if limit.unit == "count":
+        raise _Stays("is a count that must be met, not a level that was measured")
+    if not values:
+        raise _Stays("was not measured")
+    missed = sorted({value.run for value in values if value.missed})
+    if missed:
+        raise _Stays(
+            f"was missed in {', '.join(missed)}: calibrate on a cluster that holds it, or make it "
+            "record_only first"
+        )
+    by_size: dict[int | None, list[Value]] = {}
+    for value in values:
+        by_size.setdefault(value.size_bytes, []).append(value)
+    _require_ends(measurement, limit, by_size)
+    ordered = sorted(by_size, key=lambda size: size or 0)
+    return [_level(sought, size, by_size[size]) for size in ordered]
+
+
+def _require_ends(measurement: Measurement, limit: Limit, measured: Iterable[int | None]) -> None:
+    """What is asserted at the smallest and the largest size must have been measured there.
+
+    In between a curve is straight on log-log axes, as in every platform file.
+    """
+    known = {size for size in measured if size is not None}
+    wanted = sorted(_asserted_sizes(measurement, limit))
+    absent = [size for size in (wanted[0], wanted[-1]) if size not in known] if wanted else []
+    if absent:
+        sizes = " and ".join(dict.fromkeys(map(format_size, absent)))
+        raise _Stays(f"was not measured at {sizes}: calibrate with --level signoff")
+
+
+def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
+    """Message sizes of any level at which this limit is the one that is asked."""
+    low, high = limit.sizes or (0, math.inf)
+    for extent in measurement.extents.values():
+        for size in extent.sizes:
+            asserted = limit.metric in measurement.asserted("size", size)
+            if asserted and low <= size <= high and says_something(limit, size):
+                yield size
+
+
+def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> Level:
+    """The bound that the samples at one size carry. Raises ``_Stays`` with the reason."""
+    values = [one.value for one in found]
+    at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
+    if len(values) < SAMPLES_MIN:
+        raise _Stays(f"has {len(values)} samples{at}, needs {SAMPLES_MIN}")
+    _refuse_groups(found, sought.limit.unit, at)
+    median = statistics.median(values)
+    sigma = _SIGMA_OVER_MAD * statistics.median(abs(value - median) for value in values)
+    bound = _asked(sought, median, sigma)
+    _refuse_strays(sought, found, bound, at)
+    _refuse_beneath(sought, found, bound, size_bytes)
+    return Level(size_bytes, len(values), median, sigma, bound)
+
+
+def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
+    groups = two_groups([one.value for one in found])
+    if groups is None:
+        return
+    middle = (groups.low + groups.high) / 2
+    where = {naming.place(one.nodes) for one in found if one.value < middle}
+    raise _Stays(
+        f"has samples in two groups{at}: {groups.low_count} around "
+        f"{format_value(groups.low, unit)} ({_few(sorted(where))}), {groups.high_count} around "
+        f"{format_value(groups.high, unit)}"
+    )
+
+
+def _asked(sought: _Sought, median: float, sigma: float) -> float:
+    """A share of what all but one of a thousand healthy samples reach; rounded to the laxer side.
+
+    Raises ``_Stays`` where noise leaves nothing to ask for.
+    """
+    limit, fraction = sought.limit, sought.wish.fraction
+    if sought.lower:
+        ceiling = _rounded((median + _SIGMAS * sigma) / fraction, math.ceil)
+        if isinstance(limit.floor, float) and limit.floor > ceiling:
+            raise _Stays("has a floor above what was measured")
+        return ceiling
+    floor = fraction * (median - _SIGMAS * sigma)
+    if floor <= 0:
+        raise _Stays(f"varies too much: median {median:g}, spread {sigma:g} {limit.unit}")
+    return _rounded(floor, math.floor)
+
+
+def _rounded(value: float, towards: Any) -> float:
+    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(value)))
+    return float(f"{towards(value * scale) / scale:.10g}")
+
+
+def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: str) -> None:
+    lower, unit = sought.lower, sought.limit.unit
+    strays = [one for one in found if (one.value > bound if lower else one.value < bound)]
+    if strays:
+        where = sorted({naming.place(one.nodes) for one in strays})
+        worst = (max if lower else min)(one.value for one in strays)
+        raise _Stays(
+            f"would be missed by {len(strays)} of its own {len(found)} samples{at}, down to "
+            f"{format_value(worst, unit)} ({_few(where)}): find out why first"
+        )
+
+
+def _refuse_beneath(
+    sought: _Sought, found: Sequence[Value], floor: float, size_bytes: int | None
+) -> None:
+    """A slow cluster must not become its own measure: a floor keeps a share of the best."""
+    least = sought.wish.ceiling_share
+    unit = sought.limit.unit
+    bests = [one.best for one in found if one.best is not None]
+    small = size_bytes is not None and size_bytes < _LINK_DECIDES_BYTES
+    if sought.lower or not bests or small:
+        return
+    share = floor / max(bests)
+    if share < least:
+        raise _Stays(
+            f"would be {share:.1%} of the {format_value(max(bests), unit)} that the hardware "
+            f"does at best, less than {least:.0%}: if that is right "
+            f"here, say so with --accept-below {math.floor(share * 100) / 100:g}"
+        )
+
+
+def _bound(levels: Sequence[Level]) -> Any:
+    if len(levels) == 1:
+        return levels[0].bound
+    return {"curve": {format_size(one.size_bytes or 0): one.bound for one in levels}}
+
+
+def _says(sought: _Sought, levels: Sequence[Level], values: Sequence[Value], evidence: str) -> str:
+    runs = sorted({one.run for one in values})
+    nodes = {node for one in values for node in one.nodes}
+    how, over = ("+", "/") if sought.lower else ("-", "x")
+    rule = f"(median {how} {_SIGMAS} spreads) {over}"
+    each = "; ".join(_one_level(one, sought.limit.unit) for one in levels)
+    return (
+        f"calibration run{'s' if len(runs) > 1 else ''} {', '.join(runs)} ({evidence} evidence), "
+        f"{len(nodes)} nodes, {rule} {sought.wish.fraction:g}, spread = 1.4826 MAD: {each}."
+    )
+
+
+def _one_level(one: Level, unit: str) -> str:
+    at = "" if one.size_bytes is None else f"{format_size(one.size_bytes)} "
+    return f"{at}{one.samples} samples, median {one.median:.6g} {unit}, spread {one.sigma:.2g}"
+
+
+def _told(levels: Sequence[Level], unit: str) -> str:
+    bounds = [one.bound for one in levels]
+    if min(bounds) == max(bounds):
+        return format_value(bounds[0], unit)
+    return f"{format_value(min(bounds), unit)} to {format_value(max(bounds), unit)}"
+
+
+def _in_words(sought: _Sought) -> str:
+    limit = sought.limit
+    bound = limit.ceiling if sought.lower else limit.floor
+    if bound is None or limit.record_only:
+        return "record only"
+    if isinstance(bound, float):
+        return format_value(bound, limit.unit)
+    values = [value for _, value in bound.points]
+    return f"{format_value(min(values), limit.unit)} to {format_value(max(values), limit.unit)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"  # noqa: PLR2004

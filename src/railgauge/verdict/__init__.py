@@ -1,0 +1,1 @@
+"""From outcomes to the verdict of a run."""

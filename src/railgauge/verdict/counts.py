@@ -1,0 +1,213 @@
+"""What a verdict is made of: counts, coverage, what came closest to its limit. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from railgauge.config.thresholds.model import LEVELS, Platform
+from railgauge.core import naming
+from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
+from railgauge.core.units import format_size, format_value
+from railgauge.diagnosis import Cause
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.forecast import of_leaves
+from railgauge.planning.pairing import leaves
+
+SCHEMA_VERSION = 2
+ACCEPTED, REJECTED, INCOMPLETE = "accepted", "rejected", "incomplete"
+EXIT_CODES = {ACCEPTED: 0, REJECTED: 1, INCOMPLETE: 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many items ended how. Every planned item is in exactly one of the last eight."""
+
+    planned: int
+    asserted: int
+    passed: int
+    marginal: int
+    failed: int
+    error: int
+    blocked: int
+    flaky: int
+    record_only: int
+    not_run: int
+
+    @property
+    def ran(self) -> int:
+        return self.planned - self.not_run
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says, as it stands in ``verdict.json``.
+
+    ``scope`` says what a whole cluster has and this one lacks: one node, no pair, no GPU.
+    """
+
+    run_id: str
+    cluster: str
+    platform: str
+    evidence: str
+    level: str
+    verdict: str
+    counts: Counts
+    coverage: Mapping[str, Mapping[str, int]]
+    not_applicable: Mapping[str, str]
+    scope: str = ""
+    causes: Sequence[Cause] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        causes = [cause.to_json() for cause in self.causes]
+        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+
+
+def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
+    """Counts over what was planned: an item without a record did not run."""
+    ids = list(planned)
+    outcomes = [records[i].outcome if i in records else Outcome.NOT_RUN for i in ids]
+    tally = {str(outcome): outcomes.count(outcome) for outcome in Outcome}
+    asserted = sum(records[i].asserted for i in ids if i in records)
+    return Counts(planned=len(ids), asserted=asserted, **tally)
+
+
+def scope_of(cluster: Cluster, platform: Platform) -> str:
+    """What is less than a cluster here; empty if nothing is."""
+    one = len(cluster.nodes) == 1
+    lacks = {"one node": one, "no pair": one, "no GPU": platform.gpus is None}
+    return ", ".join(name for name, is_so in lacks.items() if is_so)
+
+
+def verdict_of(counts: Counts) -> str:
+    """Failed items reject; anything else that is not a pass leaves the run incomplete."""
+    if counts.failed:
+        return REJECTED
+    whole = counts.planned > 0 and counts.asserted == counts.planned
+    return ACCEPTED if whole else INCOMPLETE
+
+
+# The rungs whose tests run over declared GPU/NIC pairings.
+_PATH_RUNGS = (1, 2)
+
+
+def coverage(
+    cluster: Cluster, platform: Platform, records: Iterable[ItemRecord]
+) -> dict[str, dict[str, int]]:
+    """How much of what is declared was asserted, whatever came of it."""
+    asserted = [record for record in records if record.asserted]
+    nodes, paths = len(cluster.nodes), _declared_paths(platform)
+    met = {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2}  # noqa: PLR2004
+    single = paths.keys() & {r.pairing for r in asserted if r.rung in _PATH_RUNGS}
+    tested: dict[str, set[Any]] = {
+        "nodes": {node for record in asserted for node in record.nodes},
+        "pairs": met,
+        "pairings": single,
+        "sizes": {record.size_bytes for record in asserted if record.size_bytes is not None},
+        "rungs": {record.rung for record in asserted},
+        "rails": {paths[name].nic for name in single},
+    }
+    declared = {
+        "nodes": nodes,
+        "pairs": nodes * (nodes - 1) // 2,
+        "pairings": len(paths),
+        "sizes": len(_declared_sizes(platform)),
+        "rungs": 6,
+        "rails": len(platform.fabric_nics),
+    }
+    shares = {name: {"tested": len(tested[name]), "declared": declared[name]} for name in declared}
+    of = leaves([node.name for node in cluster.nodes], cluster.groups)
+    return {**shares, **({name: asdict(s) for name, s in of_leaves(of, met).items()} if of else {})}
+
+
+def _declared_paths(platform: Platform) -> dict[str, Pairing]:
+    memories = {m.memory for m in platform.measurements.values()}
+    return {str(pairing): pairing for memory in memories for pairing in platform.pairings(memory)}
+
+
+def _declared_sizes(platform: Platform) -> set[int]:
+    return {
+        size
+        for measurement in platform.measurements.values()
+        for level in LEVELS
+        for size in measurement.extents[level].sizes
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """One line of the list of measurements that came closest to their limit, or missed it."""
+
+    margin: float
+    id: str
+    subject: str
+    where: str
+    measured: str
+    limit: str
+    ceiling: str
+
+
+def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
+    """The smallest margins over all measured values: first what was missed by most.
+
+    Counts that must be met (64 of 64 requests) have no margin by nature and are left out.
+    """
+    lines = [
+        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
+        for record in records
+        for j in record.judgements
+        if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY and j.unit != "count"
+    ]
+    return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
+
+
+def _ceiling(judgement: Judgement) -> str:
+    if judgement.physical_ceiling is None:
+        return ""
+    return format_value(judgement.physical_ceiling, judgement.unit)
+
+
+def _where(record: ItemRecord) -> str:
+    size = "" if record.size_bytes is None else format_size(record.size_bytes)
+    return " ".join(part for part in (naming.place(record.nodes), record.pairing, size) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that went wrong, with all items that it made red."""
+
+    what: str
+    rung: int
+    reason: str
+    remedy: str
+    items: tuple[str, ...]
+
+    @property
+    def ids(self) -> str:
+        """The first item, and how many more say the same."""
+        first = self.items[0].rsplit("::", 1)[-1]
+        return first if len(self.items) == 1 else f"{first} and {len(self.items) - 1} more"
+
+
+def left_out(records: Iterable[ItemRecord]) -> list[tuple[str, int]]:
+    """What did not run, by subject and reason, with the number of items; most first."""
+    absent = (item for item in records if item.outcome is Outcome.NOT_RUN)
+    return Counter(f"{item.subject}: {item.reason}" for item in absent).most_common()
+
+
+def troubles(records: Iterable[ItemRecord]) -> list[Trouble]:
+    """Failures, then errors, from the lowest rung up; items with one reason are one trouble."""
+    found: dict[tuple[str, int, str, str], list[str]] = {}
+    for item in records:
+        what = {Outcome.FAILED: "failed", Outcome.ERROR: "could not tell"}.get(item.outcome)
+        if what:
+            found.setdefault((what, item.rung, item.reason, item.remedy), []).append(item.id)
+    listed = [Trouble(*key, tuple(ids)) for key, ids in found.items()]
+    return sorted(listed, key=lambda trouble: (trouble.what != "failed", trouble.rung))

@@ -1,0 +1,113 @@
+"""The verdict of a run from what it set out to do and what became of it. Pure.
+
+The controller of a live run and ``railgauge verify`` both call ``decide``: the same records, facts
+and limits give the same ``verdict.json``, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from railgauge.config.thresholds import Platform
+from railgauge.diagnosis import Findings, diagnose, notes
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, demands
+from railgauge.planning.plan import Level
+from railgauge.verdict.counts import Verdict, count, coverage, scope_of, verdict_of
+from railgauge.verdict.unanswered import unanswered
+
+FILE = "run.json"
+SCHEMA_VERSION = 2
+
+# Where payload moves between nodes, so that the NICs' counters have something to say.
+_BETWEEN_NODES = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run set out to do: ``run.json``. ``planned`` are the ids of its items, in order.
+
+    At its end they are joined by what the level demands and no item asked for.
+
+    ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run.
+    """
+
+    schema_version: int
+    run_id: str
+    evidence: str
+    level: str
+    rounds: int | None
+    planned: tuple[str, ...]
+    software: str
+
+
+def decide(run: RunPlan, findings: Findings) -> Verdict:
+    """The verdict. The order in which items ended does not matter, only that of the plan.
+
+    What the level demands and nothing answers counts as not run, whatever was planned.
+    """
+    cluster, platform = findings.cluster, findings.platform
+    ordered = _ordered(run, findings.records)
+    findings = replace(findings, records=ordered)
+    absent = {item.id: item for item in not_run(run, findings)}
+    counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
+    return Verdict(
+        run_id=run.run_id,
+        cluster=cluster.name,
+        platform=platform.name,
+        evidence=run.evidence,
+        level=run.level,
+        verdict=verdict_of(counts),
+        counts=counts,
+        coverage=coverage(cluster, platform, ordered.values()),
+        not_applicable=not_applicable(
+            platform, plan.level(platform, cluster, run.level, run.rounds)
+        ),
+        scope=scope_of(cluster, platform),
+        causes=diagnose(findings),
+        notes=notes(findings),
+    )
+
+
+def not_run(run: RunPlan, findings: Findings) -> Iterator[ItemRecord]:
+    """What the level demands of the cluster and no record answers or accounts for."""
+    platform, cluster = findings.platform, findings.cluster
+    wanted = plan.level(platform, cluster, run.level, run.rounds)
+    records = _ordered(run, findings.records)
+    return unanswered(demands(Scope(platform, cluster, wanted)), records)
+
+
+def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+    return {item: records[item] for item in run.planned if item in records}
+
+
+# Subjects of the tests of the subnet, which only a hostfile can declare.
+SUBNET = (
+    "fabric_manager",
+    "fabric_cabling",
+    "fabric_links",
+    "fabric_errors",
+    "fabric_errors_growth",
+)
+_NO_PAIR = "has no pair to measure"
+_LACKS = {
+    "group": "has no group of more than two nodes to measure",
+    "fabric": "names no node that scans the subnet, and no declared topology (fabric:)",
+}
+
+
+def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
+    """What this platform file or this cluster does not have, with the reason."""
+    reasons = dict(platform.not_applicable)
+    if not level.scanners:
+        reasons = {**dict.fromkeys(SUBNET, f"the hostfile {_LACKS['fabric']}"), **reasons}
+    for name, measurement in platform.measurements.items():
+        if not plan.places(measurement, level):
+            reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
+        elif measurement.scope == "fabric":
+            continue
+        elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
+            reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
+    return reasons
