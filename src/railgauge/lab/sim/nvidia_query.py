@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     Node = dict[str, Any]
     Gpu = dict[str, Any]
 
-_KIB_PER_MIB = 1024
-
 
 def uuid(gpu: Gpu) -> str:
     """The same for the same board, and unlike any other's."""
