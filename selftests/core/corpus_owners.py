@@ -1,20 +1,19 @@
-"""Which reader owns which recorded output, by the beginning of its path."""
+"""Which reader owns which recorded output, by the beginning of its path.
+
+Each reader is one that the product runs. A command that the product does not run has no reader;
+``NOT_RUN`` says what is asked in its place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from railgauge.facts import counters, cpu, fabric, ibtools, pci, pci_links
-from railgauge.stacks import amd_smi, metax, nvidia_smi, nvidia_tables, rocm_smi, topology
+from railgauge.facts import ibtools, pci
+from railgauge.stacks import amd_smi, metax, nvidia_smi, nvlink, rocm_smi, topology
+from railgauge.subnet import netdiscover
 
 Reader = Callable[[str], Any]
-
-
-def _all(*readers: Reader) -> Reader:
-    """For an output that several readers share."""
-    return lambda text: [reader(text) for reader in readers]
-
 
 OF_TOOLS: dict[str, str] = {
     "corpus/nccl/": "ccl-tests",
@@ -50,6 +49,8 @@ OF_TOOLS: dict[str, str] = {
     "corpus/gpu-bw/033-nvbandwidth-": "nvbandwidth",
     "corpus/gpu-bw/034-nvbandwidth-": "nvbandwidth",
     "corpus/gpu-bw/036-nvbandwidth-": "nvbandwidth",
+    "corpus/ib-tools/011-perfquery-": "perfquery",
+    "corpus/ib-tools/019-ibqueryerrors-": "ibqueryerrors",
     "corpus/dcgmi/": "dcgmi-diag",
     "corpus/vllm/": "vllm-bench",
     "transcripts/cx4-ib_send_bw-": "perftest",
@@ -63,83 +64,89 @@ OF_TOOLS: dict[str, str] = {
 }
 
 OF_FACTS: dict[str, Reader] = {
-    "corpus/nvidia-smi/003-plain-": nvidia_tables.parse_table,
     "corpus/nvidia-smi/005-topo-": topology.parse_topology,
-    "corpus/nvidia-smi/006-nvlink-": nvidia_tables.parse_nvlink,
-    "corpus/nvidia-smi/008-dmon-": nvidia_tables.parse_dmon,
-    "corpus/nvidia-smi/009-nvlink-": nvidia_tables.parse_nvlink,
+    "corpus/nvidia-smi/006-nvlink-": nvlink.parse_nvlink,
+    "corpus/nvidia-smi/009-nvlink-": nvlink.parse_nvlink,
     "corpus/nvidia-smi/010-topo-": topology.parse_topology,
     "corpus/nvidia-smi/011-topo-": topology.parse_topology,
     "corpus/nvidia-smi/013-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/014-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/016-q-": nvidia_smi.parse_log,
-    "corpus/nvidia-smi/018-plain-": nvidia_tables.parse_table,
     "corpus/nvidia-smi/019-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/021-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/022-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/023-q-": nvidia_smi.parse_log,
     "corpus/nvidia-smi/024-no-devices-": nvidia_smi.parse_log,
-    "corpus/rocm-smi/001-concise-": rocm_smi.parse_concise,
     "corpus/rocm-smi/003-json-": rocm_smi.parse_json,
-    "corpus/rocm-smi/005-showproductname-": rocm_smi.parse_products,
-    "corpus/rocm-smi/006-concise-": rocm_smi.parse_concise,
-    "corpus/rocm-smi/007-showproductname-": rocm_smi.parse_products,
     "corpus/amd-smi/001-static-": amd_smi.parse_gpus,
-    "corpus/amd-smi/002-default-": amd_smi.parse_table,
     "corpus/amd-smi/004-list-": amd_smi.parse_gpus,
     "corpus/amd-smi/005-static-": amd_smi.parse_gpus,
     "corpus/amd-smi/006-metric-": amd_smi.parse_gpus,
-    "corpus/amd-smi/007-monitor-": amd_smi.parse_monitor,
     "corpus/amd-smi/011-bad-pages-": amd_smi.parse_gpus,
-    "corpus/amd-smi/012-topology-": amd_smi.parse_topology,
-    "corpus/amd-smi/013-xgmi-": _all(amd_smi.parse_xgmi, amd_smi.parse_xgmi_traffic),
-    "corpus/mx-smi/001-plain-": _all(metax.parse_gpus, metax.parse_readings),
+    "corpus/amd-smi/013-xgmi-": amd_smi.parse_xgmi,
+    "corpus/mx-smi/001-plain-": metax.parse_gpus,
     "corpus/mx-smi/002-topo-": topology.parse_topology,
     "corpus/mx-smi/003-topo-": topology.parse_topology,
     "corpus/ib-tools/001-ibv_devinfo-": ibtools.parse_ibv_devinfo,
-    "corpus/ib-tools/005-ibstat-": ibtools.parse_ibstat,
     "corpus/ib-tools/006-ibdev2netdev-": ibtools.parse_ibdev2netdev,
-    "corpus/ib-tools/007-ibnetdiscover-": fabric.parse_ibnetdiscover,
-    "corpus/ib-tools/008-ibnetdiscover-": fabric.parse_ibnetdiscover,
-    "corpus/ib-tools/011-perfquery-": counters.parse_perfquery,
-    "corpus/ib-tools/012-ibswinfo-": fabric.parse_ibswinfo,
-    "corpus/ib-tools/013-ibswinfo-": fabric.parse_ibswinfo,
-    "corpus/ib-tools/014-ibnetdiscover-": fabric.parse_ibnetdiscover,
-    "corpus/ib-tools/015-ibnetdiscover-": fabric.parse_ibnetdiscover,
-    "corpus/ib-tools/016-ibnetdiscover-": fabric.parse_ibnetdiscover,
-    "corpus/ib-tools/017-ibstat-": ibtools.parse_ibstat,
-    "corpus/ib-tools/019-ibqueryerrors-": counters.parse_ibqueryerrors,
-    "corpus/ib-tools/020-iblinkinfo-": fabric.parse_iblinkinfo,
+    "corpus/ib-tools/007-ibnetdiscover-": netdiscover.parse_ibnetdiscover,
+    "corpus/ib-tools/008-ibnetdiscover-": netdiscover.parse_ibnetdiscover,
+    "corpus/ib-tools/014-ibnetdiscover-": netdiscover.parse_ibnetdiscover,
+    "corpus/ib-tools/015-ibnetdiscover-": netdiscover.parse_ibnetdiscover,
+    "corpus/ib-tools/016-ibnetdiscover-": netdiscover.parse_ibnetdiscover,
     "corpus/ib-tools/023-ibdev2netdev-": ibtools.parse_ibdev2netdev,
     "corpus/ib-tools/025-ibdev2netdev-": ibtools.parse_ibdev2netdev,
-    "corpus/ib-tools/027-rdma-link-": fabric.parse_rdma_link,
     "corpus/ib-tools/028-show_gids-": ibtools.parse_show_gids,
     "corpus/ib-tools/030-show_gids-": ibtools.parse_show_gids,
     "corpus/ib-tools/031-show_gids-": ibtools.parse_show_gids,
-    "corpus/ib-tools/032-ibstat-": ibtools.parse_ibstat,
     "corpus/ib-tools/033-ibv_devinfo-": ibtools.parse_ibv_devinfo,
     "corpus/ib-tools/034-ibv_devinfo-": ibtools.parse_ibv_devinfo,
-    "corpus/host/001-lspci-": pci_links.parse_pci_links,
-    "corpus/host/003-lspci-": pci_links.parse_pci_links,
-    "corpus/host/004-lspci-": pci_links.parse_pci_links,
-    "corpus/host/005-cpupower-": cpu.parse_cpupower,
-    "corpus/host/006-cpupower-": cpu.parse_cpupower,
-    "corpus/host/009-numactl-": cpu.parse_numactl,
-    "corpus/host/011-numactl-": cpu.parse_numactl,
-    "corpus/host/012-lscpu-": cpu.parse_lscpu,
-    "corpus/host/014-proc-interrupts-": cpu.parse_interrupts,
-    "corpus/host/015-ethtool-": counters.parse_named_counters,
-    "corpus/host/016-proc-interrupts-": cpu.parse_interrupts,
-    "corpus/host/017-proc-interrupts-": cpu.parse_interrupts,
-    "corpus/host/019-lscpu-": cpu.parse_lscpu,
-    "corpus/host/021-lscpu-": cpu.parse_lscpu,
-    "transcripts/cx4-ibv_devices": ibtools.parse_ibv_devices,
-    "transcripts/metax-cpupower-": cpu.parse_cpupower,
+    "corpus/host/001-lspci-": pci.parse_lspci,
+    "corpus/host/003-lspci-": pci.parse_lspci,
+    "corpus/host/004-lspci-": pci.parse_lspci,
     "transcripts/metax-ibdev2netdev": ibtools.parse_ibdev2netdev,
     "transcripts/metax-lspci-acsctl": pci.parse_lspci,
-    "transcripts/metax-lspci-vt": pci_links.parse_pci_tree,
     "transcripts/metax-mx-smi-topo": topology.parse_topology,
-    "transcripts/metax-mx-smi.": _all(metax.parse_gpus, metax.parse_readings),
-    "transcripts/metax-show_counters": counters.parse_named_counters,
+    "transcripts/metax-mx-smi.": metax.parse_gpus,
     "transcripts/metax-show_gids": ibtools.parse_show_gids,
+}
+
+_TABLE = "a table for people: the same figures are asked for by name"
+_PORTS = "state, rate, LID and link layer of every port are read from sysfs"
+_PLACES = "the CPUs of every NUMA node are read from sysfs"
+
+# The command as it was recorded, and what the product asks in its place.
+NOT_RUN: dict[str, tuple[str, str]] = {
+    "corpus/nvidia-smi/003-plain-": ("nvidia-smi", _TABLE),
+    "corpus/nvidia-smi/008-dmon-": ("nvidia-smi dmon", "load is not watched during a run"),
+    "corpus/nvidia-smi/018-plain-": ("nvidia-smi", _TABLE),
+    "corpus/rocm-smi/001-concise-": ("rocm-smi", _TABLE),
+    "corpus/rocm-smi/005-showproductname-": ("rocm-smi --showproductname", "JSON is asked for"),
+    "corpus/rocm-smi/006-concise-": ("rocm-smi", _TABLE),
+    "corpus/rocm-smi/007-showproductname-": ("rocm-smi --showproductname", "JSON is asked for"),
+    "corpus/amd-smi/002-default-": ("amd-smi", _TABLE),
+    "corpus/amd-smi/007-monitor-": ("amd-smi monitor", "load is not watched during a run"),
+    "corpus/amd-smi/012-topology-": ("amd-smi topology", "rocm-smi --showtopo gives link types"),
+    "corpus/ib-tools/005-ibstat-": ("ibstat", _PORTS),
+    "corpus/ib-tools/012-ibswinfo-": ("ibswinfo", "fans and supplies of switches are not judged"),
+    "corpus/ib-tools/013-ibswinfo-": ("ibswinfo", "fans and supplies of switches are not judged"),
+    "corpus/ib-tools/017-ibstat-": ("ibstat", _PORTS),
+    "corpus/ib-tools/020-iblinkinfo-": ("iblinkinfo", "with -l each line names both of its ends"),
+    "corpus/ib-tools/027-rdma-link-": ("rdma link", _PORTS),
+    "corpus/ib-tools/032-ibstat-": ("ibstat", _PORTS),
+    "corpus/host/005-cpupower-": ("cpupower frequency-info", "governors are read from sysfs"),
+    "corpus/host/006-cpupower-": ("cpupower frequency-info", "governors are read from sysfs"),
+    "corpus/host/009-numactl-": ("numactl -H", _PLACES),
+    "corpus/host/011-numactl-": ("numactl -H", _PLACES),
+    "corpus/host/012-lscpu-": ("lscpu", _PLACES),
+    "corpus/host/014-proc-interrupts-": ("cat /proc/interrupts", "irq lists are read from sysfs"),
+    "corpus/host/015-ethtool-": ("ethtool -S", "of its lines rx_devmem_* are taken, if declared"),
+    "corpus/host/016-proc-interrupts-": ("cat /proc/interrupts", "irq lists are read from sysfs"),
+    "corpus/host/017-proc-interrupts-": ("cat /proc/interrupts", "irq lists are read from sysfs"),
+    "corpus/host/019-lscpu-": ("lscpu -J", _PLACES),
+    "corpus/host/021-lscpu-": ("lscpu -J", _PLACES),
+    "transcripts/cx4-ibv_devices": ("ibv_devices", "the HCAs are listed from sysfs"),
+    "transcripts/metax-cpupower-": ("cpupower frequency-info", "governors are read from sysfs"),
+    "transcripts/metax-lspci-vt": ("lspci -vt", "distances are the GPU stack's topology"),
+    "transcripts/metax-show_counters": ("show_counters", "counters are read from sysfs"),
 }

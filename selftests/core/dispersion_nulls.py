@@ -14,7 +14,10 @@ import random
 import sys
 from collections.abc import Callable
 
-from railgauge.judging.dispersion import FALSE_ALARM_RATE, best_split
+from railgauge.judging.dispersion import best_split
+
+# How often the rules of dispersion may be wrong about samples of one group.
+FALSE_ALARM_RATE = 1e-4
 
 SIZES = (4, 5, 6, 7, 8, 10, 14, 16, 20, 25, 30, 40, 100)
 _SAFETY = 0.8

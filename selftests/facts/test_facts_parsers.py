@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from railgauge.facts import host
 from railgauge.facts.ibtools import (
     parse_ibdev2netdev,
-    parse_ibstat,
     parse_ibv_devinfo,
     parse_show_gids,
 )
@@ -95,40 +96,11 @@ def test_show_gids(shared, name, count, row):
     assert row in [(i.name, i.index, i.version, i.ipv4, i.netdev) for i in lines]
 
 
-# --- ibstat and ibv_devinfo ---
+# --- ibv_devinfo ---
 
 
 def ports(found):
     return {(port.name, port.port): port for port in found}
-
-
-def test_ibstat_of_two_ports(shared):
-    found = ports(parse_ibstat(text(shared, "corpus/ib-tools/005-ibstat-connectx3-2port-roce.txt")))
-    assert list(found) == [("rocep130s0", 1), ("rocep130s0", 2)]
-    first, second = found.values()
-    assert first.device["CA type"] == "MT4103"
-    assert first.device["Firmware version"] == "2.38.5000"
-    assert (first.number("Rate"), second.fields["State"]) == (40, "Active")
-
-
-def test_ibstat_down_and_disabled(shared):
-    found = ports(
-        parse_ibstat(text(shared, "corpus/ib-tools/017-ibstat-3ca-down-disabled-lid65535.txt"))
-    )
-    down, up = found["mlx5_0", 1], found["mlx5_1", 1]
-    assert (down.fields["State"], down.number("Rate"), down.number("Base lid")) == (
-        "Down",
-        10,
-        65535,
-    )
-    assert (up.fields["State"], up.number("Rate"), up.number("Base lid")) == ("Active", 200, 3)
-    assert found["mlx5_bond_0", 1].fields["Link layer"] == "Ethernet"
-
-
-def test_ibstat_does_not_mix_up_two_cas(shared):
-    found = ports(parse_ibstat(text(shared, "corpus/ib-tools/032-ibstat-cx4-roce-up-ib-down.txt")))
-    assert [p.number("Rate") for p in found.values()] == [100, 10]
-    assert [p.fields["Link layer"] for p in found.values()] == ["Ethernet", "InfiniBand"]
 
 
 def test_ibv_devinfo(shared):
@@ -156,8 +128,8 @@ def test_ibv_devinfo_verbose(shared):
     assert port.number("max_vl_num") is None
 
 
-def test_tools_without_devices_yield_nothing():
-    assert parse_ibstat("") == parse_ibv_devinfo("No IB devices found\n") == ()
+def test_a_node_without_devices_yields_nothing():
+    assert parse_ibv_devinfo("No IB devices found\n") == ()
 
 
 # --- lspci ---
@@ -262,3 +234,15 @@ def test_flag_and_line():
         None,
         None,
     )
+
+
+@given(st.sets(st.integers(0, 300)))
+def test_cpu_lists_round_trip(cpus):
+    assert host.parse_cpu_list(host.format_cpu_list(cpus)) == tuple(sorted(cpus))
+
+
+def test_cpu_lists():
+    assert host.format_cpu_list(range(1, 17)) == "1-16"
+    assert host.parse_cpu_list("0-51,104-155\n") == (*range(52), *range(104, 156))
+    assert host.parse_cpu_list("0-99999999") is None
+    assert host.parse_cpu_list("0-") is None

@@ -9,7 +9,7 @@ import pytest
 
 from railgauge.stacks import Section, stack
 from railgauge.stacks.nvidia_smi import QUERY, parse_compute_apps, parse_log, parse_query
-from railgauge.stacks.nvidia_tables import Links, parse_dmon, parse_nvlink, parse_table
+from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.topology import parse_topology
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared/corpus/nvidia-smi"
@@ -235,40 +235,12 @@ def test_text_of_page_retirement():
     assert {gpu["retired.pending"] for gpu in log.gpus} == {"No"}
 
 
-def test_plain_tables():
-    new = parse_table(recorded("003-plain-h100-load.txt"))
-    gpu = new.gpus[0]
-    assert (gpu["temperature.gpu"], gpu["power.draw"], gpu["power.limit"]) == (
-        "59C",
-        "629W",
-        "700W",
-    )
-    assert (gpu["memory.used"], gpu["memory.total"]) == ("19818MiB", "81559MiB")
-    assert new.processes[2] == "GPU 0: ./gpu_burn (pid 11345, 15690MiB)"
-    old = parse_table(recorded("018-plain-pkb-multi-gpu.txt"))
-    assert (old.driver, old.cuda, len(old.gpus), old.processes) == ("375.66", None, 4, ())
-    assert (old.gpus[0]["name"], old.gpus[0]["power.limit"]) == ("Tesla K80", "149W")
-    assert parse_table("no table").problem == "shows no GPU"
-
-
 def test_nvlinks():
     assert parse_nvlink(recorded("006-nvlink-s-h100.txt")) == {0: Links(18, 18, 212.496)}
     eight = parse_nvlink(recorded("009-nvlink-s-a100-8gpu.txt"))
     assert eight == dict.fromkeys(range(8), Links(12, 12, 200.0))
     down = "GPU 0: x\nNVML: Unable to retrieve NVLink information as all links are inActive\n"
     assert parse_nvlink(down) == {0: Links(0, None, None)}
-
-
-def test_dmon():
-    row = parse_dmon(recorded("008-dmon-h100-load.txt"))[0]
-    assert [row[name] for name in ("pwr", "gtemp", "mtemp", "sm", "mclk", "pclk")] == [
-        631,
-        63,
-        57,
-        100,
-        2619,
-        1980,
-    ]
 
 
 def test_topologies():

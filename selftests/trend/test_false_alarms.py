@@ -6,10 +6,16 @@ import statistics
 import pytest
 from histories import dipping, heavy, history, normal, series, skewed
 
-from railgauge.trend import Rules, findings
-from railgauge.trend.change import NOISE_MIN, best_step, slope, steps, two_sided
+from railgauge.trend import Rules, change, findings
+from railgauge.trend.change import NOISE_MIN, slope, steps, two_sided
 
 SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
+
+
+def best_step(values, after):
+    """The likeliest single step, with the chance that ``steps`` compares."""
+    at = change._best_split(values, after)
+    return change._between(values, (0, at, len(values)), after, 0.0)
 
 
 def alarms(seeds, **changed):
@@ -42,7 +48,7 @@ def test_the_chance_of_a_step_is_no_smaller_than_it_is_said_to_be(nights):
     chances = []
     for _ in range(2000):
         values = [rng.gauss(0, 1) for _ in range(nights)]
-        chances.append(best_step(values, 2, 0.0).chance)
+        chances.append(best_step(values, 2).chance)
     assert sum(chance < 0.01 for chance in chances) <= 34, "more than 3 sigma above 20"
     assert sum(chance < 0.1 for chance in chances) <= 240
 
@@ -83,7 +89,7 @@ def test_a_step_is_found_where_it_is():
     rng = random.Random(1)
     for at in range(3, 18):
         values = [rng.gauss(5.0 if i < at else 4.9, 0.01) for i in range(20)]
-        found = best_step(values, 2, 0.0)
+        found = best_step(values, 2)
         assert found.at == at
         assert found.effect == pytest.approx(-0.1, abs=0.02)
         assert found.chance < 1e-3
@@ -105,7 +111,7 @@ def test_few_bad_nights_among_good_ones_make_no_level():
 def test_no_noise_at_all_is_no_certainty():
     """Equal figures to the last digit: rounding, which is given the noise of a digit."""
     still = [1.0] * 6 + [1.0 - 2 * NOISE_MIN] * 3
-    assert best_step(still, 3, 0.0).chance > 1e-3
+    assert best_step(still, 3).chance > 1e-3
 
 
 def test_a_drift_over_all_nights():

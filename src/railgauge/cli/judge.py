@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class JudgedOutput:
     """What came of judging one output.
 
     ``errors`` are the reasons why something is not judged that should be; ``unanswered`` is what a
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _find(
     platform: Platform, measurement: Measurement, parsed: Parsed, evidence: Recorded
-) -> Findings:
+) -> JudgedOutput:
     """What the suite itself makes of this evidence: every question that it would ask."""
     assessor = Assessor(platform, evidence)
     judgements: list[Judgement] = []
@@ -102,7 +102,7 @@ def _find(
         errors += map(str, found.errors)
         if question.kind == READ and found.final:
             break  # whatever is asked next would meet the same
-    return Findings(
+    return JudgedOutput(
         measurement.name,
         evidence.case.pairing,
         tuple(judgements),
@@ -115,7 +115,7 @@ def _named(judged: Judgement, placement: str | None) -> Judgement:
     return replace(judged, metric=f"{judged.metric} {placement}") if placement else judged
 
 
-def _print_json(findings: Findings) -> None:
+def _print_json(findings: JudgedOutput) -> None:
     data: dict[str, Any] = {
         "verdict": findings.verdict,
         "measurement": findings.measurement,
@@ -127,7 +127,7 @@ def _print_json(findings: Findings) -> None:
     text.print_json(data)
 
 
-def _print_text(findings: Findings) -> None:
+def _print_text(findings: JudgedOutput) -> None:
     over = f" over {findings.pairing}" if findings.pairing else ""
     print(f"{findings.measurement}{over}")
     for judged in findings.judgements:

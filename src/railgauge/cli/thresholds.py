@@ -18,7 +18,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.planning import plan
 from railgauge.run.store import Store, write_whole
-from railgauge.trend.derive import CEILING_SHARE_MIN, FRACTION, Outcome, Value, Wish, derive
+from railgauge.trend.derive import CEILING_SHARE_MIN, FRACTION, DerivedLimit, Value, Wish, derive
 from railgauge.trend.read import LINES, night_of
 from railgauge.trend.values import Fleet
 
@@ -161,7 +161,7 @@ def _is_measurement(line: Mapping[str, Any]) -> bool:
 
 
 def _hand_over(
-    proposal: Mapping[str, Any], outcomes: Sequence[Outcome], options: argparse.Namespace
+    proposal: Mapping[str, Any], outcomes: Sequence[DerivedLimit], options: argparse.Namespace
 ) -> None:
     if options.output:
         write_whole(options.output, json.dumps(proposal, indent=2, ensure_ascii=False) + "\n")
@@ -175,7 +175,7 @@ def _hand_over(
         text.print_json(proposal)
 
 
-def _lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _lines(outcomes: Sequence[DerivedLimit]) -> Iterator[str]:
     for one in outcomes:
         if one.now:
             yield f"{one.pointer} {one.metric}: {one.now}, was {one.was}"

@@ -1,6 +1,6 @@
 """The values that flow through a run: frozen, plain, and free of effects.
 
-``Cluster -> Case -> Plan -> Transcript -> Parsed -> Reading -> Judgement``, one value an arrow.
+``Cluster -> Case -> Command -> Transcript -> Parsed -> Reading -> Judgement``, one value an arrow.
 """
 
 from __future__ import annotations
@@ -215,14 +215,6 @@ class Command:
     time_limit_s: float = 60.0
     listens_on: int | None = None
     endless: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The commands of one repeat of a case: servers first, then the one that reports."""
-
-    case: Case
-    commands: tuple[Command, ...]
 
 
 @dataclass(frozen=True, slots=True)

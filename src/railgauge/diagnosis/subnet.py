@@ -19,7 +19,7 @@ from railgauge.judging.links import (
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.infiniband_diags.ibqueryerrors import NO_MANAGER
 
-Found = tuple[ItemRecord, Judgement]
+JudgedItem = tuple[ItemRecord, Judgement]
 Part = tuple[str, str]
 
 _DOWNED = "LinkDownedCounter"
@@ -60,7 +60,7 @@ def _is_dead(scene: Scene, record: ItemRecord) -> bool:
 
 def _links(scene: Scene, *, is_managed: bool) -> Iterator[Claim]:
     """One claim for each bad cable, of what explains most: down, then flapping, slow, errors."""
-    cables: dict[frozenset[Part], tuple[str, list[Found]]] = {}
+    cables: dict[frozenset[Part], tuple[str, list[JudgedItem]]] = {}
     for cause, found in _ranked(scene):
         if cause == _UNMANAGED and not is_managed:
             continue
@@ -87,21 +87,21 @@ def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
     return gone
 
 
-def _gone_node(node: str, cables: Sequence[tuple[str, list[Found]]]) -> Claim:
+def _gone_node(node: str, cables: Sequence[tuple[str, list[JudgedItem]]]) -> Claim:
     found = [one for _, several in cables for one in several]
     says = f"{len(cables)} cables of {node} are down: {_reasons(found[:_SEVERAL])}"
     return Claim("link-down", Where(node), says, _records(found))
 
 
-def _records(found: Iterable[Found]) -> tuple[ItemRecord, ...]:
+def _records(found: Iterable[JudgedItem]) -> tuple[ItemRecord, ...]:
     return tuple({record.id: record for record, _ in found}.values())
 
 
-def _reasons(found: Iterable[Found]) -> str:
+def _reasons(found: Iterable[JudgedItem]) -> str:
     return "; ".join(dict.fromkeys(judged.reason for _, judged in found))
 
 
-def _ranked(scene: Scene) -> Iterator[tuple[str, Found]]:
+def _ranked(scene: Scene) -> Iterator[tuple[str, JudgedItem]]:
     for metric in (CABLING, LINK_STATE, GROWTH, ERRORS, LINK_RATE, BIT_ERRORS):
         for record, judged in _judged(scene, metric):
             if metric == LINK_STATE and judged.measured in _WAITING:
@@ -138,7 +138,7 @@ def _of_port(scene: Scene, where: Where) -> list[ItemRecord]:
     ]
 
 
-def _judged(scene: Scene, *metrics: str) -> Iterable[Found]:
+def _judged(scene: Scene, *metrics: str) -> Iterable[JudgedItem]:
     """Failed judgements of the subnet's tests, which name both ends of what they are about."""
     for record in scene.open:
         for judged in missed(record):

@@ -1,4 +1,4 @@
-"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids, ibstat, ibv_devinfo, …
+"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids and ibv_devinfo.
 
 Each takes what the tool printed, skips lines that are not its own, and never raises.
 """
@@ -20,10 +20,8 @@ _GID = re.compile(
     r"(?P<name>\S+)\s+(?P<port>\d{1,3})\s+(?P<index>\d{1,5})\s+(?P<gid>[0-9a-fA-Fx:]{15,})\s+"
     r"(?:(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})\s+)?(?P<version>v\d)(?:\s+(?P<netdev>\S+))?"
 )
-_DEVICE_GUID = re.compile(r"([\w.\-]+)\s+([0-9a-f]{16})")
-_CA = re.compile(r"CA '([^']+)'")
 _HCA = re.compile(r"hca_id:\s*(\S+)")
-_PORT = re.compile(r"[Pp]ort:?\s*(\d{1,3}):?")
+_PORT = re.compile(r"port:\s*(\d{1,3})")
 _FIELD = re.compile(r"([A-Za-z][A-Za-z_ ]*):\s*(\S.*)")
 _NO_PART = {"", "NA", "N/A"}
 
@@ -113,28 +111,18 @@ def parse_show_gids(text: str) -> tuple[GidLine, ...]:
     )
 
 
-def parse_ibv_devices(text: str) -> dict[str, str]:
-    """Node GUID of every device, 16 hexadecimal digits; its heading and anything else is none."""
-    return {match[1]: match[2] for line in _lines(text) if (match := _DEVICE_GUID.fullmatch(line))}
-
-
-def parse_ibstat(text: str) -> tuple[HcaPort, ...]:
-    """Every port of every CA, with fields such as ``State``, ``Rate`` and ``Base lid``."""
-    return tuple(_ports(text, _CA))
-
-
 def parse_ibv_devinfo(text: str) -> tuple[HcaPort, ...]:
     """Every port of every HCA, with fields such as ``state``, ``active_mtu`` and ``sm_lid``."""
-    return tuple(_ports(text, _HCA))
+    return tuple(_ports(text))
 
 
-def _ports(text: str, device: re.Pattern[str]) -> Iterator[HcaPort]:
-    """Both tools print a device, its fields, and then the same for each of its ports."""
+def _ports(text: str) -> Iterator[HcaPort]:
+    """A device, its fields, and then the same for each of its ports."""
     name, port = "", 0
     of_device: dict[str, str] = {}
     of_port: dict[str, str] = {}
     for line in _lines(text):
-        start = device.fullmatch(line)
+        start = _HCA.fullmatch(line)
         next_port = _PORT.fullmatch(line)
         if port and (start or next_port):
             yield HcaPort(name, port, of_device, of_port)

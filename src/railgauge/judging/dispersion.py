@@ -5,7 +5,7 @@ measured. What is not finite or not above 0 raises ``Implausible``: it was never
 
 Two false alarms must be rare, because a healthy cluster makes these tests thousands of times: each
 of ``drift`` and ``two_groups`` is wrong about unchanging, independent samples of one group in at
-most one of ten thousand runs (``FALSE_ALARM_RATE``).
+most one of ten thousand runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations
 
 from railgauge.core.errors import Implausible, MetricMissing
-
-FALSE_ALARM_RATE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,6 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 # --- drift ---
 
-# The normal quantile of FALSE_ALARM_RATE, both directions together.
-_DRIFT_Z = statistics.NormalDist().inv_cdf(1 - FALSE_ALARM_RATE / 2)
 # All pairs of samples are compared: beyond this many, medians of stretches of the run stand in.
 _DRIFT_POINTS = 400
 
@@ -99,11 +95,6 @@ class Drift:
     change: float
     z: float
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether chance makes such a trend in less than ``FALSE_ALARM_RATE`` of all runs."""
-        return abs(self.z) > _DRIFT_Z
-
 
 def drift(values: Sequence[float]) -> Drift:
     """The trend of samples in the order of the run.
@@ -111,8 +102,8 @@ def drift(values: Sequence[float]) -> Drift:
     The slope is the median of the slopes of all pairs (Theil 1950, Sen 1968), which a quarter of
     outliers does not move. Whether there is a trend at all is the Mann-Kendall test (Mann 1945,
     Kendall 1975, corrected for ties), which makes no assumption about the noise but that samples
-    are independent. Its normal score errs on the careful side in the tails: the false-alarm rate
-    is below ``FALSE_ALARM_RATE``, and fewer than ten samples never make a trend certain.
+    are independent. Its normal score errs on the careful side in the tails: a score that stands for
+    one false alarm in ten thousand runs raises fewer, and fewer than ten samples never reach it.
     """
     points = _stretches(_measured(values))
     if len(points) < 2:  # noqa: PLR2004
@@ -196,13 +187,13 @@ def two_groups(values: Sequence[float], apart_min: float = APART_MIN) -> Groups 
     Two rules, either of which is enough:
 
     - The split leaves less of the variance than samples of one group do in
-      ``FALSE_ALARM_RATE`` of all runs, whatever the scale of their noise. The one group may be
+      one of ten thousand runs, whatever the scale of their noise. The one group may be
       normal, uniform, exponential or log-normal, to either side, with or without an outlier.
     - The medians lie two thirds of the larger apart, the split explains three quarters of the
       variance, and both groups have four samples and a sixth of all. One group does that less
-      often than ``FALSE_ALARM_RATE`` while the standard deviation of its noise is at most 10 % of
-      its mean (healthy collectives of documents 001 and 002 have 0.2 %). The first rule alone
-      would take the disturbed rows of document 001 for one very wide group.
+      often than in one of ten thousand runs while the standard deviation of its noise is at most
+      10 % of its mean (healthy collectives of documents 001 and 002 have 0.2 %). The first rule
+      alone would take the disturbed rows of document 001 for one very wide group.
     """
     ordered = sorted(_measured(values))
     if len(ordered) < _FEWEST or ordered[0] == ordered[-1]:

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from railgauge.core.errors import BadInput
-from railgauge.launchers.model import BINDINGS, Host, Launch
+from railgauge.launchers.model import Host, Launch
 
-__all__ = ["BINDINGS", "NAMES", "Host", "Launch", "Launcher", "launcher"]
+__all__ = ["NAMES", "Host", "Launch", "Launcher", "launcher"]
 
 _MODULES = {
     "openmpi": "railgauge.launchers.openmpi",

@@ -17,9 +17,9 @@ from railgauge.core.errors import BadInput, ConnectionLost, NoEvidence
 from railgauge.core.model import Command
 from railgauge.leases.holder import (
     PART,
-    Answer,
     Held,
     Holder,
+    LeaseAnswer,
     Taken,
     Unleasable,
     answer,
@@ -132,7 +132,7 @@ class NodeLeases:
 
     # --- one node ---
 
-    def _try(self, node: str) -> Answer | None:
+    def _try(self, node: str) -> LeaseAnswer | None:
         """Ask for the lease of a node; ``None`` if it cannot be reached."""
         terms = self.terms
         command = hold_command(node, terms.rootfs, terms.holder, terms.run, self._beat_s)
@@ -145,7 +145,7 @@ class NodeLeases:
         self._reached.add(node)
         return said
 
-    def _asked(self, command: Command) -> Answer:
+    def _asked(self, command: Command) -> LeaseAnswer:
         running = self.sessions[command.node].start(command)
         try:
             said = answer(running.first_line(_ANSWER_LIMIT_S))
@@ -181,7 +181,7 @@ class NodeLeases:
 
     # --- many nodes ---
 
-    def _ask(self, nodes: Sequence[str]) -> dict[str, Answer | None]:
+    def _ask(self, nodes: Sequence[str]) -> dict[str, LeaseAnswer | None]:
         return dict(zip(nodes, _at_once(self._try, nodes), strict=True))
 
     def _let_go(self, nodes: Iterable[str]) -> None:
@@ -194,7 +194,7 @@ def _at_once(act: Callable[[T], R], things: Iterable[T]) -> list[R]:
         return list(pool.map(act, tuple(things)))
 
 
-def _taken(answers: dict[str, Answer | None]) -> dict[str, Taken]:
+def _taken(answers: dict[str, LeaseAnswer | None]) -> dict[str, Taken]:
     return {node: said for node, said in answers.items() if isinstance(said, Taken)}
 
 

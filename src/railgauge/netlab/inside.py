@@ -97,7 +97,7 @@ async def _build(order: Order) -> Sequence[object]:
     return [await login.serve(one, keys) for one in nodes.values()]
 
 
-def _connect(settings: Settings, nodes: Mapping[str, node.Node]) -> None:
+def _connect(settings: Settings, nodes: Mapping[str, node.RunningNode]) -> None:
     """Plug in every node, shape its link both ways, and let get lost what is to get lost."""
     pids = {name: one.pid for name, one in nodes.items()}
     _call("ip", "-b", "-", given=network.cables(settings, pids))

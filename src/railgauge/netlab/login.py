@@ -11,7 +11,7 @@ import socket
 import asyncssh
 
 from railgauge.netlab.files import Keys, public
-from railgauge.netlab.node import Node
+from railgauge.netlab.node import RunningNode
 
 PORT = 22
 _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
@@ -19,7 +19,7 @@ _CHUNK_BYTES = 1 << 16
 _GONE = (BrokenPipeError, ConnectionError, asyncssh.Error, OSError)
 
 
-async def serve(node: Node, keys: Keys) -> asyncssh.SSHAcceptor:
+async def serve(node: RunningNode, keys: Keys) -> asyncssh.SSHAcceptor:
     """Accept ``root`` on the node's port 22; every command runs inside the node."""
     return await asyncssh.listen(
         sock=node.listen(PORT),
@@ -51,7 +51,7 @@ class _Login(asyncssh.SSHServer):
         return True
 
 
-async def _run(session: asyncssh.SSHServerProcess[bytes], node: Node) -> None:
+async def _run(session: asyncssh.SSHServerProcess[bytes], node: RunningNode) -> None:
     """One command, as under any sshd: what it leaves running when the channel goes stays."""
     command = session.command
     child = await asyncio.create_subprocess_exec(

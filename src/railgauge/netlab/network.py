@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from railgauge.netlab.settings import Link, Settings
 
-NETWORK = "10.77.0.0/16"
 DEVICE = "eth0"
 _BRIDGE = "br0"
 _PREFIX_BITS = 16

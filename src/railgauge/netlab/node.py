@@ -47,7 +47,7 @@ exec sleep infinity
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RunningNode:
     """A node that runs; ``pid`` is its process 1, seen from outside."""
 
     name: str
@@ -91,7 +91,7 @@ def _set_namespace(descriptor: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def start(homes: Mapping[str, Home], keep: Sequence[Path]) -> dict[str, Node]:
+def start(homes: Mapping[str, Home], keep: Sequence[Path]) -> dict[str, RunningNode]:
     """The namespaces of every node, all at the same time. Raises ``BadInput`` with the reason."""
     begun = {name: _begin(home, keep) for name, home in homes.items()}
     return {name: _ready(homes[name], process) for name, process in begun.items()}
@@ -117,12 +117,12 @@ def _hidden(keep: Iterable[Path]) -> list[Path]:
     return sorted(path for path in inside if not inside.intersection(path.parents))
 
 
-def _ready(home: Home, process: subprocess.Popen[str]) -> Node:
+def _ready(home: Home, process: subprocess.Popen[str]) -> RunningNode:
     assert process.stdout is not None
     said: list[str] = []
     for line in process.stdout:
         if line.strip() == "ready":
-            return Node(home.node, home, _child_of(process.pid))
+            return RunningNode(home.node, home, _child_of(process.pid))
         said.append(line.strip())
     raise BadInput(
         f"cannot make node {home.node}: {' '.join(said)[:300]}",

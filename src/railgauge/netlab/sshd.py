@@ -9,7 +9,7 @@ from pathlib import Path
 
 from railgauge.core.errors import BadInput
 from railgauge.netlab.files import Keys, public, write_private
-from railgauge.netlab.node import Node
+from railgauge.netlab.node import RunningNode
 
 _START_LIMIT_S = 20.0
 _LISTENS = (":0016 ", " 0A ")  # port 22, state LISTEN, in the kernel's table of sockets
@@ -42,7 +42,7 @@ def program() -> str:
     return found
 
 
-def start(node: Node, keys: Keys) -> subprocess.Popen[bytes]:
+def start(node: RunningNode, keys: Keys) -> subprocess.Popen[bytes]:
     """Start the node's server; ``wait_ready`` tells when it answers."""
     config = _write(node, keys)
     log = str(node.home.path / "sshd.log")
@@ -54,7 +54,7 @@ def start(node: Node, keys: Keys) -> subprocess.Popen[bytes]:
     )
 
 
-def _write(node: Node, keys: Keys) -> Path:
+def _write(node: RunningNode, keys: Keys) -> Path:
     key, authorized = node.home.path / "host_key", node.home.path / ".ssh" / "authorized_keys"
     write_private(key, keys.hosts[node.name])
     authorized.write_text(f"{public(keys.client)}\n", encoding="utf-8")
@@ -67,7 +67,7 @@ def _write(node: Node, keys: Keys) -> Path:
     return config
 
 
-def wait_ready(node: Node, server: subprocess.Popen[bytes]) -> None:
+def wait_ready(node: RunningNode, server: subprocess.Popen[bytes]) -> None:
     """Until the node's port 22 is open. Raises ``BadInput`` with the server's last words."""
     until = time.monotonic() + _START_LIMIT_S
     table = Path(f"/proc/{node.pid}/net/tcp")

@@ -29,7 +29,6 @@ from railgauge.subnet.declared import declared_switches
 
 # The ways in which a subject can be asked for: once for each of these parts, or of the others.
 SIZE, LINK, GPU, RUN = "size", "link", "gpu", "run"
-PARTS = (SIZE, LINK, GPU, RUN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import cast
 
 from railgauge.core.errors import BadInput
-from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section, unread
+from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
 
-__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "unread"]
+__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack"]
 
 _VENDORS = {
     "amd": "railgauge.stacks.amd",

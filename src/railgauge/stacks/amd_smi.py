@@ -1,4 +1,4 @@
-"""Readers of ``amd-smi``: its nested text and its JSON, the tables of topology and xGMI.
+"""Readers of ``amd-smi``: its nested text and its JSON, the table of xGMI links.
 
 Text and JSON say the same under the same names, so both are read into values by path, in lower
 case: ``limit/socket_power`` is ``550 W`` in either.
@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from railgauge.stacks import readings as read
@@ -19,7 +18,6 @@ Raw = Mapping[str, str]
 _LONGEST_LINE = 1000
 _GPU = re.compile(r"GPU:\s*(\d{1,4})")
 _ENTRY = re.compile(r"( *)([A-Za-z][\w .\-/()]*?):(?:\s+(\S.*))?")
-_BDF = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _VERSIONS = {
     "amd-smi": re.compile(r"(?:AMDSMI Tool:|AMD-SMI) ([\w.\-+]{1,60})"),
     "rocm": re.compile(r"ROCm version: ([\w.\-+]{1,40})"),
@@ -29,14 +27,6 @@ _VERSIONS = {
 _STATUS_ROW = re.compile(r"GPU(\d{1,4})\s+(\S+)((?:\s+[UDX])+)")
 _METRIC_ROW = re.compile(
     r"GPU(\d{1,4})\s+(\S+)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(\S+)"
-)
-_TRAFFIC_HEADING = re.compile(r"bdf\s+bit_rate\s+max_bandwidth\s+link_type\s+(\S.*)")
-_TRAFFIC_ROW = re.compile(r"(Read|Write)\s+(\S.*)")
-_TABLE_BUS = re.compile(
-    r"\| (\S+) (\S.*?)\s+\| .*? (?:(\d{1,4}) °C|N/A)\s+(\S+)\s+(\S+)/(\d{1,5}) W \|"
-)
-_TABLE_GPU = re.compile(
-    r"\|\s+(\d{1,4})\s+\S+\s+\S+\s+(\S+)/(\S+) \| .*? (\d{1,9})/(\d{1,9}) MB \|"
 )
 
 
@@ -146,69 +136,4 @@ def parse_xgmi(text: str) -> dict[int, Xgmi]:
         elif row := _METRIC_ROW.match(line):
             known = found.get(int(row[1]), Xgmi())
             found[int(row[1])] = Xgmi(known.up, known.total, float(row[4]) if row[4] else None)
-    return found
-
-
-def parse_xgmi_traffic(text: str) -> dict[int, dict[str, dict[str, str]]]:
-    """What each GPU ``read`` and ``write`` over the link to another, by its bus id, as printed."""
-    found: dict[int, dict[str, dict[str, str]]] = {}
-    peers: list[str] = []
-    gpu: int | None = None
-    for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
-        if heading := _TRAFFIC_HEADING.fullmatch(line):
-            peers = heading[1].split()
-        elif start := _METRIC_ROW.match(line):
-            gpu = int(start[1])
-        elif gpu is not None and (row := _TRAFFIC_ROW.fullmatch(line)):
-            cells = re.findall(r"N/A|\d{1,18} [KMGT]?B\b", row[2])
-            if len(cells) == len(peers):
-                found.setdefault(gpu, {})[row[1].lower()] = dict(zip(peers, cells, strict=True))
-    return found
-
-
-def parse_topology(text: str) -> dict[str, dict[str, dict[str, str]]]:
-    """``amd-smi topology``: table, row and column as printed: ``["WEIGHT"][bdf][bdf]``."""
-    tables: dict[str, dict[str, dict[str, str]]] = {}
-    table: dict[str, dict[str, str]] = {}
-    columns: list[str] = []
-    for line in text.splitlines():
-        words = line[:_LONGEST_LINE].split()
-        if words[1:] == ["TABLE:"] or words[2:] == ["TABLE:"]:
-            table = tables.setdefault(" ".join(words[:-1]), {})
-            columns = []
-        elif words and all(map(_BDF.fullmatch, words)):
-            columns = words
-        elif words and _BDF.fullmatch(words[0]) and len(words) == len(columns) + 1:
-            table[words[0]] = dict(zip(columns, words[1:], strict=True))
-    return tables
-
-
-def parse_monitor(text: str) -> tuple[dict[str, str], ...]:
-    """``amd-smi monitor``: rows by heading, each value with its unit."""
-    lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
-    start = next((i for i, line in enumerate(lines) if line.split()[:1] == ["GPU"]), len(lines))
-    heading = lines[start].split() if start < len(lines) else []
-    rows = [re.findall(r"N/A|-?[\d.]{1,15}(?: [^\s\d]{1,5})?", line) for line in lines[start + 1 :]]
-    return tuple(dict(zip(heading, row, strict=True)) for row in rows if len(row) == len(heading))
-
-
-def parse_table(text: str) -> dict[int, Raw]:
-    """``amd-smi`` without arguments (release 26 and later), under the names of ``static``."""
-    lines = [line[:_LONGEST_LINE].rstrip() for line in text.splitlines()]
-    found: dict[int, Raw] = {}
-    for first, second in pairwise(lines):
-        bus, gpu = _TABLE_BUS.fullmatch(first), _TABLE_GPU.fullmatch(second)
-        if bus and gpu:
-            found[int(gpu[1])] = {
-                "bus/bdf": bus[1],
-                "asic/market_name": bus[2],
-                "temperature/hotspot": f"{bus[3]} C" if bus[3] else "N/A",
-                "ecc/total_uncorrectable_count": bus[4],
-                "power/socket_power": f"{bus[5]} W",
-                "limit/socket_power": f"{bus[6]} W",
-                "partition/compute_partition": gpu[2],
-                "partition/memory_partition": gpu[3],
-                "vram/used": f"{gpu[4]} MB",
-                "vram/size": f"{gpu[5]} MB",
-            }
     return found

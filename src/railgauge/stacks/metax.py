@@ -18,12 +18,6 @@ _BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
 _MEMORY = re.compile(r"\d{1,9}\s*/\s*(\d{1,9})\s*MiB")
 _POWER = re.compile(r"(?:\d{1,3}C\s+)?\d{1,5}W\s*/\s*(\d{1,5})W")
-_READINGS = {
-    "power": re.compile(r"\d{1,5}W(?= ?/)"),
-    "temperature": re.compile(r"\b\d{1,3}C\b"),
-    "memory": re.compile(r"\d{1,9} ?/ ?\d{1,9} ?MiB"),
-    "state": re.compile(r"(?:Not )?Available\b"),
-}
 # GPU-Util and, in newer tables, whether the GPU is cut into slices (sGPU-M).
 _SLICED = re.compile(r"\d{1,3}%\s+(Enabled|Disabled)")
 _PERSISTENCE = re.compile(r"\d{1,4}\s+(On|Off)")
@@ -95,22 +89,6 @@ def parse_gpus(text: str) -> tuple[GpuFacts, ...]:
     pairs = zip(rows, [*rows[1:], []], strict=False)
     gpus = [gpu for first, second in pairs if (gpu := _gpu(first, second))]
     return tuple(sorted(gpus, key=lambda gpu: gpu.index))
-
-
-def parse_readings(text: str) -> dict[str, dict[str, str]]:
-    """What the default table measures now, as printed, by bus id.
-
-    ``power``, ``temperature``, ``memory`` (used of all) and, in newer tables, ``state``.
-    """
-    rows = [_cells(line) for line in text.splitlines() if line.startswith("|")]
-    found = {}
-    for first, second in zip(rows, [*rows[1:], []], strict=False):
-        where = next((cell.lower() for cell in first if _BUS_ID.fullmatch(cell)), "")
-        if where:
-            cells = " | ".join(second)
-            named = ((name, pattern.search(cells)) for name, pattern in _READINGS.items())
-            found[where] = {name: match[0] for name, match in named if match}
-    return found
 
 
 def _cells(line: str) -> list[str]:

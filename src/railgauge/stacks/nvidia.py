@@ -20,7 +20,7 @@ from railgauge.stacks.nvidia_smi import (
     parse_log,
     parse_query,
 )
-from railgauge.stacks.nvidia_tables import Links, parse_nvlink
+from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.topology import Topology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 

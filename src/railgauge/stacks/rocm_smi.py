@@ -1,4 +1,4 @@
-"""Readers of ``rocm-smi``: JSON, whose keys change with the release, and its tables for people."""
+"""Reader of ``rocm-smi … --json``, whose keys change with the release."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from dataclasses import dataclass, field
 from railgauge.stacks import readings as read
 
 Raw = Mapping[str, str]
-_LONGEST_LINE = 1000
 _CARD = re.compile(r"card(\d{1,4})")
 _LINK = re.compile(r"\(topology\) link type between drm devices (\d{1,4}) and (\d{1,4})")
 _PID = re.compile(r"pid(\d{1,10})")
-_PRODUCT = re.compile(r"GPU\[(\d{1,4})\]\s*:\s*([\w ()]{1,60}):\s+(\S.*)")
-_LABEL_INSIDE = re.compile(r"Card (?:series|model|vendor|SKU):|GPU\s*(?:\[|$)", re.I)
-_CONCISE = re.compile(
-    r"(\d{1,4})\s+(?:\d{1,4}\s+)?\[(\S+) : (\S+)\]\s+([\d.]{1,8}|N/A)°?C?\s+([\d.]{1,8}|N/A)W?\s+"
-    r"(\S+), (\S+?)(?:, \S+)?\s+\S+\s+\S+\s+\S+\s+\S+\s+([\d.]{1,8}|N/A)W?\s+(\d{1,3}|N/A)%?\s+\S+"
-)
 
 # What the releases call one thing; keys are compared in lower case and without a last colon.
 _KEYS = {
@@ -101,51 +94,3 @@ def _process(pid: re.Match[str], text: str) -> str:
 def _works(text: str) -> bool:
     """Name, GPUs, memory, SDMA, occupancy: one with none only looked."""
     return any(word.strip() != "0" for word in text.split(",")[1:]) or "," not in text
-
-
-def parse_products(text: str) -> tuple[dict[int, Raw], str]:
-    """``--showproductname`` as text, labels in lower case, and which lines are damaged."""
-    cards: dict[int, dict[str, str]] = {}
-    damaged: list[str] = []
-    for line in text.splitlines():
-        match = _PRODUCT.fullmatch(line[:_LONGEST_LINE].strip())
-        if match and _LABEL_INSIDE.search(match[3]):
-            damaged.append(f"GPU[{match[1]}] {match[2]}")
-        elif match:
-            cards.setdefault(int(match[1]), {})[match[2].strip().lower()] = match[3].strip()
-    return dict(cards), f"damaged: {', '.join(damaged)}" if damaged else ""
-
-
-def parse_concise(text: str) -> dict[int, Raw]:
-    """``rocm-smi`` without arguments: two lines a card, the second with its name."""
-    lines = [line[:_LONGEST_LINE].strip() for line in text.splitlines()]
-    found: dict[int, Raw] = {}
-    for first, second in zip(lines, [*lines[1:], ""], strict=True):
-        if m := _CONCISE.fullmatch(first):
-            found[int(m[1])] = {
-                "model": second,
-                "device_id": m[2],
-                "temperature_c": m[4],
-                "power_w": m[5],
-                "memory_partition": m[6],
-                "compute_partition": m[7],
-                "power_limit": m[8],
-                "vram_percent": m[9],
-            }
-    return found
-
-
-def parse_link_types(text: str) -> dict[tuple[int, int], str]:
-    """``--showtopo`` as text: its matrix "Link Type between two GPUs"."""
-    _, heading, rest = text.partition("Link Type between two GPUs")
-    matrix = re.split(r"={20}", rest.lstrip("= \n"), maxsplit=1)[0] if heading else ""
-    rows = [line[:_LONGEST_LINE].split() for line in matrix.splitlines() if line.strip()]
-    columns = rows[0] if rows else []
-    return {
-        (int(row[0][3:]), int(column[3:])): kind
-        for row in rows[1:]
-        if len(row) == len(columns) + 1
-        for column, kind in zip(columns, row[1:], strict=True)
-        if re.fullmatch(r"GPU\d{1,4}", row[0]) and re.fullmatch(r"GPU\d{1,4}", column)
-        if row[0] != column
-    }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from railgauge.subnet.topology import (
     Cable,
     End,
-    FabricNode,
     Topology,
     leaf_groups,
     topology,
 )
 
-__all__ = ["Cable", "End", "FabricNode", "Topology", "leaf_groups", "topology"]
+__all__ = ["Cable", "End", "Topology", "leaf_groups", "topology"]

@@ -13,7 +13,7 @@ _PORT = re.compile(r"\s+GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
 _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
 _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
-_PERFQUERY = re.compile(r"# Port counters: Lid (\d{1,6}) port (\d{1,4})")
+_PERFQUERY = re.compile(r"# Port\w{0,40} counters: Lid (\d{1,6}) port (\d{1,4})")
 _FIELD = re.compile(r"(\w{1,60}):\.{1,60}(0x[0-9a-f]{1,16}|\d{1,20})")
 
 # PortCounters of the InfiniBand Architecture Specification stop at their largest value.
@@ -82,7 +82,7 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
 
 
 def parse_perfquery(text: str) -> dict[str, int]:
-    """The counters of one port by name; empty for anything else than a table of them."""
+    """The counters of one port by name, ``-E`` with what they are made of; else empty."""
     if not _PERFQUERY.search(text):
         return {}
     fields = (_FIELD.fullmatch(line.strip()) for line in text[:_LONGEST_LINE].splitlines())

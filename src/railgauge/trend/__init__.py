@@ -1,28 +1,12 @@
 """Nights compared: what changed, since when, and where. ``findings`` is pure; ``read`` is not."""
 
-from railgauge.trend.findings import findings, series_of
+from railgauge.trend.findings import findings
 from railgauge.trend.values import (
-    FEWEST_NIGHTS,
-    Finding,
     Fleet,
     Key,
-    Movement,
     Night,
     Rules,
-    Scope,
     Trend,
 )
 
-__all__ = [
-    "FEWEST_NIGHTS",
-    "Finding",
-    "Fleet",
-    "Key",
-    "Movement",
-    "Night",
-    "Rules",
-    "Scope",
-    "Trend",
-    "findings",
-    "series_of",
-]
+__all__ = ["Fleet", "Key", "Night", "Rules", "Trend", "findings"]

@@ -91,12 +91,6 @@ def _best_split(values: Sequence[float], after: int) -> int | None:
     return min(splits, key=lambda split: sum(_residuals(values, split)), default=None)
 
 
-def best_step(values: Sequence[float], after: int, noise_min: float) -> Step | None:
-    """The likeliest single step; ``None`` if there are too few nights."""
-    at = _best_split(values, after)
-    return None if at is None else _between(values, (0, at, len(values)), after, noise_min)
-
-
 def _between(
     values: Sequence[float], edges: tuple[int, int, int], after: int, noise_min: float
 ) -> Step:

@@ -61,7 +61,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DerivedLimit:
     """What became of one limit: ``now`` in words, or why it ``stays`` as it was."""
 
     pointer: str
@@ -72,7 +72,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class SizeSpread:
     """The samples at one size: median, spread (1.4826 MAD) and the bound that follows."""
 
     size_bytes: int | None
@@ -109,7 +109,7 @@ def derive(
     values: Iterable[Value],
     evidence: str,
     wish: Wish,
-) -> tuple[dict[str, Any], list[Outcome]]:
+) -> tuple[dict[str, Any], list[DerivedLimit]]:
     """``document`` with every limit that ``values`` carry, and what became of each limit.
 
     ``document`` is the platform file as JSON that ``platform`` was read from.
@@ -131,28 +131,28 @@ def _derive(
     limit: Limit,
     entry: dict[str, Any],
     given: tuple[Sequence[Value], str, Wish],
-) -> Outcome:
+) -> DerivedLimit:
     """Change one limit of the document, or say why not."""
     values, evidence, wish = given
     declared = metric(measurement.tool, limit.metric)
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
-        return Outcome(limit.pointer, limit.metric, "unknown", stays=reason)
+        return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
     large_bytes = _LINK_DECIDES_BYTES if measurement.scope == "path" else _LINKS_DECIDE_BYTES
     sought = _Sought(limit, declared.lower_is_better, wish, large_bytes)
     was = _in_words(sought)
     try:
         levels = _levels(measurement, sought, values)
     except _Stays as reason:
-        return Outcome(limit.pointer, limit.metric, was, stays=str(reason))
+        return DerivedLimit(limit.pointer, limit.metric, was, stays=str(reason))
     entry.pop("record_only", None)
     entry.pop("of", None)
     entry[sought.side] = _bound(levels)
     entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
-    return Outcome(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
+    return DerivedLimit(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
 
 
-def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) -> list[Level]:
+def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) -> list[SizeSpread]:
     limit = sought.limit
     if limit.unit == "count":
         raise _Stays("is a count that must be met, not a level that was measured")
@@ -195,7 +195,7 @@ def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
                 yield size
 
 
-def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> Level:
+def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> SizeSpread:
     """The bound that the samples at one size carry. Raises ``_Stays`` with the reason."""
     values = [one.value for one in found]
     at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
@@ -207,7 +207,7 @@ def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> L
     bound = _asked(sought, median, sigma)
     _refuse_strays(sought, found, bound, at)
     _refuse_beneath(sought, found, bound, size_bytes)
-    return Level(size_bytes, len(values), median, sigma, bound)
+    return SizeSpread(size_bytes, len(values), median, sigma, bound)
 
 
 def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
@@ -276,13 +276,15 @@ def _refuse_beneath(
         )
 
 
-def _bound(levels: Sequence[Level]) -> Any:
+def _bound(levels: Sequence[SizeSpread]) -> Any:
     if len(levels) == 1:
         return levels[0].bound
     return {"curve": {format_size(one.size_bytes or 0): one.bound for one in levels}}
 
 
-def _says(sought: _Sought, levels: Sequence[Level], values: Sequence[Value], evidence: str) -> str:
+def _says(
+    sought: _Sought, levels: Sequence[SizeSpread], values: Sequence[Value], evidence: str
+) -> str:
     runs = sorted({one.run for one in values})
     nodes = {node for one in values for node in one.nodes}
     how, over = ("+", "/") if sought.lower else ("-", "x")
@@ -294,12 +296,12 @@ def _says(sought: _Sought, levels: Sequence[Level], values: Sequence[Value], evi
     )
 
 
-def _one_level(one: Level, unit: str) -> str:
+def _one_level(one: SizeSpread, unit: str) -> str:
     at = "" if one.size_bytes is None else f"{format_size(one.size_bytes)} "
     return f"{at}{one.samples} samples, median {one.median:.6g} {unit}, spread {one.sigma:.2g}"
 
 
-def _told(levels: Sequence[Level], unit: str) -> str:
+def _told(levels: Sequence[SizeSpread], unit: str) -> str:
     bounds = [one.bound for one in levels]
     if min(bounds) == max(bounds):
         return format_value(bounds[0], unit)

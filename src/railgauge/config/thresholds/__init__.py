@@ -6,7 +6,7 @@ from railgauge.config.thresholds.limits import (
     uncovered,
 )
 from railgauge.config.thresholds.load import available, load, load_file
-from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Nic, Platform
+from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Platform
 from railgauge.config.thresholds.physics import ideal, in_its_unit, physical_ceiling
 from railgauge.config.thresholds.site import lacking_model, on_site, with_model
 from railgauge.config.thresholds.versions import VERSIONS, with_versions
@@ -16,7 +16,6 @@ __all__ = [
     "VERSIONS",
     "Expectation",
     "Measurement",
-    "Nic",
     "Platform",
     "available",
     "ideal",

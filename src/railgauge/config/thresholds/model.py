@@ -138,16 +138,13 @@ class Assertion:
         return self.sizes[0] <= size_bytes <= self.sizes[1]
 
 
-# Where a measurement is made: on a pair and a pairing, on a pair, in a node, on a group of nodes,
-# on the node that scans the subnet.
-SCOPES = ("path", "pair", "node", "group", "fabric")
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One thing that is measured: the tool, its options, what is asserted, and the limits.
 
-    A level that is not in ``extents`` does not make it.
+    ``scope`` is where: on a pair and a pairing (``path``), on a ``pair``, in a ``node``, on a
+    ``group`` of nodes, or on the node that scans the subnet (``fabric``). A level that is not in
+    ``extents`` does not make it.
     """
 
     name: str

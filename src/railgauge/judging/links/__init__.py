@@ -6,17 +6,15 @@ misses is one judgement for each port, so that every bad cable is named; what ho
 
 from __future__ import annotations
 
-from railgauge.judging.links.cabling import CABLING, MANAGER, judge_cabling, judge_manager
+from railgauge.judging.links.cabling import CABLING, MANAGER
 from railgauge.judging.links.counters import (
     BIT_ERRORS,
     ERRORS,
     GROWTH,
-    judge_errors,
-    judge_growth,
     surely_at_least,
 )
-from railgauge.judging.links.links import LINK_RATE, LINK_STATE, judge_links
-from railgauge.judging.links.matter import Matter, Scan
+from railgauge.judging.links.links import LINK_RATE, LINK_STATE
+from railgauge.judging.links.matter import Scan
 from railgauge.judging.links.scanning import judge_scan
 
 __all__ = [
@@ -27,13 +25,7 @@ __all__ = [
     "LINK_RATE",
     "LINK_STATE",
     "MANAGER",
-    "Matter",
     "Scan",
-    "judge_cabling",
-    "judge_errors",
-    "judge_growth",
-    "judge_links",
-    "judge_manager",
     "judge_scan",
     "surely_at_least",
 ]

@@ -39,7 +39,6 @@ _OPS = ("sum", "prod", "max", "min", "avg", "mulsum")
 _DEFAULT_BYTES = 32 << 20
 _STEP_BYTES = 1 << 20
 _ITERATIONS = {"nccl": (20, 1), "rccl": (20, 5), "mccl": (20, 5)}
-_DEFAULT_TIMEOUT_S = 0
 
 
 class Refused(Exception):

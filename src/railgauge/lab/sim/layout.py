@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 RULE = "-" * 87
 WAITING = ["", "*" * 36, "* Waiting for client to connect... *", "*" * 36]
-NO_PEAK = " WARNING: BW peak won't be measured in this run."
 RELAXED_ORDERING = [
     " WARNING: CPU is not PCIe relaxed ordering compliant.",
     " WARNING: You should disable PCIe RO with `--disable_pcie_relaxed`"

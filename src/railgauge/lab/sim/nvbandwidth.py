@@ -49,7 +49,6 @@ _CASES: dict[str, tuple[str, str, float, bool]] = {
     "host_to_all_memcpy_ce": ("memcpy CE CPU(row) -> GPU(column)", "host_to_device", 0.9, False),
     "device_local_copy": ("memcpy local GPU(column)", "local", 1.0, False),
 }  # fmt: skip
-_SYSTEM_NOT_READY = 802
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:

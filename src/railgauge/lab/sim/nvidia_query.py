@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     Node = dict[str, Any]
     Gpu = dict[str, Any]
 
-_KIB_PER_MIB = 1024
 _IDLE_MHZ = 345
 
 

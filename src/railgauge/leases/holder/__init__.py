@@ -64,7 +64,7 @@ class Unleasable:
     why: str
 
 
-Answer = Held | Taken | Unleasable
+LeaseAnswer = Held | Taken | Unleasable
 
 
 def hold_command(node: str, rootfs: str, holder: Holder, run: str, beat_s: float) -> Command:
@@ -92,7 +92,7 @@ def beat_s(nodes: int) -> float:
     return max(_LEAST_BEAT_S, nodes / _BEATS_EACH_S)
 
 
-def answer(line: str) -> Answer:
+def answer(line: str) -> LeaseAnswer:
     """What the first line of a holder says. It comes from a node: nothing of it is trusted."""
     word, _, rest = line.strip().partition(" ")
     if word == "held":

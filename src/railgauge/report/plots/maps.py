@@ -21,7 +21,6 @@ _ACROSS = re.compile(r"([^\s:]+):([^\s:]+)")
 _GPU_LINK = re.compile(r"gpu(\d+)>gpu(\d+)")
 
 Place = tuple[str, str]
-Placed = Mapping[tuple[int, str], Mapping[Place, Sequence[ItemRecord]]]
 
 
 def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:

@@ -8,6 +8,6 @@ from railgauge.tools.ccl_tests.claims import claims
 from railgauge.tools.ccl_tests.metrics import METRICS
 from railgauge.tools.ccl_tests.parse import parse
 from railgauge.tools.ccl_tests.payload import payload_bytes
-from railgauge.tools.ccl_tests.plan import COMMANDS, commands
+from railgauge.tools.ccl_tests.plan import commands
 
-__all__ = ["COMMANDS", "METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]

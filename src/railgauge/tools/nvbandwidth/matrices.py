@@ -14,7 +14,6 @@ _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
 _PART = re.compile(r"(Read1|Read2|Write1|Write2|Total) bandwidth")
 _TOTAL = "Total"
 _SIDES = re.compile(r"\b(CPU|GPU)\((?:row|column)\)")
-_BOTH = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,257 @@
+"""Finds modules, names and methods of a package that no program of it can reach.
+
+A name is reached from the entry points, the acceptance tests and ``conftest.py``, through the
+definitions that name it; what only an unreached name uses is unreached too. A module can also be a
+value: a registry names it in a string for ``import_module``, or a tuple holds it. Of such a module
+those names are reached that some attribute, anywhere, has: ``import_module(NAME).connect``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+HOOK = "pytest_"  # pytest finds the hooks of a plugin by this beginning
+_WORD = re.compile(r'"([\w.\-]{1,80})"')
+
+Name = tuple[str, str]
+"""Dotted module and name in it; the module alone, with ``""``, is the code at its top level."""
+
+
+@dataclass(slots=True)
+class Module:
+    """One file: its definitions, what its names stand for elsewhere, and its other statements."""
+
+    name: str
+    package: str = ""
+    definitions: dict[str, list[ast.AST]] = field(default_factory=dict)
+    bindings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    imports: list[str] = field(default_factory=list)
+    statements: list[ast.AST] = field(default_factory=list)
+
+
+def read_module(name: str, path: Path) -> Module:
+    module = Module(name, name if path.stem == "__init__" else name.rpartition(".")[0])
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        _bind(module, node)
+    _split(module, tree.body)
+    return module
+
+
+def _bind(module: Module, node: ast.AST) -> None:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            target = alias.name if alias.asname else alias.name.partition(".")[0]
+            module.bindings[alias.asname or target] = (target, "")
+            module.imports.append(alias.name)
+    elif isinstance(node, ast.ImportFrom):
+        above = module.package.rsplit(".", node.level - 1)[0] if node.level else ""
+        source = ".".join(filter(None, (above, node.module)))
+        for alias in node.names:
+            module.bindings[alias.asname or alias.name] = (source, alias.name)
+            module.imports += [source, f"{source}.{alias.name}"]
+
+
+def _split(module: Module, body: Iterable[ast.stmt]) -> None:
+    for node in body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            module.definitions.setdefault(node.name, []).append(node)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and _stored(node):
+            for name in _stored(node):
+                module.definitions.setdefault(name, []).append(node)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            module.statements.append(node)
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """Names that are assigned; an attribute or an item of something else is none."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    stored = {n.id for t in targets for n in ast.walk(t) if _is_store(n)}
+    return stored if all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets) else set()
+
+
+def _is_store(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+class Package:
+    """The modules of ``source`` and of what uses them, and what can be reached among them."""
+
+    def __init__(self, source: Path, users: Iterable[Path] = (), entries: Iterable[str] = ()):
+        self.name = source.name
+        self.modules = {name: read_module(name, path) for name, path in _files(source)}
+        self.users = [read_module(f"<{path}>", path) for path in users]
+        self.modules |= {module.name: module for module in self.users}
+        self.reached: set[Name] = set()
+        self.loaded: set[str] = set()  # modules by name: their attributes are taken later
+        self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
+        self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
+        self.open: set[str] = set()  # packages from which a module is imported by a word
+        for path in source.rglob("*.json"):
+            self.said |= set(_WORD.findall(path.read_text(encoding="utf-8")))
+        self._waiting: list[Name] = [(module.name, "") for module in self.users]
+        self._waiting += [(m, name) for entry in entries for m, _, name in [entry.partition(":")]]
+        self._reach()
+
+    def unused(self) -> list[str]:
+        """``package.module`` or ``package.module: name``, sorted."""
+        lines = []
+        for module in self.modules.values():
+            if module in self.users:
+                continue
+            if (module.name, "") not in self.reached:
+                lines.append(module.name)
+                continue
+            lines += [
+                f"{module.name}: {name}"
+                for name in module.definitions
+                if (module.name, name) not in self.reached and not name.startswith("__")
+            ]
+        return sorted(lines)
+
+    def unused_methods(self, called: Mapping[str, type] = MappingProxyType({})) -> list[str]:
+        """Public methods of reached classes that no attribute and no string names, sorted.
+
+        What a class from elsewhere has too is called from there: one that is a base, or that
+        ``called`` names for a class that has no base.
+        """
+        return sorted(
+            f"{module}: {name}.{method.name}"
+            for module, name in self.reached
+            for node in self.modules[module].definitions.get(name, [])
+            if isinstance(node, ast.ClassDef)
+            for method in node.body
+            if isinstance(method, FUNCTIONS) and not method.name.startswith(("_", HOOK))
+            if method.name not in self.taken | self.said
+            if not any(hasattr(base, method.name) for base in self._foreign(module, node))
+            if not hasattr(called.get(name), method.name)
+        )
+
+    def _foreign(self, module: str, node: ast.ClassDef) -> Iterator[object]:
+        for base in node.bases:
+            target = self._target(self.modules[module], base, frozenset())
+            if target and target[0].partition(".")[0] != self.name:
+                yield getattr(import_module(target[0]), target[1])
+
+    # --- what is reached ---
+
+    def _reach(self) -> None:
+        while self._waiting:
+            while self._waiting:
+                self._visit(self._waiting.pop())
+            self.loaded |= {
+                name for name in self.modules if _in(self.open, name) and _last(name) in self.said
+            }
+            self._waiting = [
+                (module, name)
+                for module in self.loaded
+                for name in (*self.modules[module].definitions, *self.modules[module].bindings, "")
+                if name in self.taken or not name or name.startswith(HOOK)
+                if (module, name) not in self.reached
+            ]
+
+    def _visit(self, name: Name) -> None:
+        if name in self.reached or name[0] not in self.modules:
+            return
+        self.reached.add(name)
+        module = self.modules[name[0]]
+        self._waiting.append((module.name, ""))
+        if name[1] in module.bindings:
+            self._waiting.append(self._meant(*module.bindings[name[1]]))
+        nodes = module.definitions.get(name[1], []) if name[1] else module.statements
+        if not name[1]:
+            self._waiting += [(imported, "") for imported in module.imports]
+            self._waiting.append((module.name.rpartition(".")[0], ""))
+        # What a user defines is used by pytest.
+        if module in self.users and not name[1]:
+            nodes = [*nodes, *(node for found in module.definitions.values() for node in found)]
+        for node in nodes:
+            self._uses(module, node, frozenset())
+
+    def _meant(self, source: str, name: str) -> Name:
+        """A name in a module, or else the module of this name."""
+        inner = f"{source}.{name}"
+        is_own = source in self.modules and name in self.modules[source].definitions
+        return (source, name) if is_own or inner not in self.modules else (inner, "")
+
+    def _is_module(self, name: Name) -> bool:
+        return not name[1] and name[0] in self.modules
+
+    def _target(self, module: Module, node: ast.AST, local: frozenset[str]) -> Name | None:
+        """What a name, or an attribute of a module, stands for."""
+        if isinstance(node, ast.Name) and node.id not in local:
+            if node.id in module.bindings:
+                return self._meant(*module.bindings[node.id])
+            return (module.name, node.id) if node.id in module.definitions else None
+        if isinstance(node, ast.Attribute):
+            owner = self._target(module, node.value, local)
+            return self._meant(owner[0], node.attr) if owner and not owner[1] else None
+        return None
+
+    def _uses(self, module: Module, node: ast.AST, local: frozenset[str]) -> None:
+        if isinstance(node, SCOPES):
+            local |= _locals(node)
+            self.taken |= _arguments(node) if isinstance(node, FUNCTIONS) else set()
+        if target := self._target(module, node, local):
+            self._waiting.append(target)
+            if self._is_module(target):
+                self.loaded.add(target[0])
+            return
+        if isinstance(node, ast.Attribute):
+            self.taken.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self._reads(module, node.value)
+        elif isinstance(node, ast.Call) and _imports_by_word(node):
+            self.open.add(module.package)
+        for child in ast.iter_child_nodes(node):
+            self._uses(module, child, local)
+
+    def _reads(self, module: Module, text: str) -> None:
+        """A string may be a module's name, in full or from its folder, or the file of one."""
+        self.said.add(text)
+        inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
+        self.loaded |= {text, f"{module.package}.{inner}"} & set(self.modules)
+
+
+def _imports_by_word(call: ast.Call) -> bool:
+    """``__import__(f"{package}.{word}")``."""
+    name = getattr(call.func, "id", "")
+    return name in ("__import__", "import_module") and isinstance(call.args[0], ast.JoinedStr)
+
+
+def _in(packages: Iterable[str], module: str) -> bool:
+    return module.rpartition(".")[0] in packages
+
+
+def _last(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def _locals(node: ast.AST) -> frozenset[str]:
+    found = _arguments(node)
+    outer: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Global):
+            outer.update(inner.names)
+    return frozenset(found - outer)
+
+
+def _arguments(node: ast.AST) -> set[str]:
+    arguments = getattr(node, "args", None)
+    return {n.arg for n in ast.walk(arguments) if isinstance(n, ast.arg)} if arguments else set()
+
+
+def _files(source: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        yield ".".join(parts).removesuffix(".__init__"), path
