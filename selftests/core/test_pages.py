@@ -67,6 +67,14 @@ def test_every_path_that_a_page_names_is_there(page):
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"])
+def test_every_module_that_a_page_names_is_there(page):
+    named = set(re.findall(r"`([\w/]+/\w+\.py)`", text_of(ROOT / page)))
+    assert named
+    places = (ROOT, ROOT / "src" / "railgauge")
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
 def test_the_index_has_every_page():
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in links(INDEX)}
     assert sorted({*DOCS.glob("*.md")} - HEADS - {INDEX} - linked) == []
