@@ -3,6 +3,7 @@
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
 #   make bare                        those that are quick, with next to nothing on the PATH
+#   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     whether the unit tests notice a change of what makes verdicts
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test bare lint types mutants docs matrix healthy scale bench jars allure-cli clean
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy scale bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -45,6 +46,10 @@ $(VENV)/.ready: pyproject.toml
 $(VENV)/.ready-lint: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
 	@touch $@
+
+hooks: $(VENV)/.ready-lint
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hooks]'
+	$(BIN)/pre-commit install
 
 # Half an hour on one core; ARGS="record verdict" for some modules alone.
 mutants: $(VENV)/.ready-mutants

@@ -387,7 +387,7 @@ def test_shellcheck() -> None:
     shellcheck = shutil.which("shellcheck") or (str(beside) if beside.exists() else None)
     if shellcheck is None:
         pytest.skip("there is no shellcheck")
-    scripts = sorted((HERE / "src" / "railgauge" / "holder").glob("*.sh"))
+    scripts = sorted((HERE / "src" / "railgauge" / "leases" / "holder").glob("*.sh"))
     assert len(scripts) == 2
     done = subprocess.run([shellcheck, *scripts], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
