@@ -45,7 +45,6 @@ def test_what_was_asked_for_is_what_is_said(runs: dict[str, Said]) -> None:
     shown = {name: said.read().runs[0].not_shown for name, said in runs.items()}
     assert {name: items for name, items in shown.items() if items} == {
         "vllm": ("request rate", "model"),  # no limit of the rate is not printed
-        "one gpu": ("collective",),  # of two ranks, several have the same factor
         "nccl": ("GPUs of the nodes",),
         "alltoall": ("GPUs of the nodes",),
     }
