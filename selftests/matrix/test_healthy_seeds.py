@@ -57,10 +57,11 @@ def test_no_healthy_lab_is_rejected_and_the_short_way_judges_as_the_long_one(pla
 
 def test_every_size_of_every_pair_is_judged_and_every_repeat_is_a_sample():
     smoke, signoff = homelab()
-    pairs, sizes = 3, 23 + 8 + 3 + 3 + 3
+    # Three times each; and once both ways at two sizes and two latencies in two metrics.
+    pairs, sizes, once = 3, 23 + 8 + 3 + 3 + 3, 3 * 2 + 2 * 2
     assert len(NODES[HOMELAB]) == 3
-    assert signoff.judgements == SEEDS * pairs * sizes
-    assert signoff.samples == 3 * signoff.judgements
+    assert signoff.judgements == SEEDS * pairs * (sizes + once)
+    assert signoff.samples == SEEDS * pairs * (3 * sizes + once)
     assert smoke.judgements == smoke.samples == SEEDS * pairs * 7
 
 
@@ -154,8 +155,8 @@ def test_a_short_way_that_leads_elsewhere_is_noticed(monkeypatch):
         lambda *row: [(key, unit, value * 0.9999) for key, unit, value in honest(*row)],
     )
     _, unlike = examine(Stage(HOMELAB), 1, played=True)
-    # Four bandwidths of three pairs at two levels.
-    assert len(unlike) == 24
+    # Four bandwidths of three pairs at two levels, three more at one.
+    assert len(unlike) == 3 * (4 + 4 + 3)
     assert "is judged otherwise when played in full" in unlike[0]
 
 
@@ -178,7 +179,7 @@ def test_the_page_says_what_was_judged_and_how(tmp_path):
     assert run(options) == 0
     said = target.read_text(encoding="utf-8")
     assert "noise seeds 1 to 2" in said
-    assert "| connectx4-homelab | signoff | 2 | 240 | 720 | 0 | 0 | 4.7" in said
+    assert "| connectx4-homelab | signoff | 2 | 300 | 780 | 0 | 0 | 4.7" in said
     assert "played in full" not in said
 
 

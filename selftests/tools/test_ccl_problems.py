@@ -312,3 +312,30 @@ def test_json_cut_anywhere_gives_nothing():
     for end in range(0, len(text), 7):
         assert parse(text[:end]).errors
         assert parse(text[:end]).samples == ()
+
+
+@pytest.mark.parametrize("ranks", [24, 40, 48])
+def test_parts_that_are_rounded_down_are_of_the_size_that_was_asked_for(ranks):
+    """nccl-tests rounds each rank's part down to 16 bytes; 2^n nodes never show it."""
+    asked = 2**30
+    printed = asked // (16 * ranks) * 16 * ranks
+    assert printed < asked
+    busbw = printed / 4e6 * (ranks - 1) / ranks
+    half = f"4000.0 {printed / 4e6:.2f} {busbw:.2f}"
+    devices = "".join(
+        f"#  Rank {n:2} Group  0 Pid {n} on n{n // 8} device {n % 8} [0000:{n:02x}:00] X\n"
+        for n in range(ranks)
+    )
+    text = (
+        f"# nThread 1 nGpus 1 minBytes {asked} maxBytes {asked} step: 2(factor) warmup iters: 1 "
+        f"iters: 20 agg iters: 1 validation: 1 graph: 0\n{devices}"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        f"{printed} 1 float none -1 {half} 0 {half} 0\n"
+        f"# Out of bounds values : 0 OK\n# Avg bus bandwidth : {busbw:g}\n"
+    )
+    parsed = parse(text)
+    assert parsed.errors == ()
+    assert {sample.size_bytes for sample in parsed.samples} == {asked}
+    # What no rounding explains is another size.
+    other = parse(text.replace(f"minBytes {asked} maxBytes {asked}", "minBytes 4096 maxBytes 2G"))
+    assert {sample.size_bytes for sample in other.samples} == {printed}

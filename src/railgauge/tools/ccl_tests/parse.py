@@ -11,6 +11,7 @@ from railgauge.tools.ccl_tests.problems import find_problems
 from railgauge.tools.ccl_tests.rows import Row
 from railgauge.tools.ccl_tests.samples import Collection
 from railgauge.tools.ccl_tests.summary import summarise
+from railgauge.tools.ccl_tests.sweeps import announced, asked_for
 from railgauge.tools.ccl_tests.tables import Reading
 from railgauge.tools.ccl_tests.transports import Log
 from railgauge.tools.findings import one_a_kind
@@ -21,9 +22,10 @@ def parse(text: str) -> Parsed:
 
     Never raises and takes time linear in the text. Samples: ``time_us`` (``us``; ``cputime_us``
     with ``-C``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong`` (``count``; absent where results
-    were not checked), each with the placement ``out_of_place`` or ``in_place``; rows of one size
-    are iterations of one distribution. Rows that were printed before an error are kept, and so is
-    the error: with any error no value stands.
+    were not checked), each with the placement ``out_of_place`` or ``in_place`` and the size
+    that was asked for (see ``asked_for``); rows of one size are iterations of one distribution.
+    Rows that were printed before an error are kept, and so is the error: with any error no value
+    stands.
 
     ``summary`` holds what ``summarise`` says. An output from which rows were left out by hand
     (``...``) is read with warnings.
@@ -58,9 +60,9 @@ def _parse_text(text: str) -> Parsed:
 def _parsed(
     rows: list[Row], facts: Facts, log: Log, problems: list[Problem], *, is_binary: bool
 ) -> Parsed:
-    collection = Collection(is_binary)
+    collection, sizes = Collection(is_binary), announced(facts)
     for row in rows:
-        collection.take(row)
+        collection.take(row, asked_for(row.size_bytes, sizes, facts.nranks))
     return Parsed(
         tool="ccl-tests",
         tool_version=facts.tool_version,

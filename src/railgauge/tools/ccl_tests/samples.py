@@ -21,23 +21,26 @@ class Collection:
     problems: list[Problem] = field(default_factory=list)
     _seen: Counter[tuple[str, int, str | None]] = field(default_factory=Counter)
 
-    def take(self, row: Row) -> None:
+    def take(self, row: Row, size_bytes: int) -> None:
+        """``size_bytes`` is what was asked for: the row may print a little less."""
         for side in row.sides:
             # With -C the first figure is the CPU's time to launch, not the collective's.
-            self._take_figure("cputime_us" if side.is_cpu_time else "time_us", side.time, row, side)
-            self._take_figure("algbw", side.algbw, row, side)
-            self._take_figure("busbw", side.busbw, row, side)
+            self._take_figure(
+                "cputime_us" if side.is_cpu_time else "time_us", side.time, size_bytes, side
+            )
+            self._take_figure("algbw", side.algbw, size_bytes, side)
+            self._take_figure("busbw", side.busbw, size_bytes, side)
             if side.wrong is not None:
-                self._take_figure("wrong", Figure(side.wrong, 0, "count"), row, side)
+                self._take_figure("wrong", Figure(side.wrong, 0, "count"), size_bytes, side)
             self._check_results(row, side)
 
-    def _take_figure(self, metric: str, figure: Figure | None, row: Row, side: Side) -> None:
+    def _take_figure(self, metric: str, figure: Figure | None, size_bytes: int, side: Side) -> None:
         if figure is None:
             return
-        key = (metric, row.size_bytes, side.placement)
+        key = (metric, size_bytes, side.placement)
         iteration = self._seen[key]
         self._seen[key] += 1
-        if wrong := _wrong(metric, figure, row.size_bytes):
+        if wrong := _wrong(metric, figure, size_bytes):
             self._complain(*wrong)
             return
         means = "GiB/s" if self.is_binary and figure.unit == "GB/s" else ""
@@ -46,7 +49,7 @@ class Collection:
                 metric=metric,
                 unit=figure.unit,
                 value=figure.value,
-                size_bytes=row.size_bytes,
+                size_bytes=size_bytes,
                 iteration=iteration,
                 placement=side.placement,
                 unit_means=means,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from railgauge.model import Problem
@@ -10,6 +11,7 @@ from railgauge.tools.ccl_tests.facts import Facts
 from railgauge.tools.ccl_tests.rows import Row
 
 _MOST_STEPS = 100_000
+_ALIGNED_BYTES = 16
 
 
 def check_sweep(rows: list[Row], facts: Facts, *, is_elided: bool) -> Iterator[Problem]:
@@ -20,7 +22,7 @@ def check_sweep(rows: list[Row], facts: Facts, *, is_elided: bool) -> Iterator[P
     severity = "warning" if is_elided else "error"
     if is_elided:
         yield Problem("rows-elided", "warning", "dots stand where rows were left out")
-    expected = _expected(facts)
+    expected = len(announced(facts))
     if rows and expected and len(rows) % expected:
         message = f"{len(rows)} rows where the arguments announce {expected} (or a multiple)"
         yield Problem("sweep-gap", severity, message)
@@ -28,22 +30,32 @@ def check_sweep(rows: list[Row], facts: Facts, *, is_elided: bool) -> Iterator[P
         yield Problem("sweep-gap", severity, f"the sweep lacks size {gap}")
 
 
-def _expected(facts: Facts) -> int:
-    """How many sizes a sweep has; 0 where nothing says so.
-
-    The count and not the sizes: collectives round sizes down to a multiple of their ranks.
-    """
+def announced(facts: Facts) -> tuple[int, ...]:
+    """The sizes in bytes that the argument line asks for; none where nothing says so."""
     first, last = facts.numbers.get("minimum_bytes"), facts.numbers.get("maximum_bytes")
     step = facts.numbers.get("step", 0)
     if not first or last is None or step < 1:
-        return 0
+        return ()
     last = min(last, facts.reduced_to or last)
     if not facts.is_step_factor:
-        return max(0, (last - first) // step + 1)
-    count = 0
-    while first <= last and step > 1 and count < _MOST_STEPS:
-        count, first = count + 1, first * step
-    return count
+        return tuple(range(first, last + 1, step)[:_MOST_STEPS])
+    sizes: list[int] = []
+    while first <= last and step > 1 and len(sizes) < _MOST_STEPS:
+        sizes.append(first)
+        first *= step
+    return tuple(sizes)
+
+
+def asked_for(size_bytes: int, sizes: Sequence[int], ranks: int | None) -> int:
+    """The size of the sweep that a row is of, which may print less.
+
+    Where each of the ranks has a part, the tests round it down to 16 bytes: of 16 GiB between 24
+    ranks they print 17179869120. A size that is none of the sweep's stays as it is.
+    """
+    at = bisect_left(sizes, size_bytes)
+    if not ranks or not size_bytes or size_bytes % ranks or at == len(sizes):
+        return size_bytes
+    return sizes[at] if sizes[at] - size_bytes < _ALIGNED_BYTES * ranks else size_bytes
 
 
 def _gap(rows: list[Row]) -> int | None:
