@@ -285,4 +285,4 @@ def test_every_fault_strikes_or_says_why_not(platform: str) -> None:
     assert all("not applicable: " in said for said in refused.values())
     assert not [name for name in struck if struck[name] == healthy and name not in refused]
     without_gpus = [said for said in refused.values() if "simulates no GPU" in said]
-    assert len(refused) - len(without_gpus) < 18  # three are of NVIDIA's diagnostics and clocks
+    assert len(refused) - len(without_gpus) < 0.4 * len(faults.NAMES)
