@@ -134,7 +134,8 @@ def test_every_measurement_has_an_item_that_passed(runs: Runs, name: str) -> Non
 
 
 def test_nothing_of_the_h200_is_left_out_for_want_of_nodes(runs: Runs) -> None:
-    assert set(applicable(runs["lab-h200"])) == set(measurements("lab-h200"))
+    at_smoke = {name for name, one in measurements("lab-h200").items() if "smoke" in one["levels"]}
+    assert set(applicable(runs["lab-h200"])) == at_smoke
 
 
 IDS = {
