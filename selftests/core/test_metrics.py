@@ -30,6 +30,8 @@ def outputs(tool):
 def test_everything_that_a_tool_prints_is_declared_with_its_unit(name):
     for where, text in outputs(name):
         for sample in tools.tool(name).parse(text).samples:
+            if name == "ibqueryerrors" and sample.placement:
+                continue  # a port's counter, which is limited under ``fabric``
             declared = tools.metric(name, sample.metric)
             assert declared is not None, (where, sample.metric)
             means = sample.unit_means or sample.unit

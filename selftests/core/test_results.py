@@ -332,7 +332,7 @@ def test_a_diagnostic_and_a_collective_never_share_a_node(tmp_path):
     assert any(len(together) > 1 for together in sessions.seen)  # and nodes do not wait for others
 
 
-WANTED = {"smoke": set(), "nightly": {QUICK}, "signoff": {FULL, EXTENDED, CHECKS}}
+WANTED = {"smoke": set(), "nightly": {QUICK}, "signoff": {QUICK, FULL, EXTENDED, CHECKS}}
 
 
 @pytest.mark.parametrize("name", thresholds.LEVELS)
@@ -345,7 +345,7 @@ def test_each_level_plans_its_own_diagnostics_on_every_node(name):
         (measurement, (node,)) for measurement in WANTED[name] for node in ("n1", "n2")
     }
     argv = {c.argv for one in cases for c in plan.commands(one, H200, cluster("n1", "n2"), 1)}
-    runs = {"nightly": {"1"}, "signoff": {"4", "eud"}}.get(name, set())
+    runs = {"nightly": {"1"}, "signoff": {"1", "4", "eud"}}.get(name, set())
     assert {words[1:] for words in argv if words[0] == "dcgmi"} == {
         ("diag", "-r", run) for run in runs
     }

@@ -77,7 +77,7 @@ RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from slurm_cluster import cluster
-from railgauge.model import Command
+from railgauge.core.model import Command
 from railgauge.transport.registry import connect, opened
 with opened(cluster("n01")) as reached:
     session = connect("slurm", reached.nodes[0])
