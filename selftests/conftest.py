@@ -32,7 +32,8 @@ _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
-    So does a folder whose files share their runs. Only the fault matrix shares nothing: each of its runs is a unit of its own.
+    So does a folder whose files share their runs. Only the fault matrix shares nothing: each of
+    its runs is a unit of its own.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
