@@ -20,7 +20,7 @@ from acceptance import ROOT, Project, environment
 
 _PROGRAM = "import sys; from railgauge.cli import main; sys.exit(main())"
 _LAB_UP = (sys.executable, "-c", _PROGRAM, "lab", "up", "--nodes", "2", "--json")
-_END_LIMIT_S = 120.0  # thirty nodes have thousands of files to take away
+_END_LIMIT_S = 20.0
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ SPOIL = {
     "last-size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1073741824 /d"',
     "wrong": 'printf "%s\\n" "$out" | sed "/^ *1048576 /s/ 0\\( *\\)$/ 7\\1/"',
     "nothing-printed": "",
-    "other-hosts": 'printf "%s\\n" "$out" | sed "s/ OTHER device / tcpx99 device /"',
+    "other-hosts": 'printf "%s\\n" "$out" | sed "s/ OTHER device / elsewhere device /"',
 }
 # The launcher is told to start fewer ranks than were asked for, or puts them elsewhere.
 RANKS = {
@@ -62,7 +62,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "size-skipped": ("27 rows where the arguments announce 28",),
     "last-size-skipped": ("27 rows where the arguments announce 28",),
     "nothing-printed": ("no-output",),
-    "other-hosts": ("asked for ONE, OTHER, the tool says ONE, tcpx99",),
+    "other-hosts": ("asked for ONE, OTHER, the tool says ONE, elsewhere",),
     "fewer-gpus": (
         "asked for 16 GPUs (8 on each of 2 nodes)",
         "the tool says 14 GPUs (7 on ONE, 7 on OTHER)",
@@ -175,7 +175,7 @@ def test_data_corruption_is_a_failure_and_stops_the_run(lab: StandingLab, tmp_pa
     assert run.code == 1, run.output
     assert run.verdict["verdict"] == "rejected"
     (item_id,) = run.with_outcome("failed")
-    assert f"[{found.pairs['wrong']}" in item_id
+    assert item_id in found.of_the_pair("wrong")
     assert "data-corruption" in run.junit[item_id].message
     assert len(run.junit) == run.verdict["counts"]["planned"]
     assert run.counts == {
