@@ -1,31 +1,25 @@
 """Collectives whose output is not what it should be: an error on their items, nowhere a pass.
 
-A program before the launchers of a standing lab runs the real one and changes what it prints: for
-each pair of nodes in another way, so that one run has them all, beside a pair that is healthy.
+A program before the launcher of a standing lab runs the real one and changes what it prints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from acceptance import BARE, Run, assert_sound, make_project
+from acceptance import BARE, Project, Run, assert_sound, make_project
 from standing_lab import StandingLab, standing_lab
 
-from railgauge.model import Pair
-from railgauge.pairing import tournament
+LEVEL = ("--level", "nightly", *BARE)
+COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective")
+PAIR = "[tcpx01:tcpx02"
 
-# One round: each node is in one pair.
-LEVEL = ("--level", "nightly", "--rounds", "1", *BARE)
-COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective/test_pairs.py")
-
-# Each spoils what the launcher says of the job that spans both nodes: $out is what it printed,
-# ONE and OTHER are the nodes.
+# Each spoils what the launcher says of the job that spans both nodes: $out is what it printed.
 SPOIL = {
     "nothing": 'printf "%s\\n" "$out"',
-    "harmless": 'printf "%s\\n" "$out"',
     "column-renamed": 'printf "%s\\n" "$out" | sed "s/  busbw/busrate/g"',
     "column-added": 'printf "%s\\n" "$out" | sed -e "s/algbw   busbw/algbw   newbw   busbw/g"'
     ' -e "s/(GB\\/s)  (GB\\/s)/(GB\\/s)  (GB\\/s)  (GB\\/s)/g"'
@@ -34,16 +28,16 @@ SPOIL = {
     "cut-in-a-row": 'printf "%s" "$out" | sed "/^ *1048576 /,\\$d"; printf "     1048576    2621"',
     "two-tables": 'printf "%s\\n" "$out" "$out"',
     "killed": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; ' + "echo 'slurmstepd: error: ***"
-    " STEP 4711.0 ON ONE CANCELLED AT 2026-03-01T02:11:09 DUE TO TIME LIMIT ***' >&2; exit 143",
+    " STEP 4711.0 ON tcpx01 CANCELLED AT 2026-03-01T02:11:09 DUE TO TIME LIMIT ***' >&2; exit 143",
     "killed-in-silence": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; '
-    + "echo 'srun: error: ONE: tasks 0-15: CANCELLED' >&2; exit 0",
+    + "echo 'srun: error: tcpx01: tasks 0-15: CANCELLED' >&2; exit 0",
     "out-of-memory": 'printf "%s\\n" "$out" | sed "/^ *1048576 /,\\$d"; '
-    + "echo \"ONE: Test CUDA failure common.cu:892 'out of memory'\"; exit 2",
+    + "echo \"tcpx01: Test CUDA failure common.cu:892 'out of memory'\"; exit 2",
     "size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1048576 /d"',
     "last-size-skipped": 'printf "%s\\n" "$out" | sed "/^ *1073741824 /d"',
     "wrong": 'printf "%s\\n" "$out" | sed "/^ *1048576 /s/ 0\\( *\\)$/ 7\\1/"',
     "nothing-printed": "",
-    "other-hosts": 'printf "%s\\n" "$out" | sed "s/ OTHER device / elsewhere device /"',
+    "other-hosts": 'printf "%s\\n" "$out" | sed "s/ tcpx02 device / tcpx09 device /"',
 }
 # The launcher is told to start fewer ranks than were asked for, or puts them elsewhere.
 RANKS = {
@@ -62,120 +56,98 @@ SAYS: dict[str, tuple[str, ...]] = {
     "size-skipped": ("27 rows where the arguments announce 28",),
     "last-size-skipped": ("27 rows where the arguments announce 28",),
     "nothing-printed": ("no-output",),
-    "other-hosts": ("asked for ONE, OTHER, the tool says ONE, elsewhere",),
+    "other-hosts": ("asked for tcpx01, tcpx02, the tool says tcpx01, tcpx09",),
     "fewer-gpus": (
         "asked for 16 GPUs (8 on each of 2 nodes)",
-        "the tool says 14 GPUs (7 on ONE, 7 on OTHER)",
+        "the tool says 14 GPUs (7 on tcpx01, 7 on tcpx02)",
     ),
-    "one-node": ("asked for 16 GPUs", "the tool says 8 GPUs (8 on ONE)"),
+    "one-node": ("asked for 16 GPUs", "the tool says 8 GPUs (8 on tcpx01)"),
 }
-# One pair of nodes for each.
-KINDS = (*SAYS, "nothing", "harmless", "wrong")
 
 
-def launcher(real: Path, name: str, pair: Pair) -> str:
+def launcher(real: Path, name: str) -> str:
     """The program: the real launcher for all jobs but the one that spans both nodes."""
-    head = f'#!/bin/sh\ncase "$*" in *-np\\ 16\\ *) ;; *) exec {real} "$@";; esac\n'
+    head = f'#!/bin/sh\ncase "$*" in *-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
     if name in RANKS:
-        return f'{head}exec {real} $(echo "$*" | sed "{RANKS[name]}")\n'
-    return f'{head}out=$({real} "$@"); code=$?\n{of_nodes(SPOIL[name], pair)}\nexit $code\n'
+        words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
+        return f"{head} esac\n{words}\n"
+    return f'{head} esac\nout=$({real} "$@"); code=$?\n{SPOIL[name]}\nexit $code\n'
 
 
-def of_nodes(text: str, pair: Pair) -> str:
-    return text.replace("ONE", pair.source).replace("OTHER", pair.target)
-
-
-def put_before_the_launcher(lab: StandingLab, name: str, pair: Pair) -> None:
-    """The pair's first node is where its job is launched."""
-    tool = lab.home(pair.source) / "bin" / "mpirun"
-    real = lab.home(pair.source) / "real" / "mpirun"
-    real.parent.mkdir()
-    real.symlink_to(tool.readlink())
-    tool.unlink()
-    tool.write_text(launcher(real, name, pair))
-    tool.chmod(0o755)
-
-
-@dataclass(frozen=True)
-class Spoilt:
-    """The run of a part of the lab's pairs; ``pairs`` by what is spoilt there."""
-
-    run: Run
-    pairs: Mapping[str, Pair]
-
-    def of_the_pair(self, name: str) -> set[str]:
-        """The items of the pair at which this was spoilt."""
-        start = f"[{self.pairs[name]}"
-        found = {item_id for item_id in self.run.outcomes if start in item_id}
-        assert len(found) == 4
-        return found
+def put_before_the_launcher(lab: StandingLab) -> None:
+    """``mpirun`` looks for the name of the fault among its arguments."""
+    for node in lab.logins:
+        home = lab.home(node)
+        tool = home / "bin" / "mpirun"
+        real = home / "real" / "mpirun"
+        real.parent.mkdir()
+        real.symlink_to(tool.readlink())
+        tool.unlink()
+        cases = ""
+        for name in SAYS | {"nothing": (), "wrong": ()}:
+            program = home / "real" / name
+            program.write_text(launcher(real, name))
+            program.chmod(0o755)
+            cases += f'  *BAD={name}\\ *) exec {program} "$@";;\n'
+        tool.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}esac\nexec {real} "$@"\n')
+        tool.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
-    folder = tmp_path_factory.mktemp("bad") / "lab"
-    with standing_lab(folder, "h100-tcpx", "--nodes", str(2 * len(KINDS))) as lab:
-        yield lab
+def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    folder = tmp_path_factory.mktemp("bad")
+    with standing_lab(folder / "lab", "h100-tcpx") as lab, ThreadPoolExecutor(3) as pool:
+        put_before_the_launcher(lab)
+        names = [*SAYS, "nothing", "wrong"]
+        yield dict(zip(names, pool.map(lambda n: _run(lab, folder / n, n), names), strict=True))
 
 
-def spoilt(lab: StandingLab, folder: Path, *names: str) -> Spoilt:
-    """A run of as many pairs as there are names."""
-    nodes = list(lab.logins)[2 * KINDS.index(names[0]) :][: 2 * len(names)]
-    (pairs,) = tournament(nodes, 1)
-    for name, pair in zip(names, pairs, strict=True):
-        put_before_the_launcher(lab, name, pair)
-    part = replace(lab, logins={node: lab.logins[node] for node in nodes})
-    project = make_project(folder)
-    run = project.run(*part.hostfile(project), *LEVEL, *COLLECTIVES)
-    return Spoilt(run, dict(zip(names, pairs, strict=True)))
+def _run(lab: StandingLab, folder: Path, name: str) -> Run:
+    project: Project = make_project(folder)
+    options = lab.hostfile(project, f"environment: {{BAD: {name}}}")
+    # They share the nodes, and take turns on them.
+    return project.run(*options, *LEVEL, *COLLECTIVES, "--wait", "300")
 
 
-@pytest.fixture(scope="module")
-def bad(lab: StandingLab, tmp_path_factory: pytest.TempPathFactory) -> Spoilt:
-    return spoilt(lab, tmp_path_factory.mktemp("bad") / "project", *SAYS, "nothing")
+def of_the_pair(run: Run) -> set[str]:
+    found = {item_id for item_id in run.outcomes if PAIR in item_id}
+    assert len(found) == 4
+    return found
 
 
-def test_the_program_before_the_launcher_does_no_harm(lab: StandingLab, tmp_path: Path) -> None:
-    run = spoilt(lab, tmp_path / "project", "harmless").run
+def test_the_program_before_the_launcher_does_no_harm(bad_runs: dict[str, Run]) -> None:
+    run = bad_runs["nothing"]
     assert_sound(run)
     assert run.is_good, run.output
 
 
-def test_never_accepted_and_the_others_go_on(bad: Spoilt) -> None:
-    run = bad.run
+@pytest.mark.parametrize("name", SAYS)
+def test_never_accepted_and_the_others_go_on(bad_runs: dict[str, Run], name: str) -> None:
+    run = bad_runs[name]
     assert run.code == 10, run.output
     assert_sound(run)
     assert run.verdict["verdict"] == "incomplete"
-    of_pairs = set().union(*(bad.of_the_pair(name) for name in SAYS))
-    assert run.with_outcome("error") == of_pairs
-    assert run.with_outcome("passed") == set(run.outcomes) - of_pairs
-    assert bad.of_the_pair("nothing") <= run.with_outcome("passed")
+    assert run.with_outcome("error") == of_the_pair(run)
+    assert run.with_outcome("passed") == set(run.outcomes) - of_the_pair(run)
+    assert not any(PAIR in line["id"] for line in run.measurements)
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_never_taken_for_a_measurement(bad: Spoilt, name: str) -> None:
-    pair = bad.of_the_pair(name)
-    assert pair <= bad.run.with_outcome("error")
-    assert not any(line["id"] in pair for line in bad.run.measurements)
+def test_the_reason_names_it(bad_runs: dict[str, Run], name: str) -> None:
+    run = bad_runs[name]
+    for item_id in of_the_pair(run):
+        message = run.junit[item_id].message
+        assert "tcpx01: mpirun: " in message or "tcpx01: all_reduce_perf: " in message
+        for word in SAYS[name]:
+            assert word in message
 
 
-@pytest.mark.parametrize("name", SAYS)
-def test_the_reason_names_it(bad: Spoilt, name: str) -> None:
-    one = bad.pairs[name].source
-    for item_id in bad.of_the_pair(name):
-        message = bad.run.junit[item_id].message
-        assert f"{one}: mpirun: " in message or f"{one}: all_reduce_perf: " in message
-        for words in SAYS[name]:
-            assert of_nodes(words, bad.pairs[name]) in message
-
-
-def test_data_corruption_is_a_failure_and_stops_the_run(lab: StandingLab, tmp_path: Path) -> None:
-    found = spoilt(lab, tmp_path / "project", "wrong")
-    run = found.run
+def test_data_corruption_is_a_failure_and_stops_the_run(bad_runs: dict[str, Run]) -> None:
+    run = bad_runs["wrong"]
     assert run.code == 1, run.output
     assert run.verdict["verdict"] == "rejected"
     (item_id,) = run.with_outcome("failed")
-    assert item_id in found.of_the_pair("wrong")
+    assert PAIR in item_id
     assert "data-corruption" in run.junit[item_id].message
     assert len(run.junit) == run.verdict["counts"]["planned"]
     assert run.counts == {
