@@ -24,13 +24,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
 _LONG = ["endtoend", "netlab", "slurm", "fabric", "bundle", "transport", "report", "jenkins"]
-_LONG += ["matrix"]  # last of them: it fills what the others leave
+_LONG += ["trend", "matrix"]  # last of them: it fills what the others leave
+# All files of these look at the same runs: on one worker they are made once.
+_SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 
 
 class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
-    Only the fault matrix shares nothing: each of its runs is a unit of its own.
+    So does a folder whose files share their runs. Only the fault matrix shares nothing: each of
+    its runs is a unit of its own.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -38,7 +41,10 @@ class LongFirst(LoadFileScheduling):
         config.option.loadscopereorder = False  # xdist's own order goes by the number of tests
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if "/test_fault_matrix.py::" in nodeid else super()._split_scope(nodeid)
+        if "/test_fault_matrix.py::" in nodeid:
+            return nodeid
+        folder = str(Path(nodeid.partition("::")[0]).parent)
+        return folder if Path(folder).name in _SHARED_RUNS else super()._split_scope(nodeid)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -82,9 +82,11 @@ class Project:
 def environment() -> dict[str, str]:
     """This process's, without what the outer pytest tells its own children.
 
-    Importing hypothesis costs a run a second, and no run of the ladder uses it.
+    Importing hypothesis costs a run a second, and no run of the ladder uses it. Runs are started in
+    threads, and that pytest's own variables come and go meanwhile: they are not even read.
     """
-    own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
+    own = {name: value for name in names if (value := os.environ.get(name)) is not None}
     return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import threading
 from pathlib import Path
 
 import pytest
-from acceptance import HOMELAB, ROOT, SMOKE, Project, assert_clean
+from acceptance import HOMELAB, ROOT, SMOKE, Project, assert_clean, environment
 
 OF_THE_PROJECT = "def test_of_the_suite_itself():\n    assert True\n"
 
@@ -69,3 +72,24 @@ def test_faults_are_listed(project: Project) -> None:
     for name in ("slow-node", "unreachable", "tool-hangs"):
         assert re.search(rf"^ *{name} ", run.output, re.MULTILINE)
     assert not (project.folder / "reports").exists()
+
+
+def test_the_environment_of_a_run_is_read_while_pytest_changes_its_own() -> None:
+    """Runs start in threads: each of the main thread's tests comes and goes in a variable."""
+    ended = threading.Event()
+
+    def other_tests() -> None:
+        while not ended.is_set():
+            os.environ["PYTEST_OF_ANOTHER"] = "x"
+            del os.environ["PYTEST_OF_ANOTHER"]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=other_tests)
+    thread.start()
+    try:
+        assert all("PYTEST_OF_ANOTHER" not in environment() for _ in range(2000))
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(before)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,16 +123,49 @@ def transcript(name: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
+class Nobody:
+    """In the place of a lab's server, which takes most of its start."""
+
+    stdin = stdout = None
+
+    def wait(self, _limit_s: float | None = None) -> int:
+        return 0
+
+
+def _launch_nobody(folder: Path, configuration: Path, _block: socket.socket) -> tuple[Any, Any]:
+    assert configuration.parent == folder
+    served = json.loads(configuration.read_text())["nodes"]
+    return Nobody(), {node["name"]: 0 for node in served}
+
+
+@contextlib.contextmanager
+def laid_out(folder: Path, platform: str, *faults: str, nodes: int) -> Iterator[Bench]:
+    """A lab that nobody serves, without noise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("railgauge.lab.cluster._launch", _launch_nobody)
+        one = lab.start(cluster(platform), nodes=nodes, seed=0, faults=faults, folder=folder)
+    with one:
+        yield Bench(one, folder)
+
+
 @pytest.fixture
 def start_lab(tmp_path: Path) -> Iterator[StartLab]:
+    """``served`` also by SSH: a lab's tools need the nodes' files only."""
     started: list[lab.Lab] = []
 
     def begin(
-        platform: str = "metax-c500", *faults: str, nodes: int | None = 2, seed: int = 0
+        platform: str = "metax-c500",
+        *faults: str,
+        nodes: int | None = 2,
+        seed: int = 0,
+        served: bool = False,
     ) -> Bench:
         folder = tmp_path / f"lab{len(started)}"
         given = cluster(platform)
-        one = lab.start(given, nodes=nodes, seed=seed, faults=faults, folder=folder)
+        with pytest.MonkeyPatch.context() as patch:
+            if not served:
+                patch.setattr("railgauge.lab.cluster._launch", _launch_nobody)
+            one = lab.start(given, nodes=nodes, seed=seed, faults=faults, folder=folder)
         started.append(one)
         return Bench(one, folder)
 

@@ -193,6 +193,9 @@ def tool_floods(bench: Bench) -> None:
     assert ran.stdout.strip() == "20000000"
 
 
+OVER_SSH = frozenset({"unreachable", "node-stops", "host-key-changed", "wrong-key"})
+
+
 def unreachable(bench: Bench) -> None:
     assert b"Connection refused" in ssh(bench.nodes[1], "true").stderr
     assert ssh(bench.nodes[0], "true").returncode == 0
@@ -307,7 +310,8 @@ def test_every_fault_has_a_check_and_a_description() -> None:
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
 def test_fault(start_lab: StartLab, name: str) -> None:
-    CHECKS[name](start_lab(ELSEWHERE.get(name, "metax-c500"), name))
+    platform = ELSEWHERE.get(name, "metax-c500")
+    CHECKS[name](start_lab(platform, name, served=name in OVER_SSH))
 
 
 def test_a_fault_strikes_the_node_and_device_it_names(start_lab: StartLab) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fault_bench import TOLD
-from lab_bench import Bench, StartLab
+from lab_bench import Bench, StartLab, laid_out
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, StackFacts, stack
@@ -59,21 +63,74 @@ CASES = [
 ]
 
 
+VERSIONS = {
+    "kernel": {"kernel"},
+    "ofed": {"ofed"},
+    "gpu_driver": {"gpu_driver", "fabric_manager"},  # both are of one release
+    "gpu_runtime": {"runtime"},
+    "gpu_fabric_manager": {"fabric_manager"},
+    "collective_library": {"collective_library"},
+}
+FAULTS = {
+    platform: (
+        *sorted({f"{name}:gpu3" for of, _, name, *_ in CASES if of == platform}),
+        *(f"version:{what}" for what in VERSIONS if platform == H200),
+    )
+    for platform in (H200, MI300X)
+}
+
+
+@dataclass(frozen=True)
+class Ward:
+    """A lab whose first node is healthy; each of the others has one fault."""
+
+    bench: Bench
+    vendor: str
+    faults: tuple[str, ...]
+
+    @cached_property
+    def healthy(self) -> StackFacts:
+        return answers(self.bench, 0, self.vendor)
+
+    def at(self, fault: str) -> int:
+        return 1 + self.faults.index(fault)
+
+
+def _ward(platform: str, vendor: str, prefix: str, folder: Path) -> Iterator[Ward]:
+    faults = FAULTS[platform]
+    struck = [
+        f"{name}@{prefix}{at:02d}:{device}"
+        for at, (name, _, device) in enumerate((fault.partition(":") for fault in faults), 2)
+    ]
+    with laid_out(folder / "lab", platform, *struck, nodes=1 + len(faults)) as bench:
+        yield Ward(bench, vendor, faults)
+
+
+@pytest.fixture(scope="module")
+def wards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ward]]:
+    with contextlib.ExitStack() as stack:
+        yield {
+            platform: stack.enter_context(contextlib.contextmanager(_ward)(platform, *of))
+            for platform, *of in (
+                (H200, "nvidia", "h200-", tmp_path_factory.mktemp(H200)),
+                (MI300X, "amd", "mi", tmp_path_factory.mktemp(MI300X)),
+            )
+        }
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}")
-def test_one_gpu_of_one_node_tells_of_it(start_lab: StartLab, case: tuple[Any, ...]) -> None:
+def test_one_gpu_of_one_node_tells_of_it(wards: dict[str, Ward], case: tuple[Any, ...]) -> None:
     platform, vendor, name, told, good, bad = case
-    node = "h200-02" if platform == H200 else "mi02"
-    bench = start_lab(platform, f"{name}@{node}:gpu3", nodes=2)
-    healthy = [told(gpu) for gpu in seen(bench, 0, vendor)]
-    struck = [told(gpu) for gpu in seen(bench, 1, vendor)]
+    ward = wards[platform]
+    healthy = [told(gpu) for gpu in ward.healthy.gpus]
+    struck = [told(gpu) for gpu in seen(ward.bench, ward.at(f"{name}:gpu3"), vendor)]
     assert healthy == [healthy[0] if good is None else good] * 8
     assert struck[:3] + struck[4:] == healthy[1:]
     assert struck[3] != healthy[3]
     assert bad is None or struck[3] == bad
 
 
-def versions(bench: Bench, index: int) -> dict[str, str | None]:
-    facts = answers(bench, index, "nvidia")
+def versions(bench: Bench, index: int, facts: StackFacts) -> dict[str, str | None]:
     return {
         "kernel": bench.read(index, "proc/sys/kernel/osrelease"),
         "ofed": bench.run(index, "ofed_info", "-s").stdout,
@@ -82,22 +139,14 @@ def versions(bench: Bench, index: int) -> dict[str, str | None]:
     }
 
 
-@pytest.mark.parametrize(
-    ("what", "differ"),
-    [
-        ("kernel", {"kernel"}),
-        ("ofed", {"ofed"}),
-        ("gpu_driver", {"gpu_driver", "fabric_manager"}),  # both are of one release
-        ("gpu_runtime", {"runtime"}),
-        ("gpu_fabric_manager", {"fabric_manager"}),
-        ("collective_library", {"collective_library"}),
-    ],
-)
-def test_one_version_is_older(start_lab: StartLab, what: str, differ: set[str]) -> None:
-    bench = start_lab(H200, f"version@h200-02:{what}", nodes=2)
-    here, there = (versions(bench, index) for index in (0, 1))
+@pytest.mark.parametrize(("what", "differ"), VERSIONS.items())
+def test_one_version_is_older(wards: dict[str, Ward], what: str, differ: set[str]) -> None:
+    ward = wards[H200]
+    there = ward.at(f"version:{what}")
+    here = versions(ward.bench, 0, ward.healthy)
+    other = versions(ward.bench, there, answers(ward.bench, there, ward.vendor))
     assert all(here.values())
-    assert {name for name in here if here[name] != there[name]} == differ
+    assert {name for name in here if here[name] != other[name]} == differ
 
 
 def test_a_version_that_the_lab_does_not_have_is_refused(start_lab: StartLab) -> None:

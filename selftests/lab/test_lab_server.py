@@ -81,7 +81,7 @@ async def _work_everywhere(nodes: tuple[Node, ...], commands: int) -> list[objec
 
 
 def test_thirty_two_nodes_at_once(start_lab: StartLab) -> None:
-    bench = start_lab("metax-c500", nodes=32)
+    bench = start_lab("metax-c500", nodes=32, served=True)
     results = asyncio.run(_work_everywhere(bench.nodes, 20))
     for node, answers in zip(bench.nodes, results, strict=True):
         assert answers == [(number, f"{node.name}\n") for number in range(20)]
@@ -125,7 +125,7 @@ def test_what_a_command_leaves_stays_and_no_zombie_of_it(metax: Bench) -> None:
 
 
 def test_unfinished_commands_die_with_the_lab(start_lab: StartLab) -> None:
-    bench = start_lab("connectx4-homelab")
+    bench = start_lab("connectx4-homelab", served=True)
     asked = "setsid sleep 300 & echo $! > pid; wait"
     with subprocess.Popen(ssh_argv(bench.nodes[0], asked)) as client:
         pid = _read_pid(bench.home(0) / "pid")
@@ -177,7 +177,7 @@ def test_an_interrupt_of_the_terminal_leaves_the_lab_alone(metax: Bench) -> None
 
 
 def test_two_labs_at_once(start_lab: StartLab) -> None:
-    first, second = start_lab("metax-c500"), start_lab("metax-c500")
+    first, second = (start_lab("metax-c500", served=True) for _ in range(2))
     argv = ("ib_write_bw", "-F", "-a")
     both = [bench.start(1, *argv) for bench in (first, second)]
     time.sleep(0.5)
@@ -208,7 +208,7 @@ def test_a_server_that_does_not_start_is_reported(
 
 
 def test_a_used_folder_is_refused(start_lab: StartLab, tmp_path: Path) -> None:
-    bench = start_lab("connectx4-homelab")
+    bench = start_lab("connectx4-homelab", served=True)
     with pytest.raises(BadInput, match="a lab already"):
         lab.start(cluster("metax-c500"), nodes=1, seed=0, faults=(), folder=bench.folder)
 
@@ -223,7 +223,7 @@ def test_groups_keep_only_nodes_that_there_are(tmp_path: Path) -> None:
 
 def test_sixty_four_nodes_are_made_quickly(start_lab: StartLab) -> None:
     begun = time.perf_counter()
-    bench = start_lab("metax-c500", nodes=64)
+    bench = start_lab("metax-c500", nodes=64, served=True)
     assert time.perf_counter() - begun < 120, "about 1.5 s on an idle machine with two cores"
     assert len(bench.nodes) == 64
 

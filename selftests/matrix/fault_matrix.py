@@ -30,13 +30,14 @@ _LAB = "hostfiles/lab-{}.yaml"
 
 @dataclass(frozen=True)
 class Result:
-    """What a run said: verdict, causes, and how many items of which subjects went red."""
+    """What a run said: verdict, causes, how many items of which tests went red, which failed."""
 
     struck: tuple[Strike, ...]
     verdict: str
     causes: tuple[dict[str, Any], ...]
     red: dict[str, int]
     output: str
+    failed: frozenset[str] = frozenset()
 
     @property
     def complaint(self) -> str:
@@ -48,8 +49,15 @@ class Result:
             return f"is {self.verdict}, must be {worst}"
         if len(self.causes) != len(wanted):
             return f"{len(self.causes)} causes: {', '.join(map(named, self.causes)) or 'none'}"
-        lacking = [s for s in wanted if not any(s.is_named_by(cause) for cause in self.causes)]
-        return f"names {', '.join(map(named, self.causes))}" if lacking else ""
+        if any(not any(s.is_named_by(cause) for cause in self.causes) for s in wanted):
+            return f"names {', '.join(map(named, self.causes))}"
+        wrong = [s.fault for s in wanted if len(wanted) > 1 and not self._judges_alone(s)]
+        return f"has not the verdict of {', '.join(wrong)}" if wrong else ""
+
+    def _judges_alone(self, strike: Strike) -> bool:
+        """Of several faults: whether this one's items give its verdict without the others'."""
+        shown = (set(one["evidence"]) for one in self.causes if strike.is_named_by(one))
+        return any(items & self.failed for items in shown) == (strike.verdict == "rejected")
 
 
 def named(cause: dict[str, Any]) -> str:
@@ -58,15 +66,18 @@ def named(cause: dict[str, Any]) -> str:
     return " ".join(part for part in (cause["cause"], place, where["device"]) if part)
 
 
-def carry_out(struck: Sequence[Strike], seed: int, folder: Path, *more: str) -> Result:
+def carry_out(
+    struck: Sequence[Strike], seed: int, folder: Path, *more: str, nodes: int | None = None
+) -> Result:
     """One run of the ladder against a lab with these faults, in a project of its own."""
     project = make_project(folder)
     platform = struck[0].platform
+    count = len(NODES[platform]) if nodes is None else nodes
     if any(strike.name == TUNING for strike in struck):
         _untune(project, platform)
     options = [
         *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
-        *("--lab-nodes", str(len(NODES[platform])), "--lab-seed", str(seed)),
+        *("--lab-nodes", str(count), "--lab-seed", str(seed)),
         *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not looked at
         *(word for strike in struck if strike.fault for word in ("--lab-fault", strike.fault)),
         *more,
@@ -99,12 +110,16 @@ def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
         return Result(struck, "none", (), {}, output)
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     red: dict[str, int] = {}
+    failed = set()
     for line in (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         if item["outcome"] in ("failed", "error"):
             name = item["id"].partition("::")[2].partition("[")[0]
             red[name] = red.get(name, 0) + 1
-    return Result(struck, verdict["verdict"], tuple(verdict["causes"]), red, output)
+        if item["outcome"] == "failed":
+            failed.add(item["id"])
+    causes = tuple(verdict["causes"])
+    return Result(struck, verdict["verdict"], causes, red, output, frozenset(failed))
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -124,6 +124,12 @@ class Strike:
             and nodes == {self.node, self.peer} - {""}
             and (not self.device or self.device in where["device"].split(","))
         )
+
+
+def moved(strike: Strike, node: str) -> Strike:
+    """The same fault of the same device on another node."""
+    _, colon, device = strike.fault.partition(":")
+    return replace(strike, node=node, fault=f"{strike.name}@{node}{colon}{device}")
 
 
 def strikes(name: str, seed: int) -> Iterator[Strike]:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from hashlib import blake2b
+from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
