@@ -254,9 +254,9 @@ def _version(ground: Ground) -> Choice:
 
 
 def _tool(ground: Ground) -> Choice:
-    """One that is run on the nodes themselves, not the launcher's."""
-    measured = ground.platform.measurements.values()
-    name = ground.random.choice(sorted({m.command for m in measured if m.rung in (1, 2)}))
+    """One that smoke runs on the nodes themselves: neither the launcher's nor the subnet's."""
+    made = (m for m in ground.platform.measurements.values() if m.made_at("smoke"))
+    name = ground.random.choice(sorted({m.command for m in made if m.scope == "path"}))
     return name, name
 
 
