@@ -32,7 +32,8 @@ LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "appli
 def count_starts(project: Project) -> None:
     """Put a note of every start before the tools of the lab's nodes."""
     log = project.folder / "starts.log"
-    for tool in ("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_send_lat"):
+    verbs = ("write", "read", "send")
+    for tool in (f"ib_{verb}_{what}" for verb in verbs for what in ("bw", "lat")):
         path = project.write(f"noted/{tool}", f'#!/bin/sh\necho {tool} >>{log}\nexec {tool} "$@"\n')
         path.chmod(0o755)
     hostfile = project.folder / HOMELAB[1]

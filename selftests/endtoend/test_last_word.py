@@ -33,7 +33,7 @@ def pytest_sessionfinish(session):
 """
 # What a machine without memory does at the end: no thread can be started any more.
 EXHAUSTED = """
-from railgauge.nodelease import NodeLeases
+from railgauge.leases.nodes import NodeLeases
 
 pytest_plugins = ["railgauge.plugin"]
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.store import Store
+from railgauge.run.store import Store
 
 HERE = Path(__file__).parent
 SAVE = Store.save

@@ -1,7 +1,7 @@
 """Ways to reach a node: one module each behind one contract.
 
 A transport opens a ``Session`` on a node; a session runs commands there. Everything foreign that
-goes wrong (paramiko, sockets, the operating system) becomes an error of ``railgauge.errors`` here.
+goes wrong (paramiko, sockets, the operating system) becomes one of ``railgauge.core.errors`` here.
 """
 
 from __future__ import annotations

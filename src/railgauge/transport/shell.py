@@ -69,7 +69,7 @@ exit 0"""
 def command_line(command: Command, nonce: str, tag: str = "") -> str:
     """One line for any login shell that runs ``command`` under its time limit.
 
-    With ``tag`` everything that it starts carries it in its environment (``railgauge.tag``).
+    With ``tag`` everything that it starts carries it in its environment (``transport.tag``).
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, a bad name of a
     variable, a time limit that is not a positive number, a port outside 1 to 65535.
