@@ -57,7 +57,7 @@ SCENARIOS = {
     "stopped": Scenario((*ONE_PAIR, "-x", "--lab-fault", "governor@columbia")),
 }
 LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size"})
-DEMANDED = 44  # of two nodes at smoke
+DEMANDED = 46  # of two nodes at smoke
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
