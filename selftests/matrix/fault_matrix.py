@@ -22,10 +22,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "endtoend"))
 
 from acceptance import Project, environment, make_project
-from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, pairs_of, strikes
+from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, in_the_matrix, pairs_of, strikes
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"
+
+Wanted = tuple[tuple[Strike, ...], int]
+"""Faults of one run, and how many nodes it has."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
 def main() -> int:
     arguments = _arguments()
     wanted = [
-        struck
+        in_the_matrix(struck)
         for platform in arguments.platform or PLATFORMS
         for struck in _struck(platform, arguments)
         if not arguments.fault or all(strike.name in arguments.fault for strike in struck)
@@ -144,13 +147,13 @@ def _struck(platform: str, arguments: Any) -> Iterator[tuple[Strike, ...]]:
     yield from pairs_of(platform, arguments.seed, arguments.pairs)
 
 
-def _all(wanted: Sequence[tuple[Strike, ...]], arguments: Any, folder: Path) -> Iterator[Result]:
+def _all(wanted: Sequence[Wanted], arguments: Any, folder: Path) -> Iterator[Result]:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         started = [
-            pool.submit(carry_out, struck, arguments.seed, folder / str(number))
-            for number, struck in enumerate(wanted)
+            pool.submit(carry_out, struck, arguments.seed, folder / str(number), nodes=nodes)
+            for number, (struck, nodes) in enumerate(wanted)
         ]
-        for struck, future in zip(wanted, started, strict=True):
+        for (struck, _), future in zip(wanted, started, strict=True):
             result = future.result()
             mark = result.complaint or ", ".join(map(named, result.causes)) or result.verdict
             sign = "WRONG" if result.complaint else "ok   "

@@ -132,6 +132,36 @@ def moved(strike: Strike, node: str) -> Strike:
     return replace(strike, node=node, fault=f"{strike.name}@{node}{colon}{device}")
 
 
+# Two nodes tell where these are; of a transport it takes a third one to say which is right.
+_FEW = {"h100-tcpx": 2, "mi300x": 2}
+_THREE = frozenset({"tcp-fallback"})
+
+
+def alone(strike: Strike) -> tuple[Strike, int]:
+    """On one of as few nodes as it takes, and how many these are."""
+    nodes = NODES[strike.platform]
+    count = 3 if strike.name in _THREE else _FEW.get(strike.platform, len(nodes))
+    if strike.node in nodes[count:]:
+        strike = moved(strike, nodes[count - 1])
+    return strike, count
+
+
+# Only other nodes, measured or asked, tell which one these are at.
+_COMPARED = frozenset(
+    {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-xgmi", "tcp-fallback", "corrupt",
+     "high-ber", "nic-idle", TUNING}
+)  # fmt: skip
+
+
+def in_the_matrix(struck: tuple[Strike, ...]) -> tuple[tuple[Strike, ...], int]:
+    """Where a fault strikes, and how many nodes there are: two, if it is told without the others."""
+    one, *others = struck
+    nodes = NODES[one.platform]
+    if others or one.name in _COMPARED:
+        return struck, len(nodes)
+    return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
+
+
 def strikes(name: str, seed: int) -> Iterator[Strike]:
     """Every fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")

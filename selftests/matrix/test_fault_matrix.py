@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fault_matrix import carry_out, page
-from strikes import CAUSES, LEFT_OUT, NODES, PLATFORMS, TUNING, Strike, moved, strikes
+from strikes import CAUSES, LEFT_OUT, NODES, PLATFORMS, TUNING, Strike, alone, moved, strikes
 
 from railgauge.diagnosis import CATALOGUE
 from railgauge.lab import faults
@@ -29,19 +29,16 @@ UNTOLD = {"h200": set(), "mi300x": {"gpu-fabric", "clocks-unlocked", "nvme-missi
 # What one run of a platform tells of: its nodes, some of them healthy, and the faults.
 TOGETHER = {
     "facts": ("connectx4-homelab", 12,
-              ("firmware", "governor", "link-rate", "memlock", "mtu", "nic-missing", "no-sm",
-               "pcie-width", "peermem-missing", "port-down")),
+              ("firmware", "governor", "link-rate", "memlock", "modules-by-hand", "mtu",
+               "nic-missing", "no-sm", "pcie-width", "peermem-missing", "port-down")),
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-garbage", "tool-missing", "tool-silent")),
     "facts-and-gpus": ("h100-tcpx", 9,
                        ("ecc", "gpu-missing", "numa-balancing", "governor", "mtu", "link-rate",
-                        "unreachable")),
+                        "numad", "unreachable")),
     "path": ("metax-c500", 3, ("acs", "gdr-disabled")),
 }  # fmt: skip
-# Two nodes tell where these are; of a transport it takes a third one to say which is right.
-FEW = {"h100-tcpx": 2, "mi300x": 2}
-THREE = frozenset({"tcp-fallback"})
 
 
 def together(platform: str, names: Iterable[str]) -> Iterator[Strike]:
@@ -56,15 +53,6 @@ def _nodes(platform: str) -> Iterator[str]:
     stem = last.rstrip("0123456789") if last[-1].isdecimal() else "node"
     yield from known
     yield from (f"{stem}{number:02d}" for number in range(len(known) + 1, 13))
-
-
-def alone(strike: Strike) -> tuple[Strike, int]:
-    """On one of as few nodes as it takes, and how many these are."""
-    nodes = NODES[strike.platform]
-    count = 3 if strike.name in THREE else FEW.get(strike.platform, len(nodes))
-    if strike.node in nodes[count:]:
-        strike = moved(strike, nodes[count - 1])
-    return strike, count
 
 
 SHARED = {name for _, _, names in TOGETHER.values() for name in names}
