@@ -148,13 +148,13 @@ def alone(strike: Strike) -> tuple[Strike, int]:
 
 # Only other nodes, measured or asked, tell which one these are at.
 _COMPARED = frozenset(
-    {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-xgmi", "tcp-fallback", "corrupt",
-     "high-ber", "nic-idle", TUNING}
+    {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
+     "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle", TUNING}
 )  # fmt: skip
 
 
 def in_the_matrix(struck: tuple[Strike, ...]) -> tuple[tuple[Strike, ...], int]:
-    """Where a fault strikes, and how many nodes there are: two, if it is told without the others."""
+    """Where a fault strikes, and how many nodes there are: two, if others tell no more."""
     one, *others = struck
     nodes = NODES[one.platform]
     if others or one.name in _COMPARED:
