@@ -149,7 +149,8 @@ def alone(strike: Strike) -> tuple[Strike, int]:
 # Only other nodes, measured or asked, tell which one these are at.
 _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
-     "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle", TUNING}
+     "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle", "tool-garbage", "tool-silent",
+     TUNING}
 )  # fmt: skip
 
 
