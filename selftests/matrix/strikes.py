@@ -212,6 +212,8 @@ def _strike(ground: Ground, name: str) -> Strike | None:
         return None
     if name in _WAITS_FOR_A_SERVER and len(ground.platform.fabric_nics) > _FEW_NICS:
         return None
+    if name in _EXPECTED and _EXPECTED[name] not in ground.platform.expected:
+        return None
     if name == "slow-nic" and platform in _NIC_LOOKS_LIKE_NODE:
         return Strike(platform, name, fault, CAUSES["slow-node"], node)
     return Strike(platform, name, fault, CAUSES[name], node, named, peer)
@@ -219,6 +221,11 @@ def _strike(ground: Ground, name: str) -> Strike | None:
 
 # Documents 001 and 003 say what the variables are worth; of the other platforms nobody does.
 _TUNED = frozenset({"h200", "h100-tcpx"})
+# What is wrong only where the platform file asks for it.
+_EXPECTED = {
+    "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count", "numad": "numa_daemons",
+    "modules-by-hand": "boot_module",
+}  # fmt: skip
 # Every measurement waits for a server that never listens: minutes on nodes with many NICs.
 _WAITS_FOR_A_SERVER = frozenset({"tool-garbage", "tool-silent"})
 _FEW_NICS = 4
