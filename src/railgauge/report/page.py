@@ -80,7 +80,7 @@ def _identity(verdict: Verdict, context: Any) -> str:
     if verdict.notes:
         rows["Noted"] = "; ".join(verdict.notes)
     said = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
-    return f"<h2>What was accepted</h2><dl>{said}</dl>"
+    return f"<h2>What was asserted</h2><dl>{said}</dl>"
 
 
 def _causes(causes: Sequence[Cause]) -> str:
