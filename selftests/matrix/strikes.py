@@ -150,7 +150,7 @@ def alone(strike: Strike) -> tuple[Strike, int]:
 _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle", "tool-garbage", "tool-silent",
-     TUNING}
+     "gdr-disabled", "gpu-missing", TUNING}
 )  # fmt: skip
 
 
