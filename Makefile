@@ -76,7 +76,7 @@ docs: $(VENV)/.ready
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
 	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
 
-# About half an hour on two cores: each fault on each platform, and the five stories.
+# A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
 	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
