@@ -2,7 +2,7 @@
 
     python selftests/matrix/fault_matrix.py [--platform P]… [--fault F]… [--jobs N] [--page FILE]
 
-Runs the ladder at level smoke once for each, which takes about a quarter of an hour on two cores for all;
+Runs the ladder at level smoke once for each, a quarter of an hour on two cores for all;
 ``--page`` writes the page of the documentation. Exit code 1 if one was not named as it must be.
 """
 
