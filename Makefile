@@ -23,10 +23,10 @@ test: $(VENV)/.ready
 BARE := .cache/bare
 bare: $(VENV)/.ready
 	@rm -rf $(BARE)
-	@$(BIN)/python selftests/programs.py $(BARE)
+	@$(BIN)/python selftests/testing/programs.py $(BARE)
 	env -u RAILGAUGE_CI PATH=$(CURDIR)/$(BARE) $(BIN)/python -m pytest -q -n 2 \
 		$(addprefix selftests/,facts stacks launchers lab/test_lab_server.py) \
-		$(addprefix selftests/core/test_,programs.py holder.py nodelease.py runner.py cli.py) \
+		$(addprefix selftests/,project/test_programs.py leases/test_holder.py leases/test_nodelease.py run/test_runner.py cli/test_cli.py) \
 		-k 'not in_seconds and not sixty_four' $(ARGS)
 
 lint: $(VENV)/.ready-lint

@@ -10,12 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import programs
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+pytest.register_assert_rewrite("testing")
+
+from testing import programs  # noqa: E402 - its asserts are to tell what they saw
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Properties are judged by what they show, not by how fast a busy machine shows it.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 # Started with nohup or in the background of a script, this process ignores Ctrl-C, and so would
 # every run that a test starts and interrupts.
@@ -23,10 +31,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
-_LONG = ["endtoend", "netlab", "slurm", "fabric", "bundle", "transport", "report", "jenkins"]
+_LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report", "jenkins"]
 _LONG += ["trend", "matrix"]  # last of them: it fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
+
+
+Railgauge = Callable[..., tuple[object, str, str]]
 
 
 class LongFirst(LoadFileScheduling):
@@ -86,3 +97,32 @@ def _turn(item: pytest.Item) -> int:
 def cannot_run() -> Callable[[str], NoReturn]:
     """``cannot_run(reason)``: ends a test for something that this machine lacks."""
     return programs.cannot_run
+
+
+@pytest.fixture
+def railgauge(capsys: pytest.CaptureFixture[str]) -> Railgauge:
+    """``railgauge(*argv)``: exit code, standard output, standard error."""
+    from railgauge.cli import main  # noqa: PLC0415 - compiled only where a test asks for it
+
+    def run(*argv: object) -> tuple[object, str, str]:
+        try:
+            code: object = main([str(word) for word in argv])
+        except SystemExit as left:
+            code = left.code
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[..., Path]:
+    """``log(text)``: a file with that in it."""
+
+    def write(text: str | bytes, name: str = "x.log") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
 
-sys.path += [str(ROOT / "selftests" / "diagnose"), str(ROOT / "selftests" / "report")]
+sys.path.append(str(ROOT / "selftests"))
 
-from diagnose_scenes import cluster, findings, names, pairs_of, paths, planned
+from testing.diagnose_scenes import cluster, findings, names, pairs_of, paths, planned
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.plain import to_plain

@@ -31,7 +31,8 @@ from statistics import linear_regression, median
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from testing.places import ROOT
+
 # Sorting grows by about 1.1 over a fourfold size, squares by 2; between them lies noise.
 GROWTH_MAX = 1.35
 SIZES_FOR_GROWTH = 3

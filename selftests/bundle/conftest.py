@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import bundle_bench as bench
 import pytest
-from bundle_bench import Bundled
+from testing import bundle_bench as bench
+from testing.bundle_bench import Bundled
 
 from railgauge.cli import main
 

@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-import bundle_bench as bench
 import pytest
-from bundle_bench import HOSTS, SECRET, SHORT_SECRET
+from testing import bundle_bench as bench
+from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
 from railgauge.bundle.redact import FileRedactor, digested_keys
 from railgauge.core.errors import ToolFailed

@@ -1,9 +1,9 @@
 """A transcript is of the command that its case asks for, whatever port the run found free."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
 from railgauge.bundle.trouble import NotVerified
@@ -14,7 +14,6 @@ from railgauge.judging.evidence import SERVICE
 from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
 
-ROOT = Path(__file__).parents[2]
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import time
 
-import bundle_bench as bench
-import forger_bench as forger
 import pytest
-from bundle_bench import edit_records
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from forger_bench import edited, of, transcripts, without_unused
+from testing import bundle_bench as bench
+from testing import forger_bench as forger
+from testing.bundle_bench import edit_records
+from testing.forger_bench import edited, of, transcripts, without_unused
 
 from railgauge.bundle import signing
 

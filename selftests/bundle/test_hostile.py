@@ -9,9 +9,9 @@ import random
 import tarfile
 import time
 
-import bundle_bench as bench
 import pytest
-from bundle_bench import changed, edit_json, forged
+from testing import bundle_bench as bench
+from testing.bundle_bench import changed, edit_json, forged
 
 from railgauge.bundle import archive, check
 from railgauge.bundle.archive import Caps

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import bundle_bench as bench
 import pytest
-from acceptance import assert_sound, make_project
-from bundle_bench import changed, forged
+from testing import bundle_bench as bench
+from testing.acceptance import assert_sound, make_project
+from testing.bundle_bench import changed, forged
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-import bundle_bench as bench
 import pytest
-from bundle_bench import changed, edit_json, edit_records, forged
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from testing import bundle_bench as bench
+from testing.bundle_bench import changed, edit_json, edit_records, forged
 
 
 def a_transcript(content):

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.core import naming
@@ -18,7 +19,6 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.planning import plan
 from railgauge.run.store import Store, case_file
 
-ROOT = Path(__file__).parents[2]
 MANY = tuple(f"node{number:02}" for number in range(1, 41))
 # Nothing in common that could be folded.
 STRANGERS = tuple(f"{a}{b}-gpu-of-the-second-row" for a in "abcdefgh" for b in "vwxyz")

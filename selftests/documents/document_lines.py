@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
+from testing.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "documents"
 NUMBERS = ("000", "001", "002", "003", "004")
 _LINE = {"section", "says", "figure", "held", "why", "todo"}

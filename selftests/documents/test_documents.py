@@ -46,8 +46,8 @@ def test_the_page_is_of_today() -> None:
         "environment MCCL_NOTHING", "environment MCCL_CROSS_NIC = 0", "hardware gpus.count = 7",
         "hardware nics.mlx5_9.model", "prepare persistence_mode", "fault nothing", "fault memlock",
         "cause nothing", "tool nothing", "fact nothing", "hostfile nothing",
-        "selftest core/test_versions.py::test_nothing", "nothing at_all", "limit pair_all_reduce",
-        "limit pair_all_reduce busbw 8B",
+        "selftest judging/test_versions.py::test_nothing", "nothing at_all",
+        "limit pair_all_reduce", "limit pair_all_reduce busbw 8B",
     ],
 )  # fmt: skip
 def test_what_is_not_there_holds_nothing(reference: str) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from acceptance import Background, Project, Runs, make_project
+from testing.acceptance import Background, Project, Runs, make_project
 
 _AT_ONCE = 4
 

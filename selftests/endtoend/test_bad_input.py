@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_clean
+from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_clean
 
 SSH = "cluster: real\nplatform: {platform}\nnodes: [n01, n02]\n"
 UNMARKED = '''

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from acceptance import BARE, Project, Run, assert_sound, make_project
-from standing_lab import StandingLab, standing_lab
+from testing.acceptance import BARE, Project, Run, assert_sound, make_project
+from testing.standing_lab import StandingLab, standing_lab
 
 LEVEL = ("--level", "nightly", *BARE)
 # One operation tells as much as all of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from acceptance import (
+from testing.acceptance import (
     HOMELAB,
     METAX,
     ONE_PAIR,

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from acceptance import HOMELAB, ROOT, SMOKE, Project, assert_clean, environment
+from testing.acceptance import HOMELAB, ROOT, SMOKE, Project, assert_clean, environment
 
 OF_THE_PROJECT = "def test_of_the_suite_itself():\n    assert True\n"
 

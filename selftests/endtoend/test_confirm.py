@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
+from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 
 from railgauge.bundle import archive, check
 from railgauge.bundle.contents import FolderContents

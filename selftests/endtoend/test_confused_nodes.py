@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from acceptance import BARE_SMOKE, Project, Run, assert_clean
-from standing_lab import StandingLab, standing_lab
+from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean
+from testing.standing_lab import StandingLab, standing_lab
 
 
 @pytest.fixture(scope="module")

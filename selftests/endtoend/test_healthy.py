@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from acceptance import (
+from testing.acceptance import (
     HOMELAB,
     METAX,
     SMOKE,

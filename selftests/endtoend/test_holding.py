@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
-from standing_lab import standing_lab
-from standing_sshd import StandingServers, sshd, standing_servers
 from test_interrupt import wait_until
+from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
+from testing.standing_lab import standing_lab
+from testing.standing_sshd import StandingServers, sshd, standing_servers
 
 FEW = (*BARE_SMOKE, "-k", "send_bandwidth and 8MiB")
 START_LIMIT_S = 60.0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from acceptance import HOMELAB, Project, Run, assert_clean, environment
+from testing.acceptance import HOMELAB, Project, Run, assert_clean, environment
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
 START_LIMIT_S = 40.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acceptance import BARE_SMOKE, HOMELAB, SMOKE, Runs, Scenario
+from testing.acceptance import BARE_SMOKE, HOMELAB, SMOKE, Runs, Scenario
 
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[viper]"
 FAULT = ("--lab-fault", "governor@viper", "-k", "test_host")

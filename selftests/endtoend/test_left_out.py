@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 
-import acceptance
 import pytest
-from acceptance import BARE, HOMELAB, ONE_PAIR, Project, Run, Runs, Scenario, assert_sound
+from testing import acceptance
+from testing.acceptance import BARE, HOMELAB, ONE_PAIR, Project, Run, Runs, Scenario, assert_sound
 
 # What the options and changes below leave running is healthy: only what is left out would be red.
 FAULTY = (*ONE_PAIR, *BARE, "--lab-fault", "link-rate@viper")

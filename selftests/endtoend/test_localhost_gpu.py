@@ -7,13 +7,13 @@ this machine has itself is not on the PATH.
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-import programs
 import pytest
-from acceptance import BARE, TIME_LIMIT_S, Run, environment, make_project
+from testing import programs
+from testing.acceptance import BARE, TIME_LIMIT_S, Run, environment, make_project
+from testing.places import SHARED
 
-SHARED = Path(__file__).parents[3] / "shared" / "corpus" / "nvidia-smi"
+RECORDED = SHARED / "corpus" / "nvidia-smi"
 # Another test may have a run on this machine at the same time: they take turns.
 OPTIONS = ("--hostfile", "hostfiles/localhost-gpu.yaml", "--level", "smoke", "--wait", "300", *BARE)
 QUERY = {

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
-from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
 from test_resume import log, measured_at, settled
-from wires import Wire, hostfile_over, wired
+from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
+from testing.standing_lab import StandingLab, standing_lab
+from testing.wires import Wire, hostfile_over, wired
 
 NODES = ("viper", "columbia", "prometheus")
 LOST = "columbia"

@@ -13,7 +13,17 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from acceptance import BARE_SMOKE, H200, HOMELAB, TCPX, Project, Run, Runs, Scenario, assert_sound
+from testing.acceptance import (
+    BARE_SMOKE,
+    H200,
+    HOMELAB,
+    TCPX,
+    Project,
+    Run,
+    Runs,
+    Scenario,
+    assert_sound,
+)
 
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
 FEW = 12

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from acceptance import (
+from testing.acceptance import (
     H200,
     METAX,
     ROOT,

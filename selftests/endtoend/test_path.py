@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from acceptance import BARE_SMOKE, METAX, MI300X, TCPX, Run, Runs, Scenario, assert_sound
+from testing.acceptance import BARE_SMOKE, METAX, MI300X, TCPX, Run, Runs, Scenario, assert_sound
 
 BETWEEN = ("tests/preflight/test_host.py", "tests/network", "tests/gpudirect", "tests/collective")
 TCP = ("tests/preflight/test_host.py", "tests/network", "tests/collective")

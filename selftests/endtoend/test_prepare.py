@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import BARE_SMOKE, MI300X, Project, Run, assert_clean, assert_sound, environment
-from standing_lab import StandingLab, standing_lab
 from test_interrupt import wait_until
+from testing.acceptance import (
+    BARE_SMOKE,
+    MI300X,
+    Project,
+    Run,
+    assert_clean,
+    assert_sound,
+    environment,
+)
+from testing.standing_lab import StandingLab, standing_lab
 
 from railgauge.run.survey import FILE as SURVEY
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance import (
+from test_interrupt import wait_until
+from testing.acceptance import (
     HOMELAB,
     SMOKE,
     Project,
@@ -26,7 +27,6 @@ from acceptance import (
     environment,
     make_project,
 )
-from test_interrupt import wait_until
 
 from railgauge.leases.files import held_open
 from railgauge.run.store import point_latest

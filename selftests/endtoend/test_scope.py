@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from acceptance import HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
+from testing.acceptance import HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
 
 WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 NARROW = ("-k", "locked_memory or write_bandwidth")

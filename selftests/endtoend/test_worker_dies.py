@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 from test_many_nodes import clashes
+from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 
 ONCE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:viper-mlx5_0-8MiB]"
 TWICE = "tests/network/test_rdma.py::test_read_traffic[viper:prometheus-mlx5_0]"

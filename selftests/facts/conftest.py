@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import programs
 import pytest
+from testing import programs
+from testing.places import SHARED
 
 from railgauge.facts import NodeFacts, parse_probe, probe_script
 from railgauge.stacks import Stack
 
 NONCE = "7f3a9c51e2d84b06"
-SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 MX_SMI = """\
 mx-smi  version: 2.2.3

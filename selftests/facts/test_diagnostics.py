@@ -2,15 +2,13 @@
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testing.places import SHARED
 
 from railgauge.facts.diagnostics import Figure, parse_dcgmi_diag, parse_nhc
-
-SHARED = Path(__file__).parents[3] / "shared"
 
 
 def recorded(folder, name):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from nights import jenkinsfile
+from testing.places import ROOT
 
 from railgauge.cli import main
 from railgauge.config.thresholds import LEVELS
 
-ROOT = Path(__file__).parents[2]
 HOSTFILE = "hostfiles/lab-connectx4-homelab.yaml"
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from nights import RUN, Night, make_workspace, verdict
+from testing.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 SCRIPTS = ("examples/nightly.sh", "selftests/jenkins/fetch_jars", ".ci/run")
 TIME_LIMIT_S = 60.0
 ACCEPTED = Night(verdict=verdict("accepted"))

@@ -1,6 +1,6 @@
 """The labs that these tests share; a module of its own, for there are other conftest modules."""
 
-from lab_bench import (  # noqa: F401 - fixtures are found by being here
+from testing.lab_bench import (  # noqa: F401 - fixtures are found by being here
     h200,
     homelab,
     metax,

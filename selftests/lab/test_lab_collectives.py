@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from lab_bench import Bench, StartLab, transcript
+from testing.lab_bench import Bench, StartLab, transcript
 
 TUNED = (
     "-x", "NCCL_MIN_NCHANNELS=32", "-x", "NCCL_IB_QPS_PER_CONNECTION=4",

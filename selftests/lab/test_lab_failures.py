@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from lab_bench import Bench, StartLab, wait_for_listener
+from testing.lab_bench import Bench, StartLab, wait_for_listener
 
 BAD_COMMAND_LINES = {
     ("-d", "mlx5_9"): "IB device mlx5_9 not found\n Unable to find the Infiniband/RoCE device\n",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import statistics
 
-import fault_bench as rig
 import pytest
-from lab_bench import NAMES, Bench, StartLab
+from testing import fault_bench as rig
+from testing.lab_bench import NAMES, Bench, StartLab
 
 from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fault_bench import (
+from testing.fault_bench import (
     ALL_REDUCE,
     BIG,
     H200_TUNING,
@@ -24,7 +24,7 @@ from fault_bench import (
     over_both,
     received,
 )
-from lab_bench import Bench, StartLab, cluster, ssh
+from testing.lab_bench import Bench, StartLab, cluster, ssh
 
 from railgauge import lab
 from railgauge.core.errors import BadInput

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_bench import TOLD
-from lab_bench import Bench, StartLab, laid_out
+from testing.fault_bench import TOLD
+from testing.lab_bench import Bench, StartLab, laid_out
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, StackFacts, stack

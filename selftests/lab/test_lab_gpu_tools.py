@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
-from lab_bench import Bench, StartLab, transcript, wait_for_listener
+from testing.lab_bench import Bench, StartLab, transcript, wait_for_listener
 
 from railgauge.lab.sim import figures
 from railgauge.tools import vllm_bench

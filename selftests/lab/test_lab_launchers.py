@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab_bench import Bench, StartLab, ssh
+from testing.lab_bench import Bench, StartLab, ssh
 
 SMALL = ("all_reduce_perf", "-b", "1M", "-e", "1M", "-g", "1")
 

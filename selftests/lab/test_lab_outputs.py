@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from lab_bench import Bench, transcript
+from testing.lab_bench import Bench, transcript
 
 # What the document gives the client and the server: the cross GPU/NIC run has two NICs.
 TABLES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from lab_bench import Bench, StartLab, cluster, ssh, ssh_argv
+from testing.lab_bench import Bench, StartLab, cluster, ssh, ssh_argv
 
 from railgauge import lab
 from railgauge.core.errors import BadInput, RailgaugeError
@@ -139,7 +139,7 @@ _STARTER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from lab_bench import cluster
+from testing.lab_bench import cluster
 from railgauge import lab
 one = lab.start(
     cluster("metax-c500"), nodes=2, seed=0, faults=(), folder=Path(sys.argv[1]))
@@ -150,7 +150,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_lab_dies_with_its_starter(tmp_path: Path, how: int) -> None:
-    script = _STARTER.format(here=str(Path(__file__).parent))
+    script = _STARTER.format(here=str(Path(__file__).parents[1]))
     folder = tmp_path / "lab"
     starter = subprocess.Popen(
         [sys.executable, "-c", script, str(folder)],

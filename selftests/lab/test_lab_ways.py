@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lab_bench import Bench
 from test_lab_collectives import over, sweep, table
+from testing.lab_bench import Bench
 
 from railgauge.lab import platforms
 from railgauge.lab.sim import fabric, interference

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from lab_bench import Bench
-from saying import Said, play
+from testing.lab_bench import Bench
+from testing.saying import Said, play
 
 from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Pairing

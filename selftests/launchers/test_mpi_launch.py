@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from pathlib import Path
 
-import programs
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "netlab"))
-
-from netlab_bench import missing, visit
 from test_mpi_failures import error
+from testing import programs
+from testing.netlab_bench import missing, visit
 
 from railgauge.core.errors import LaunchFailed, RankDied
 from railgauge.launchers import Host, Launch, launcher

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "endtoend"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from acceptance import Project, environment, make_project
 from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, in_the_matrix, pairs_of, strikes
+from testing.acceptance import Project, environment, make_project
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"

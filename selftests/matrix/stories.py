@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "endtoend"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from acceptance import Project, Run, make_project
+from testing.acceptance import Project, Run, make_project
 
 
 @dataclass(frozen=True)

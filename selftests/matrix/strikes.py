@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Any
+
+from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
@@ -14,7 +15,6 @@ from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms
 from railgauge.planning import pairing
 
-ROOT = Path(__file__).parents[2]
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
 NODES = {
     "connectx4-homelab": ("viper", "columbia", "prometheus"),

@@ -1,7 +1,7 @@
 """Only where namespaces can be made."""
 
 import pytest
-from netlab_bench import missing
+from testing.netlab_bench import missing
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,13 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import programs
 import pytest
-from netlab_bench import argv, lab, visit
+from testing import programs
+from testing.netlab_bench import argv, lab, visit
+from testing.places import ROOT
 
 from railgauge.config import hostfile
 
-ROOT = Path(__file__).parents[2]
 GONE_LIMIT_S = 30
 
 NODES = """

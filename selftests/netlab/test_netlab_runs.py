@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
-from netlab_bench import lab
-
-sys.path.append(str(Path(__file__).parents[1] / "endtoend"))
-
-from acceptance import Run, make_project
+from testing.acceptance import Run, make_project
+from testing.netlab_bench import lab
 
 NEEDED = {"iperf3": "iperf3", "mpirun.openmpi": "openmpi-bin"}
 

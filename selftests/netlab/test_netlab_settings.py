@@ -1,15 +1,13 @@
 """What the user may ask of the cluster, and the batches that come of it."""
 
 import json
-from pathlib import Path
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.cli import main
 from railgauge.core.errors import BadInput
 from railgauge.netlab import LINE_RATE_MBIT, Link, network, settings
-
-ROOT = Path(__file__).parents[2]
 
 
 def asked(count=3, **faults):

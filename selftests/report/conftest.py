@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import browser
 import pytest
-from browser import Seen
-
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "selftests" / "endtoend"))
+from testing import browser
+from testing.browser import Seen
+from testing.places import ROOT
 
 if TYPE_CHECKING:
-    from acceptance import Run
+    from testing.acceptance import Run
 
 Look = Callable[..., Seen]
 
@@ -56,7 +53,7 @@ class Nights:
 
 @pytest.fixture(scope="session")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    from acceptance import HOMELAB, SMOKE, make_project  # noqa: PLC0415 - found by the path above
+    from testing.acceptance import HOMELAB, SMOKE, make_project  # noqa: PLC0415 - found by the path above
 
     project = make_project(tmp_path_factory.mktemp("nights") / "project")
     healthy = project.run(*HOMELAB, *SMOKE)
@@ -69,7 +66,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
 @pytest.fixture(scope="session")
 def gdr(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The story of document 000: both RDMA rungs pass, the collectives between nodes do not."""
-    from acceptance import METAX, SMOKE, make_project  # noqa: PLC0415
+    from testing.acceptance import METAX, SMOKE, make_project  # noqa: PLC0415
 
     project = make_project(tmp_path_factory.mktemp("gdr") / "project")
     fault = ("--no-gates", "--lab-fault", "gdr-disabled@mx02")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Cluster, Judgement, Node, Outcome
@@ -15,7 +15,6 @@ from railgauge.report.plots import plots
 from railgauge.report.plots.axes import around
 from railgauge.report.plots.maps import blocks_of
 
-ROOT = Path(__file__).parents[2]
 PLATFORM = thresholds.load("h200", ROOT / "thresholds")
 MIB = 2**20
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import re
 
-import browser
 import pytest
-from render_page import render
+from testing import browser
+from testing.render_page import render
 
 from railgauge.report.plots.svg import BAD
 

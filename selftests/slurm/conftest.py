@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from slurm_cluster import Slurm, cluster, missing, slurm_cluster
+from testing.slurm_cluster import Slurm, cluster, missing, slurm_cluster
 
 from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.registry import connect, opened
 from railgauge.transport.tag import Tag
-
-for folder in ("transport", "endtoend"):
-    sys.path.append(str(Path(__file__).parents[1] / folder))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The contract of every transport, with the steps of a real Slurm."""
 
-from test_transport_contract import *  # noqa: F403
+from testing.transport_contract import *  # noqa: F403
 
 # These two wait for long, and show what ``Job`` does, which is the same over every link.
 del test_time_limit_ends_silent_grandchildren  # noqa: F821

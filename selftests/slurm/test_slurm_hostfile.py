@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.config.hostfile import cluster_from_json, cluster_to_json, load
 from railgauge.core.errors import HostfileError
 from railgauge.core.model import Cluster, SlurmSettings
 from railgauge.transport.slurm.steps import environment, step_argv
 
-SCHEMA = Path(__file__).parents[2] / "hostfiles" / "schema.json"
+SCHEMA = ROOT / "hostfiles" / "schema.json"
 HEAD = "cluster: c\nplatform: p\ntransport: slurm\nnodes: n[1-2]\n"
 
 

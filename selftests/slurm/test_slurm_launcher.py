@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from slurm_cluster import Slurm, cluster
+from testing.slurm_cluster import Slurm, cluster
 
 from railgauge.core.model import Command, Transcript
 from railgauge.launchers import Host, Launch, launcher

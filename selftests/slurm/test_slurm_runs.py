@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pytest
-from acceptance import ROOT, TIME_LIMIT_S, Project, Run, environment, make_project
-from slurm_cluster import Slurm
+from testing.acceptance import ROOT, TIME_LIMIT_S, Project, Run, environment, make_project
+from testing.slurm_cluster import Slurm
 
 TICKET = "fan 3 fails, ticket 21"
 LOOPBACK = "All nodes are this machine: what passes between them is its loopback interface."

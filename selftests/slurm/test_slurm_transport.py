@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slurm_cluster import Slurm, cluster
+from testing.slurm_cluster import Slurm, cluster
 
 from railgauge.core.errors import (
     BadInput,
@@ -76,7 +76,7 @@ def test_lists_of_nodes_are_read_as_slurm_writes_them(slurm: Slurm) -> None:
 RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from slurm_cluster import cluster
+from testing.slurm_cluster import cluster
 from railgauge.core.model import Command
 from railgauge.transport.registry import connect, opened
 with opened(cluster("n01")) as reached:
@@ -90,7 +90,7 @@ with opened(cluster("n01")) as reached:
 
 def killed_run() -> int:
     """Kill a run outright; the process that it had on its node."""
-    command = (sys.executable, "-c", RUN, str(Path(__file__).parent))
+    command = (sys.executable, "-c", RUN, str(Path(__file__).parents[1]))
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout
         pid = int(process.stdout.readline())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+from testing.places import SHARED
 
 from railgauge.stacks import Section, stack
 from railgauge.stacks import amd_smi as amd
 from railgauge.stacks import rocm_smi as rocm
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared/corpus"
+CORPUS = SHARED / "corpus"
 AMD = stack("amd")
 BUSES = ("0000:05:00.0", "0000:26:00.0")
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from testing.places import SHARED
 
 from railgauge.stacks import Section, stack
 from railgauge.stacks.nvidia_smi import QUERY, parse_compute_apps, parse_log, parse_query
 from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.topology import parse_topology
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared/corpus/nvidia-smi"
+CORPUS = SHARED / "corpus/nvidia-smi"
 NVIDIA = stack("nvidia")
 H200 = "019-q-x-xml-h200-8gpu-v13.txt"
 

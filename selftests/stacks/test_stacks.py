@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from testing.places import SHARED
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
 from railgauge.stacks.metax import parse_gpus, parse_processes
 from railgauge.stacks.topology import parse_topology
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
 TABLE_223 = "transcripts/metax-mx-smi.txt"
 TABLE_229 = "corpus/mx-smi/001-plain-c500-8gpu-2.2.9.txt"
 TOPO = "transcripts/metax-mx-smi-topo.txt"

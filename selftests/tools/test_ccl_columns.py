@@ -7,10 +7,10 @@ is none: rccl/009 and mccl/002 of the corpus, and document 002.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from tool_setting import recorded
+from testing.places import ROOT
+from testing.tool_setting import recorded
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.physics import bus_factor
@@ -18,7 +18,7 @@ from railgauge.core.model import Case, Parsed
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Heard
 
-PLATFORM = thresholds.load("metax-c500", Path(__file__).parents[2] / "thresholds")
+PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 # Reduction, root and the column of wrong values in place, as nccl-tests prints them.
 PRINTED = {
     "all_reduce": ("sum", -1, "0"),

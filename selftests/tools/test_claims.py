@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from tool_setting import NODES
+from testing.tool_setting import NODES
 
 from railgauge.core.errors import FactMissing
 from railgauge.core.model import Case

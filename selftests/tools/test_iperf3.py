@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_setting import kinds, setting, values
+from testing.tool_setting import kinds, setting, values
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Pairing

@@ -3,7 +3,7 @@
 from array import array
 
 import pytest
-from tool_setting import kinds, setting
+from testing.tool_setting import kinds, setting
 
 from railgauge.core.errors import BadInput
 from railgauge.tools import mpi_bench

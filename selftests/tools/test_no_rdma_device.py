@@ -3,8 +3,9 @@
 import shutil
 from pathlib import Path
 
-import programs
 import pytest
+from testing import programs
+from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.core.errors import DeviceMissing, LimitMissed
@@ -22,7 +23,7 @@ from railgauge.run.store import Store
 from railgauge.transport import local
 from railgauge.transport.sessions import Sessions
 
-PLATFORM = thresholds.load("connectx4-homelab", Path(__file__).parents[2] / "thresholds")
+PLATFORM = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 NODES = tuple(Node(name, "localhost", "localhost") for name in ("one", "two"))
 CLUSTER = Cluster("here", PLATFORM.name, "local", NODES, "here.yaml")
 NIC = Pairing("mlx5_0")

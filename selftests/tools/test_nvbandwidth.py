@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_setting import kinds, recorded, setting, values
+from testing.tool_setting import kinds, recorded, setting, values
 
 from railgauge.core.errors import BadInput
 from railgauge.tools.nvbandwidth import commands, parse

@@ -1,12 +1,10 @@
 """Every recorded output of perftest, against what its index says is in it."""
 
-from pathlib import Path
-
 import pytest
+from testing.places import SHARED
 
 from railgauge.tools.perftest import parse
 
-SHARED = Path(__file__).parents[3] / "shared"
 CORPUS = SHARED / "corpus" / "perftest"
 TRANSCRIPTS = SHARED / "transcripts"
 

@@ -3,13 +3,13 @@
 import re
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from read_only_outputs import BUS, COPY, DIAG, MATRIX, NHC, P2P, RAS, RVS, SHMOO, TABLE
-from tool_setting import kinds, recorded, setting, values
+from testing.places import ROOT
+from testing.read_only_outputs import BUS, COPY, DIAG, MATRIX, NHC, P2P, RAS, RVS, SHMOO, TABLE
+from testing.tool_setting import kinds, recorded, setting, values
 
 from railgauge import tools
 from railgauge.cli import main
@@ -17,7 +17,6 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import plan
 
-ROOT = Path(__file__).resolve().parents[2]
 READ_ONLY = sorted(set(tools.NAMES) - set(tools.PLANNABLE))
 GPU_BW = "corpus/gpu-bw"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tool_setting import SHARED
+from testing.places import ROOT
+from testing.tool_setting import SHARED
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Measurement, Platform
@@ -20,7 +21,7 @@ from railgauge.core.model import Case, Pairing, Parsed
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Heard
 
-PLATFORM = thresholds.load("metax-c500", Path(__file__).parents[2] / "thresholds")
+PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 VENDORS = {"cuda": "nvidia", "rocm": "amd"}
 DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 COLLECTIVES = {

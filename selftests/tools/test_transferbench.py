@@ -1,7 +1,7 @@
 """TransferBench: recorded outputs, what is wrong with broken ones, and the command."""
 
 import pytest
-from tool_setting import kinds, recorded, setting, values
+from testing.tool_setting import kinds, recorded, setting, values
 
 from railgauge.core.errors import BadInput
 from railgauge.tools.transferbench import commands, parse

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from throwaway_sshd import SshServer, start_server
+from testing.throwaway_sshd import SshServer, start_server
 
 from railgauge.core.model import Node
 from railgauge.transport import Session

@@ -12,7 +12,7 @@ from pathlib import Path
 import asyncssh
 import paramiko
 import pytest
-from throwaway_sshd import SshServer, start_server
+from testing.throwaway_sshd import SshServer, start_server
 
 from railgauge.core.errors import (
     AuthenticationFailed,

@@ -3,14 +3,13 @@
 import json
 import random
 import shutil
-from pathlib import Path
 
 import pytest
-from histories import write_run
+from testing.histories import write_run
+from testing.places import ROOT
 
 from railgauge.config import thresholds
 
-ROOT = Path(__file__).parents[2]
 LIMITS = json.loads((ROOT / "thresholds" / "connectx4-homelab.json").read_text(encoding="utf-8"))
 WRITE = "/measurements/host_write_bandwidth/limits/0"
 LATENCY = "/measurements/host_send_latency/limits/0"

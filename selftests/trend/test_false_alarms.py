@@ -4,7 +4,7 @@ import random
 import statistics
 
 import pytest
-from histories import dipping, heavy, history, normal, series, skewed
+from testing.histories import dipping, heavy, history, normal, series, skewed
 
 from railgauge.trend import Rules, change, findings
 from railgauge.trend.change import NOISE_MIN, slope, steps, two_sided

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from histories import write_run
+from testing.histories import write_run
 
 from railgauge.core.errors import BadInput
 from railgauge.trend.read import night_of, read

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from histories import FLEET, NODES, history, series, step
+from testing.histories import FLEET, NODES, history, series, step
 
 from railgauge.core.errors import BadInput
 from railgauge.trend import Fleet, Key, Night, Rules, findings

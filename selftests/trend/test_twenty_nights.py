@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from histories import below_limits, step, write_nights
+from testing.histories import below_limits, step, write_nights
 
 STEP = step(14, 0.04, lambda key: "viper" in key.nodes and key.subject == "host_send_bandwidth")
 SINCE = "20260114-020000-lab-connectx4-homelab"

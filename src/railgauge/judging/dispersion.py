@@ -142,7 +142,7 @@ def _kendall_z(points: Sequence[float]) -> float:
 _FEWEST = 4
 _FEWEST_EACH = 2
 # By number of samples (the next smaller one counts): the most that the best split may leave of the
-# variance. From selftests/core/dispersion_nulls.py, which says how.
+# variance. From selftests/testing/dispersion_nulls.py, which says how.
 _UNEXPLAINED_MAX = {
     4: 2.5e-5, 5: 3e-4, 6: 0.0011, 7: 0.0018, 8: 0.0028, 10: 0.0056, 14: 0.012, 16: 0.017,
     20: 0.023, 25: 0.031, 30: 0.034, 40: 0.055, 100: 0.12,

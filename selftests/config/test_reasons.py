@@ -1,0 +1,68 @@
+"""Why something is not applicable: what a reason says of documents and of other tests is so."""
+
+import json
+import re
+
+import pytest
+from testing.core_values import PLATFORMS, ROOT, SHARED
+
+from railgauge.config import thresholds
+from railgauge.planning.asked import asked as asked_by_tests
+
+KNOWN = {test.name for test in asked_by_tests(ROOT)}
+
+# "netdev_rate asserts them": whatever a reason leaves to another test.
+_LEFT_TO = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)*) (?:asserts?|measures?|holds|loads|stands for)\b")
+# "Document 001 gives no figure for ib_read_bw": words that the document must not have then.
+_SILENT = re.compile(
+    r"[Dd]ocument (\d{3}) (?:does not touch|gives no figure for|names no|prints no) ([\w ]+?)"
+    r"(?=[;:,.]|$)"
+)
+# What netdev (the link is up) and host_tcp_bandwidth (one way) do not see.
+_NOT_SEEN = re.compile(r"latency|bidirectional|model|layer|pcie|^lid$|^gid$|subnet_manager")
+
+
+def reasons(name):
+    return thresholds.load(name, ROOT / "thresholds").not_applicable.items()
+
+
+def left_to(why):
+    return set(_LEFT_TO.findall(why)) & KNOWN
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_is_left_to_another_test_is_tested_there(name):
+    platform = thresholds.load(name, ROOT / "thresholds")
+    tested = platform.expected.keys() | platform.measurements.keys()
+    left = {(what, other) for what, why in reasons(name) for other in left_to(why)}
+    assert not {(what, other) for what, other in left if other not in tested}
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_nothing_is_left_to_a_test_that_cannot_see_it(name):
+    blind = {
+        what
+        for what, why in reasons(name)
+        if _NOT_SEEN.search(what) and left_to(why) & {"netdev", "host_tcp_bandwidth"}
+    }
+    assert not {
+        what for what in blind if "one direction at a time" not in dict(reasons(name))[what]
+    }
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_document_that_is_said_to_be_silent_is(name):
+    if not SHARED.is_dir():
+        pytest.skip("the documents are not beside this project (../shared)")
+    for what, why in reasons(name):
+        for number, words in _SILENT.findall(why):
+            (path,) = (SHARED / "seeds").glob(f"{number}_*.txt")
+            said = path.read_text(encoding="utf-8", errors="replace").lower()
+            assert words.lower() not in said, f"{what}: {why}"
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_reason_names_documents_of_its_platform(name):
+    known = json.loads((ROOT / "thresholds" / f"{name}.json").read_text(encoding="utf-8"))
+    named = {number for _, why in reasons(name) for number in re.findall(r"ocument (\d{3})", why)}
+    assert named <= known["documents"].keys()

@@ -1,0 +1,415 @@
+"""Limits where they hold: a path, a pair, a node, a group; a size, a link, a GPU, a run."""
+
+import pytest
+from testing.core_values import document, limit, limit_of, measurement_of, put, with_gpus
+
+from railgauge.config import thresholds
+from railgauge.config.thresholds import limit_for, physical_ceiling, uncovered
+from railgauge.config.thresholds.limits import matching
+from railgauge.config.thresholds.model import Assertion
+from railgauge.core.errors import ThresholdError, Uncovered
+from railgauge.core.model import Pairing
+from railgauge.planning import plan
+from railgauge.tools import metric as declared
+
+MIB = 2**20
+PATH = Pairing("mlx5_0")
+
+
+def load(tmp_path, doc):
+    return thresholds.load("bench", put(tmp_path / "thresholds", doc))
+
+
+def collective(asserts, limits, scope="node", **changes):
+    """A platform with two GPUs that are linked, and one collective."""
+    doc = with_gpus(document())
+    doc["hardware"]["gpus"]["link"] = {"gb_per_s": 64, "basis": doc["hardware"]["nics"][0]["basis"]}
+    found = measurement_of(doc)
+    del found["memory"]
+    basis = limit_of(doc)["basis"]
+    made = {
+        "tool": "ccl-tests", "command": "all_reduce_perf", "scope": scope, "asserts": asserts,
+        "limits": [{"basis": basis, **one} for one in limits],
+    }  # fmt: skip
+    found.update({**made, **changes})
+    return doc
+
+
+AVERAGE = {"metric": "avg_busbw", "per": "run"}
+NIGHTLY = {"from": "64KiB", "to": "8MiB", "factor": 128}
+
+
+def average(**changes):
+    """A limit of the average over the two sizes that the level nightly measures."""
+    return {"metric": "avg_busbw", "unit": "GB/s", "floor": 1, "over": NIGHTLY, **changes}
+
+
+def bus(**changes):
+    return {"metric": "busbw", "unit": "GB/s", "floor": 30, **changes}
+
+
+def measurement(tmp_path, doc):
+    return load(tmp_path, doc).measurements["host_write_bandwidth"]
+
+
+def complaints(tmp_path, doc):
+    return list(plan.complaints(load(tmp_path, doc)))
+
+
+# --- what is asserted where ---
+
+
+@pytest.mark.parametrize(
+    ("size", "there"),
+    [(None, True), (MIB - 1, False), (MIB, True), (4 * MIB, True), (4 * MIB + 1, False)],
+)
+def test_an_assertion_may_hold_for_a_span_of_sizes(size, there):
+    assert Assertion("busbw", "size", (MIB, 4 * MIB)).at(size) is there
+    assert Assertion("busbw").at(size)
+
+
+def test_metrics_are_asserted_per_size_link_gpu_or_run(tmp_path):
+    asserts = [
+        "busbw",
+        {"metric": "time_us", "sizes": ["64KiB", "1MiB"]},
+        {"metric": "link_bw", "per": "link"},
+        {"metric": "gpu_actual", "per": "gpu"},
+        {"metric": "avg_busbw", "per": "run"},
+        {"metric": "scaling", "per": "ratio", "of": "busbw", "over": "another"},
+    ]
+    found = measurement(tmp_path, collective(asserts, [bus()]))
+    assert found.asserted("size", MIB) == ("busbw", "time_us")
+    assert found.asserted("size", 8 * MIB) == ("busbw",)
+    others = {per: found.asserted(per) for per in ("link", "gpu", "run", "ratio")}
+    assert others == {
+        "link": ("link_bw",), "gpu": ("gpu_actual",), "run": ("avg_busbw",), "ratio": ("scaling",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"metric": "busbw", "per": "rack"},
+        {"metric": "scaling", "per": "ratio"},
+        {"per": "run"},
+        {"metric": "busbw", "sizes": ["1MiB"]},
+        {"metric": "Bus Bandwidth"},
+        {"metric": "busbw/Out"},
+        {"metric": "busbw", "at": "run"},
+        7,
+    ],
+)
+def test_an_assertion_that_nobody_understands_is_refused(tmp_path, broken):
+    with pytest.raises(ThresholdError, match="asserts"):
+        load(tmp_path, collective([broken], [bus()]))
+
+
+@pytest.mark.parametrize("scope", ["rack", "", None])
+def test_an_unknown_scope_is_refused(tmp_path, scope):
+    with pytest.raises(ThresholdError, match="scope"):
+        load(tmp_path, collective(["busbw"], [bus()], scope))
+
+
+# --- the one limit ---
+
+
+@pytest.mark.parametrize("scope", ["node", "pair", "group"])
+def test_off_a_path_a_limit_needs_no_pairing(tmp_path, scope):
+    found = measurement(tmp_path, collective(["busbw"], [bus()], scope))
+    assert limit_for(found, "busbw", None, MIB).floor == 30
+
+
+def test_a_limit_for_a_distance_says_nothing_off_a_path(tmp_path):
+    doc = collective(["busbw"], [bus(pairings=["near"])])
+    assert "has no limit" in complaints(tmp_path, doc)[0]
+    with pytest.raises(Uncovered):
+        limit_for(measurement(tmp_path, doc), "busbw", None, MIB)
+
+
+def test_a_placement_has_limits_of_its_own(tmp_path):
+    limits = [bus(metric="busbw/out_of_place", floor=40), bus(metric="busbw/in_place", floor=30)]
+    doc = collective(["busbw/out_of_place", "busbw/in_place"], limits)
+    assert complaints(tmp_path, doc) == []
+    found = measurement(tmp_path, doc)
+    assert limit_for(found, "busbw/out_of_place", None, MIB).floor == 40
+    with pytest.raises(Uncovered):
+        limit_for(found, "busbw", None, MIB)
+
+
+@pytest.mark.parametrize(
+    ("tool", "metric"),
+    [("ccl-tests", "time_us/in_place"), ("ccl-tests", "time_us"), ("vllm-bench", "ttft_p99"),
+     ("vllm-bench", "failed"), ("iperf3", "retransmits")],
+)  # fmt: skip
+def test_a_placement_does_not_change_which_way_is_better(tool, metric):
+    assert declared(tool, metric).lower_is_better
+    assert not declared("ccl-tests", "busbw/in_place").lower_is_better
+
+
+@pytest.mark.parametrize(("spanned", "size", "found"), [
+    (True, None, 0), (False, None, 1), (True, MIB, 1), (False, MIB, 1), (True, 64 * MIB, 0),
+])  # fmt: skip
+def test_what_has_no_size_is_limited_by_what_holds_at_any(spanned, size, found, tmp_path):
+    span = {"sizes": ["64KiB", "8MiB"]} if spanned else {}
+    doc = collective(["busbw"], [bus(**span)])
+    assert len(matching(measurement(tmp_path, doc), "busbw", None, size)) == found
+
+
+def test_a_curve_says_nothing_about_what_has_no_size(tmp_path):
+    curve = bus(floor={"curve": {"64KiB": 10, "8MiB": 30}})
+    doc = collective([{"metric": "busbw", "per": "run"}], [curve])
+    assert complaints(tmp_path, doc) == ["host_write_bandwidth: busbw has no limit"]
+
+
+# --- exactly one limit for everything that is asserted ---
+
+
+@pytest.mark.parametrize(
+    ("tool", "metric", "unit", "per"),
+    [
+        ("transferbench", "link_bw", "GB/s", "link"),
+        ("transferbench", "gpu_actual", "GB/s", "gpu"),
+        ("iperf3", "bw_received", "Gb/s", "run"),
+        ("vllm-bench", "scaling", "1", "ratio"),
+    ],
+)
+def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(
+    tmp_path, tool, metric, unit, per
+):
+    of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
+    asserts = [{"metric": metric, "per": per, **of}]
+    one = {"metric": metric, "unit": unit, "floor": 1}
+    assert complaints(tmp_path, collective(asserts, [one], tool=tool)) == []
+    assert complaints(tmp_path, collective(asserts, [], tool=tool)) == [
+        f"host_write_bandwidth: {metric} has no limit"
+    ]
+    twice = complaints(tmp_path, collective(asserts, [one, one], tool=tool))
+    assert len(twice) == 1
+    assert "has 2 limits" in twice[0]
+
+
+def test_a_measurement_without_sizes_is_covered_by_its_run(tmp_path):
+    levels = {"smoke": {}, "nightly": {}, "signoff": {}}
+    whole = {"metric": "bw_received", "per": "run"}
+    limits = [{"metric": "bw_received", "unit": "Gb/s", "floor": 1}]
+    run = {"levels": levels, "tool": "iperf3"}
+    assert complaints(tmp_path, collective([whole], limits, **run)) == []
+    bare = complaints(tmp_path, collective(["bw_received"], limits, **run))
+    assert bare == ["host_write_bandwidth: bw_received is asserted at no size of any level"]
+
+
+# --- an average is one of certain sizes ---
+
+
+def test_an_average_is_asked_for_where_a_level_measures_its_sizes_and_nowhere_else(tmp_path):
+    """Of fewer, larger sizes it is higher, and would pass whatever the hardware does."""
+    doc = collective(["busbw", AVERAGE], [bus(), average()])
+    assert complaints(tmp_path, doc) == []
+    found = measurement(tmp_path, doc)
+    asked = {level: found.asserted("run", swept=e.sizes) for level, e in found.extents.items()}
+    assert asked == {"smoke": (), "nightly": ("avg_busbw",), "signoff": ()}
+
+
+@pytest.mark.parametrize(
+    ("limit_has", "says"),
+    [
+        ({"over": {**NIGHTLY, "from": "1MiB", "factor": 8}}, "no level of host_write_bandwidth"),
+        ({"over": None}, 'say over which the limit was made: "over"'),
+        ({"metric": "busbw"}, "is no average over sizes"),
+    ],
+)
+def test_an_average_without_sizes_that_some_level_measures_is_refused(tmp_path, limit_has, says):
+    one = {name: value for name, value in average(**limit_has).items() if value is not None}
+    asserts = ["busbw"] if one["metric"] == "busbw" else [AVERAGE]
+    (line,) = complaints(tmp_path, collective(asserts, [one]))
+    assert line.startswith("/measurements/host_write_bandwidth/limits/0: ")
+    assert says in line
+
+
+def test_an_average_is_not_asserted_for_each_size(tmp_path):
+    lines = complaints(tmp_path, collective(["avg_busbw"], [average()]))
+    assert "avg_busbw is printed once for all sizes; assert it per run, not per size" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"from": "64KiB", "to": "8MiB"}, {**NIGHTLY, "factor": 1}, {**NIGHTLY, "factor": 3},
+     {**NIGHTLY, "from": "16MiB"}, {**NIGHTLY, "step": 2}, "64KiB"],
+)  # fmt: skip
+def test_sizes_of_an_average_that_nobody_understands_are_refused(tmp_path, broken):
+    with pytest.raises(ThresholdError, match="over"):
+        load(tmp_path, collective([AVERAGE], [average(over=broken)]))
+
+
+# --- what a tool declares ---
+
+
+def test_a_latency_with_a_floor_alone_would_pass_whatever_the_hardware_does(tmp_path):
+    """An invented metric whose floor of 5 us passed 1000 us: its name was taken for a rate."""
+    invented = {"metric": "latency_us", "unit": "us", "floor": 5}
+    lines = complaints(tmp_path, collective(["latency_us"], [invented]))
+    assert lines == [
+        "/measurements/host_write_bandwidth/limits/0: ccl-tests prints no latency_us; its metrics: "
+        "time_us, cputime_us, algbw, busbw, wrong, avg_busbw, scaling"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "says"),
+    [
+        ({"metric": "time_us", "unit": "us", "floor": 5}, "time_us has only a floor"),
+        ({"metric": "busbw", "unit": "GB/s", "ceiling": 5}, "busbw has only a ceiling"),
+        ({"metric": "wrong", "unit": "count", "floor": 1}, "wrong has only a floor"),
+        ({"metric": "busbw", "unit": "us", "floor": 5}, "busbw cannot be measured in us"),
+        ({"metric": "busbw", "unit": "count", "floor": 5}, "busbw cannot be measured in count"),
+        ({"metric": "wrong", "unit": "GB/s", "ceiling": 5}, "wrong cannot be measured in GB/s"),
+        ({"metric": "busbw", "unit": "Gbps", "floor": 5}, "unknown unit 'Gbps'"),
+        ({"metric": "gemm_tflops", "unit": "1", "floor": 5}, "ccl-tests prints no gemm_tflops"),
+    ],
+)
+def test_a_limit_that_the_tool_s_own_declaration_contradicts(tmp_path, one, says):
+    (line,) = complaints(tmp_path, collective([one["metric"]], [one]))
+    assert says in line
+    assert line.startswith("/measurements/host_write_bandwidth/limits/0: ")
+
+
+def test_a_metric_under_calibration_needs_no_side_and_must_still_be_declared(tmp_path):
+    one = {"metric": "busbw", "unit": "GB/s", "record_only": True}
+    assert complaints(tmp_path, collective(["busbw"], [one])) == []
+    assert complaints(tmp_path, collective(["busy"], [{**one, "metric": "busy"}]))
+
+
+@pytest.mark.parametrize(("metric", "per"), [("scaling", "run"), ("busbw", "ratio")])
+def test_only_a_ratio_of_two_runs_is_one(tmp_path, metric, per):
+    one = {"metric": metric, "unit": declared("ccl-tests", metric).units[0], "floor": 1}
+    of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
+    lines = complaints(tmp_path, collective([{"metric": metric, "per": per, **of}], [one]))
+    assert any("a ratio of two runs is scaling" in line for line in lines)
+
+
+def test_an_assertion_that_no_level_reaches_would_assert_nothing(tmp_path):
+    asserts = ["busbw", {"metric": "algbw", "sizes": ["1GiB", "8GiB"]}]
+    limits = [bus(), bus(metric="algbw")]
+    assert complaints(tmp_path, collective(asserts, limits)) == [
+        "host_write_bandwidth: algbw is asserted at no size of any level"
+    ]
+
+
+def test_a_level_need_not_reach_what_another_one_does(tmp_path):
+    """smoke measures 8 MiB only; what is asserted below is for the levels above."""
+    asserts = ["busbw", {"metric": "algbw", "sizes": ["64KiB", "1MiB"]}]
+    platform = load(tmp_path, collective(asserts, [bus(), bus(metric="algbw")]))
+    for levels in (("smoke",), ("nightly",), thresholds.LEVELS):
+        assert list(uncovered(platform, levels)) == []
+
+
+def test_only_asserted_sizes_need_a_limit(tmp_path):
+    limits = [bus(sizes=["1MiB", "8MiB"])]
+    narrow = {"metric": "busbw", "sizes": ["1MiB", "8MiB"]}
+    assert complaints(tmp_path, collective([narrow], limits)) == []
+    assert complaints(tmp_path, collective(["busbw"], limits)) == [
+        "host_write_bandwidth: busbw at 64KiB has no limit"
+    ]
+
+
+# --- physics ---
+
+
+def two_nics(doc):
+    second = dict(doc["hardware"]["nics"][0], name="mlx5_1", rate_gbps=200)
+    managing = dict(doc["hardware"]["nics"][0], name="mlx5_9", fabric=False)
+    doc["hardware"]["nics"] += [second, managing]
+    for links in doc["hardware"].get("affinity", {}).values():
+        links["mlx5_1"] = "SYS"
+    return doc
+
+
+def ceiling(tmp_path, scope, metric="busbw", unit="GB/s", pairing=None, **changes):
+    platform = load(tmp_path, two_nics(collective(["busbw"], [bus()], scope, **changes)))
+    found = platform.measurements["host_write_bandwidth"]
+    return physical_ceiling(platform, found, pairing, limit(metric=metric, unit=unit))
+
+
+@pytest.mark.parametrize("scope", ["pair", "group"])
+def test_between_nodes_all_fabric_nics_carry_together(tmp_path, scope):
+    """400 and 200 Gb/s, and nothing of the management NIC: 75 GB/s."""
+    assert ceiling(tmp_path, scope, "bw_received") == pytest.approx(75.0)
+    assert ceiling(tmp_path, scope, "bw_received", "Gb/s") == pytest.approx(600.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "gb_per_s"),
+    [("busbw", 112.5), ("busbw/in_place", 112.5), ("algbw", 75), ("avg_busbw", 112.5)],
+)
+def test_collectives_may_count_more_often_what_crosses_the_network_once(tmp_path, metric, gb_per_s):
+    """A tree over two nodes, or a reduction in the switch, sends less than a ring does.
+
+    Of two GPUs on each of two nodes the bus bandwidth counts 2 x 3/4 of the message.
+    """
+    assert ceiling(tmp_path, "pair", metric) == pytest.approx(gb_per_s)
+
+
+def test_a_nic_in_a_narrow_slot_counts_as_what_the_slot_carries(tmp_path):
+    doc = collective(["busbw"], [bus(floor=1)], "pair")
+    doc["hardware"]["nics"][0]["pcie"]["width"] = 8
+    platform = load(tmp_path, doc)
+    found = platform.measurements["host_write_bandwidth"]
+    together = physical_ceiling(platform, found, None, limit(metric="bw", unit="Gb/s"))
+    assert together == pytest.approx(252.06, abs=0.01)
+
+
+def test_collectives_inside_a_node_have_no_sure_ceiling(tmp_path):
+    assert ceiling(tmp_path, "node") is None
+    assert ceiling(tmp_path, "node", "avg_busbw") is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "gb_per_s"), [("link_bw", 64), ("average_bw", 64), ("gpu_actual", 64)]
+)
+def test_gpu_links_have_their_raw_rate(tmp_path, metric, gb_per_s):
+    """Two GPUs: one link each."""
+    assert ceiling(tmp_path, "node", metric) == gb_per_s
+
+
+def test_a_gpu_reaches_all_others_at_once(tmp_path):
+    doc = collective(["busbw"], [bus()])
+    doc["hardware"]["gpus"]["count"] = 8
+    doc["hardware"]["affinity"] = {str(gpu): {"mlx5_0": "SYS"} for gpu in range(8)}
+    platform = load(tmp_path, doc)
+    found = platform.measurements["host_write_bandwidth"]
+    both = {
+        metric: physical_ceiling(platform, found, None, limit(metric=metric, unit="GB/s"))
+        for metric in ("link_bw", "gpu_actual")
+    }
+    assert both == {"link_bw": 64, "gpu_actual": 7 * 64}
+
+
+def test_links_of_unknown_rate_have_no_ceiling(tmp_path):
+    doc = collective(["busbw"], [bus()])
+    del doc["hardware"]["gpus"]["link"]
+    platform = load(tmp_path, doc)
+    found = platform.measurements["host_write_bandwidth"]
+    assert physical_ceiling(platform, found, None, limit(metric="link_bw", unit="GB/s")) is None
+
+
+@pytest.mark.parametrize("unit", ["us", "1/s", "1", "count"])
+@pytest.mark.parametrize("scope", ["pair", "group", "node"])
+def test_what_is_no_bandwidth_has_no_ceiling_anywhere(tmp_path, scope, unit):
+    assert ceiling(tmp_path, scope, "completed", unit) is None
+
+
+@pytest.mark.parametrize(("floor", "sound"), [(64, True), (65, False)])
+def test_a_floor_that_no_link_can_carry(tmp_path, floor, sound):
+    one = {"metric": "link_bw", "unit": "GB/s", "floor": floor}
+    asserts = [{"metric": "link_bw", "per": "link"}]
+    lines = complaints(tmp_path, collective(asserts, [one], tool="transferbench"))
+    assert (lines == []) is sound
+    if not sound:
+        assert "floor 65 GB/s is above what the hardware can carry (64.00 GB/s)" in lines[0]
+
+
+@pytest.mark.parametrize(("floor", "sound"), [(75, True), (76, False)])
+def test_a_floor_that_no_fabric_can_carry(tmp_path, floor, sound):
+    """One NIC of 400 Gb/s, of which two GPUs on each of two nodes count 2 x 3/4."""
+    lines = complaints(tmp_path, collective(["busbw"], [bus(floor=floor)], "pair"))
+    assert (lines == []) is sound

@@ -1,0 +1,111 @@
+"""Every cause of the contract can be named, and says what to do and on what basis."""
+
+import re
+
+import pytest
+from testing.diagnose_scenes import ROOT, platform
+
+from railgauge.cli import main
+from railgauge.diagnosis import CATALOGUE, host, reach
+from railgauge.diagnosis.catalogue import Kind
+
+CONTRACT = {
+    "background-gpu-diagnostics", "collective-tuning-missing", "link-error-rate", "link-down",
+    "link-rate-degraded", "gpudirect-rdma-disabled", "peer-memory-module-missing", "slow-gpu-link",
+    "numa-balancing-enabled", "acs-enabled", "cpu-governor", "nic-idle", "wrong-transport",
+    "slow-node", "gpu-missing", "nic-missing", "pcie-degraded", "gpu-memory-errors",
+    "memlock-limited", "subnet-manager-missing", "mtu-mismatch", "firmware-mismatch",
+    "node-unreachable", "tool-missing",
+}  # fmt: skip
+PLATFORMS = sorted(path.stem for path in (ROOT / "thresholds").glob("*.json"))
+
+
+def test_every_cause_of_the_contract_is_in_the_catalogue():
+    assert set(CATALOGUE) >= CONTRACT
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_cause_says_what_it_means_what_to_do_and_on_what_basis(name):
+    kind = CATALOGUE[name]
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
+    assert kind.means
+    assert kind.remedy
+    assert re.match(r"(00[0-4]|derived): \S", kind.basis)
+    assert not kind.means.endswith(".")
+    assert not kind.remedy.endswith(".")
+    assert kind.reach <= set(range(6))
+    assert kind.through in ("", "nic", "gpu", "link")
+
+
+def documents():
+    known = set()
+    for name in PLATFORMS:
+        if name != "schema":
+            path = ROOT / "thresholds" / f"{name}.json"
+            known |= set(re.findall(r'"(00\d)": "', path.read_text(encoding="utf-8")))
+    return known
+
+
+def test_the_documents_of_the_bases_are_those_of_the_platform_files():
+    said = {number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)}
+    assert said <= documents()
+
+
+def test_nothing_measured_is_explained_by_what_is_only_left_over():
+    assert CATALOGUE["undiagnosed"].reach == frozenset()
+    assert CATALOGUE["tool-failing"].reach == frozenset()
+
+
+def test_parts_never_fold_and_settings_do():
+    folding = {name for name, kind in CATALOGUE.items() if kind.folds}
+    assert {"cpu-governor", "memlock-limited", "gpudirect-rdma-disabled"} <= folding
+    assert not {name for name in folding if name.startswith(("slow", "link", "nic", "node"))}
+
+
+def test_every_expectation_of_every_platform_has_a_rule():
+    ruled = {
+        *host._BY_SUBJECT, *host._PORT, "netdev", "nic_present", "netdev_present", "gpu_count",
+        "kernel_module", "peer_memory", "gpu_processes",
+    }  # fmt: skip
+    expected = {n for name in PLATFORMS if name != "schema" for n in platform(name).expected}
+    assert expected <= ruled
+    assert set(host._BY_SUBJECT.values()) <= set(CATALOGUE)
+
+
+def test_a_kind_reaches_nothing_unless_it_says_so():
+    assert Kind("means", "remedy", "derived: x").reach == frozenset()
+    assert reach.nodes_of("a|mx[01-02]") == {"a", "mx01", "mx02"}
+
+
+# --- the command ---
+
+
+def railgauge(capsys, *argv):
+    try:
+        code = main(list(argv))
+    except SystemExit as left:
+        code = left.code
+    return (code, *capsys.readouterr())
+
+
+def test_the_command_prints_every_cause(capsys):
+    code, out, err = railgauge(capsys, "causes")
+    assert (code, err) == (0, "")
+    assert re.findall(r"(?m)^## (.+)$", out) == list(CATALOGUE)
+    for kind in CATALOGUE.values():
+        assert kind.remedy in out
+        assert kind.basis in out
+
+
+def test_the_command_prints_the_causes_that_are_asked_for(capsys):
+    _, out, _ = railgauge(capsys, "causes", "slow-nic", "slow-node")
+    assert re.findall(r"(?m)^## (.+)$", out) == ["slow-nic", "slow-node"]
+
+
+@pytest.mark.parametrize("name", ["slow-horse", "", "slow", "x\ny"])
+def test_an_unknown_cause_is_one_clear_line(capsys, name):
+    code, out, err = railgauge(capsys, "causes", name)
+    assert (code, out) == (2, "")
+    assert err.startswith("railgauge: ")
+    assert err.count("\n") == 1
+    assert "slow-node" in err

@@ -1,0 +1,313 @@
+"""Terminal, page, Allure and verdict.json tell one story, and hostile words stay words."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from testing.diagnose_scenes import (
+    broken,
+    causes,
+    collectives,
+    fact,
+    findings,
+    names,
+    pairs_of,
+    planned,
+    record,
+    unknown,
+)
+
+from railgauge.diagnosis import Cause, Where, diagnose
+from railgauge.report import allure_causes, allure_results, page, terminal
+from railgauge.report.causes import about, unexplained
+from railgauge.verdict.decision import decide
+
+HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
+CAUSE = Cause(
+    cause="slow-nic",
+    where=Where("n1", "mlx5_0"),
+    says="why it is thought so",
+    evidence=("tests/a.py::test_a[1]", "tests/a.py::test_a[2]"),
+    explains=("tests/b.py::test_b[1]",),
+    confidence="likely",
+    would_decide="measure it again",
+    remedy="what to do",
+    basis="derived: a figure",
+    passes=("host holds",),
+    misses=("gpu misses", "ring misses"),
+)
+
+
+class Out:
+    """Takes down what the terminal is told."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write_line(self, line, **_):
+        assert "\n" not in line
+        self.text += f"{line}\n"
+
+    def section(self, title, **_):
+        self.write_line(title)
+
+
+def on_terminal(*shown):
+    out = Out()
+    terminal._causes(out, shown)
+    return out.text
+
+
+def on_page(*shown):
+    return page._causes(shown)
+
+
+class Words(HTMLParser):
+    """The text of a page, and the tags that it is made of."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.words, self.tags = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+# --- one story ---
+
+
+def test_terminal_and_page_tell_the_same_of_a_cause():
+    lines = [line for _, said in about(CAUSE) for line in said]
+    labels = [label for label, _ in about(CAUSE)]
+    assert labels == ["why", "holds", "misses", "decide", "do", "seen in", "explains", "basis"]
+    for shown in (flat(on_terminal(CAUSE)), Words(on_page(CAUSE)).text):
+        for line in (*lines, *labels, "slow-nic", "n1, mlx5_0"):
+            assert line in shown
+
+
+def test_what_there_is_nothing_to_say_of_is_left_out():
+    bare = replace(CAUSE, passes=(), misses=(), would_decide="", explains=())
+    assert [label for label, _ in about(bare)] == ["why", "do", "seen in", "basis"]
+
+
+def test_of_many_items_three_are_shown_and_the_rest_are_counted():
+    many = replace(CAUSE, evidence=tuple(f"a.py::test[{i}]" for i in range(9)))
+    assert dict(about(many))["seen in"] == ["test[0]", "test[1]", "test[2]", "and 6 more"]
+    exact = replace(CAUSE, evidence=many.evidence[:3])
+    assert dict(about(exact))["seen in"] == ["test[0]", "test[1]", "test[2]"]
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "\n"])
+def test_a_reason_that_says_nothing_breaks_no_report(empty):
+    silent = replace(CAUSE, says=empty, misses=(empty,))
+    for shown in (on_terminal(silent), on_page(silent)):
+        assert "what to do" in shown
+
+
+def test_an_error_without_a_word_can_be_shown():
+    mute = replace(broken(record(3, "node_all_reduce", "n1"), "tool-failed", "n1: x"), reason="")
+    found = causes(mute)
+    assert "cause 1: tool-failing" in on_terminal(*found)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "short", "long"),
+    [("certain", "n1, mlx5_0\n", "a fact or a counter"), ("likely", "(likely)", "the pattern"),
+     ("open", "(not decided)", "not decided")],
+)  # fmt: skip
+def test_how_sure_a_cause_is_stands_beside_it(confidence, short, long):
+    cause = replace(CAUSE, confidence=confidence)
+    assert short in on_terminal(cause)
+    assert long in on_page(cause)
+
+
+def test_causes_that_are_too_many_are_counted():
+    many = [replace(CAUSE, where=Where(f"n{i}")) for i in range(30)]
+    assert "20 more causes" in on_terminal(*many)
+    assert on_page(*many).count('class="cause"') == 20
+    assert "10 more in verdict.json" in on_page(*many)
+
+
+def test_a_run_without_causes_says_nothing_of_them():
+    assert on_terminal() == ""
+    assert on_page() == ""
+
+
+def test_items_that_a_cause_speaks_for_need_no_line_of_their_own():
+    records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
+    found = findings(records)
+    verdict = decide(planned(found), found)
+    left = unexplained(verdict, found.records)
+    assert {item.id for item in left} == {r.id for r in records if r.outcome == "passed"}
+    assert len(unexplained(replace(verdict, causes=()), found.records)) == len(records)
+
+
+# --- hostile words ---
+
+
+def test_the_page_escapes_every_word_of_a_cause():
+    cause = Cause(
+        cause=HOSTILE, where=Where(HOSTILE, HOSTILE, HOSTILE), says=HOSTILE, evidence=(HOSTILE,),
+        explains=(HOSTILE,), confidence="open", would_decide=HOSTILE, remedy=HOSTILE,
+        basis=HOSTILE, passes=(HOSTILE,), misses=(HOSTILE,),
+    )  # fmt: skip
+    page = Words(on_page(cause))
+    assert {tag for tag, _ in page.tags} <= {"h2", "h3", "div", "dl", "dt", "dd", "small", "br"}
+    assert not [attrs for _, attrs in page.tags if set(attrs) - {"class"}]
+    assert HOSTILE in page.text
+
+
+@given(st.text())
+def test_any_text_stays_text(text):
+    page = Words(on_page(replace(CAUSE, says=text, where=Where(text))))
+    assert {tag for tag, _ in page.tags} <= {"h2", "h3", "div", "dl", "dt", "dd", "small", "br"}
+    assert on_terminal(replace(CAUSE, says=text))
+
+
+def test_no_text_steers_a_terminal():
+    steering = "\x1b[2J\x1b]0;title\x07 \r\u202e\x9b2J"
+    cause = replace(CAUSE, says=steering, where=Where(steering), passes=(steering,))
+    assert all(char.isprintable() or char == "\n" for char in on_terminal(cause))
+    out = Out()
+    terminal._troubles(out, [replace(unknown("n1", "memlock"), reason=steering)])
+    assert "could not tell" in out.text
+    assert all(char.isprintable() or char == "\n" for char in out.text)
+
+
+def test_a_hostile_node_name_reaches_the_page_as_text():
+    found = causes(replace(unknown("n1", "memlock"), reason=HOSTILE))
+    assert "<script" not in on_page(*found)
+    assert "&lt;script&gt;" in on_page(*found)
+
+
+# --- Allure ---
+
+
+def pattern(category):
+    return re.compile(category["messageRegex"])
+
+
+# What may follow a backslash in a regular expression of JavaScript with its u flag.
+JAVASCRIPT = re.compile(r"\\(?![\^$\\.*+?()\[\]{}|/dDsSwWbBfnrtv])")
+
+
+TEXTS = (
+    "n1", "n[1-3]", "a|b", "gpu0>gpu7", "n1 (x) {y} $z ^ \\ . * + ?", "é-ü/#&~@!%", "-",
+)  # fmt: skip
+HOSTILE_CAUSES = [replace(CAUSE, where=Where(text, text)) for text in TEXTS]
+
+
+@pytest.mark.parametrize("cause", HOSTILE_CAUSES, ids=lambda cause: cause.where.node)
+def test_a_category_matches_the_messages_that_were_marked_and_no_other(cause):
+    (category,) = allure_causes.categories([cause])
+    marked = allure_causes._marked({"statusDetails": {"message": "limit missed:\nit"}}, cause)
+    message = marked["statusDetails"]["message"]
+    assert pattern(category).fullmatch(message)
+    assert pattern(category).match(message)
+    other = replace(cause, where=Where(f"{cause.where.node}0"))
+    for wrong in (
+        "limit missed:\nit",
+        allure_causes._marked({}, other)["statusDetails"]["message"],
+    ):
+        assert not pattern(category).fullmatch(wrong)
+
+
+@pytest.mark.parametrize("cause", HOSTILE_CAUSES, ids=lambda cause: cause.where.node)
+def test_no_category_has_an_escape_that_javascript_refuses(cause):
+    (category,) = allure_causes.categories([cause])
+    assert not JAVASCRIPT.search(category["messageRegex"].replace("\\\\", ""))
+    assert not re.search(r"\(\?|\\[AZzQE]|[*+?]\+", category["messageRegex"])
+
+
+@given(st.text(min_size=1))
+def test_any_text_is_matched_as_it_stands(text):
+    cause = replace(CAUSE, where=Where(text))
+    (category,) = allure_causes.categories([cause])
+    assert pattern(category).fullmatch(f"before\n{allure_causes._words(cause)}\nafter")
+    literal = allure_causes._literal(text)
+    assert re.sub(r"\\(.)", r"\1", literal, flags=re.S) == text
+
+
+def results(folder, *items):
+    for number, (module, name) in enumerate(items):
+        body = {
+            "fullName": f"{module}#{name.partition('[')[0]}",
+            "name": name,
+            "status": "failed",
+            "statusDetails": {"message": f"limit missed: {name}"},
+            "labels": [{"name": "suite", "value": "s"}],
+        }
+        (folder / f"{number}-result.json").write_text(json.dumps(body), encoding="utf-8")
+
+
+def read(folder: Path):
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*-result.json"))]
+
+
+def test_results_are_marked_by_the_id_of_their_item(tmp_path):
+    results(tmp_path, ("tests.a", "test_a[1]"), ("tests.b", "test_b[1]"), ("tests.a", "test_b[1]"))
+    allure_results.settle(tmp_path, {}, [CAUSE])
+    shown, explained, other = read(tmp_path)
+    for result in (shown, explained):
+        assert "[cause: slow-nic, n1, mlx5_0] what to do" in result["statusDetails"]["message"]
+        assert {"name": "tag", "value": "cause: slow-nic"} in result["labels"]
+        assert {"name": "suite", "value": "s"} in result["labels"]
+    assert shown["statusDetails"]["message"].startswith("limit missed: test_a[1]\n")
+    assert other["statusDetails"]["message"] == "limit missed: test_b[1]"
+
+
+def test_an_item_of_two_causes_is_marked_with_the_first(tmp_path):
+    results(tmp_path, ("tests.a", "test_a[1]"))
+    second = replace(CAUSE, cause="slow-node")
+    allure_results.settle(tmp_path, {}, [CAUSE, second])
+    assert "cause: slow-nic" in read(tmp_path)[0]["statusDetails"]["message"]
+    assert "slow-node" not in read(tmp_path)[0]["statusDetails"]["message"]
+
+
+def test_results_of_a_healthy_run_are_left_as_they_are(tmp_path):
+    results(tmp_path, ("tests.a", "test_a[1]"))
+    before = (tmp_path / "0-result.json").read_bytes()
+    allure_results.settle(tmp_path, {}, [])
+    assert (tmp_path / "0-result.json").read_bytes() == before
+
+
+def test_a_result_without_a_message_is_marked_all_the_same(tmp_path):
+    body = {"fullName": "tests.a#test_a", "name": "test_a[1]", "status": "skipped"}
+    (tmp_path / "0-result.json").write_text(json.dumps(body), encoding="utf-8")
+    allure_results.settle(tmp_path, {}, [CAUSE])
+    assert read(tmp_path)[0]["statusDetails"]["message"].startswith("[cause: slow-nic")
+
+
+# --- verdict.json ---
+
+
+def test_causes_in_verdict_json_hold_the_keys_of_the_contract():
+    records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
+    found = findings(records)
+    verdict = decide(planned(found), found)
+    (cause,) = json.loads(json.dumps(verdict.to_json()))["causes"]
+    assert {"cause", "where", "evidence", "remedy", "basis"} <= set(cause)
+    assert set(cause["where"]) == {"node", "device", "peer"}
+    assert cause["where"]["node"] == "n1"
+    assert cause["cause"] == "cpu-governor"
+    assert cause["evidence"] == [records[0].id]
+    assert cause["explains"] == len(diagnose(found)[0].explains) == 2
+    assert set(cause["evidence"]) <= set(found.records)
+    assert cause["confidence"] == "certain"

@@ -1,0 +1,354 @@
+"""Rungs 4 and 5: the path of the payload, and collectives that are slow over a good path."""
+
+from dataclasses import replace
+
+import pytest
+from testing.diagnose_scenes import (
+    accounted,
+    broken,
+    causes,
+    collective,
+    collectives,
+    counters,
+    fact,
+    healthy,
+    named,
+    names,
+    pairs_of,
+    path,
+    paths,
+    platform,
+    record,
+    transport,
+)
+
+from railgauge.core.model import Judgement, Outcome
+
+UNTUNED = dict.fromkeys(platform().environment, "")
+
+
+# --- link errors ---
+
+
+def errors_on(nodes, node, nic, part=""):
+    reason = f"{nic} symbol_error of {node} grew by 7; mlx5_9 rx_errors of {node} grew by 1"
+    return counters(nodes, "link_errors", (node, nic), reason, part)
+
+
+def test_growing_error_counters_name_the_nic():
+    found = causes(errors_on(("n1", "n2"), "n2", "mlx5_3"))
+    assert named(found) == [("link-error-rate", "n2, mlx5_3")]
+    assert found[0].says == "mlx5_3 symbol_error of n2 grew by 7"
+    assert found[0].confidence == "certain"
+
+
+def test_one_nic_whose_errors_were_seen_often_is_one_cause():
+    seen = [errors_on(("n2", n), "n2", "mlx5_3", part) for n in ("n1", "n3") for part in ("a", "b")]
+    found = causes(seen)
+    assert named(found) == [("link-error-rate", "n2, mlx5_3")]
+    assert len(found[0].evidence) == 4
+
+
+def test_payload_that_went_past_gpu_memory_went_over_sockets():
+    said = "eth2 of n1 received 128.93 GB, 0 packets into GPU memory"
+    past = counters(("n1", "n2"), "devmem", ("n1", "eth2"), said)
+    found = causes(past, on="h100-tcpx")
+    assert named(found) == [("wrong-transport", "n1, eth2")]
+    assert found[0].says == said
+
+
+def test_errors_on_one_nic_do_not_explain_another_that_is_slow():
+    dirty = errors_on(("n1", "n2"), "n2", "mlx5_3", "mlx5_3")
+    slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})
+    found = causes(dirty, slow)
+    assert named(found) == [("link-error-rate", "n2, mlx5_3"), ("slow-nic", "n2, mlx5_4")]
+
+
+def test_errors_on_a_nic_explain_that_it_is_slow():
+    dirty = errors_on(("n1", "n2"), "n2", "mlx5_4", "mlx5_4")
+    slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})
+    found = causes(dirty, slow)
+    assert named(found) == [("link-error-rate", "n2, mlx5_4")]
+    assert accounted(found) == {dirty.id} | {r.id for r in slow if r.outcome == "failed"}
+
+
+# --- traffic ---
+
+
+def test_an_idle_nic_is_named():
+    idle = counters(
+        ("n1", "n2"), "traffic_spread", ("n1", "mlx5_6"),
+        "mlx5_6 of n1 carried 0 GB, the mean is 12 GB",
+    )  # fmt: skip
+    found = causes(idle)
+    assert named(found) == [("nic-idle", "n1, mlx5_6")]
+    assert "carried 0 GB" in found[0].says
+
+
+def test_an_idle_nic_explains_a_slow_collective_and_no_slow_path():
+    idle = counters(("n1", "n2"), "traffic_spread", ("n1", "mlx5_6"), "mlx5_6 of n1 carried 0")
+    pairs = list(pairs_of(names(4), 2))
+    slow = paths(pairs, ("mlx5_0", "mlx5_6"), {("n3", "mlx5_0"): 200})
+    found = causes(idle, slow, collectives(pairs, {"n1": 300}))
+    assert named(found) == [("slow-nic", "n3, mlx5_0"), ("nic-idle", "n1, mlx5_6")]
+
+
+# --- transports ---
+
+
+def logs(said, count=4, wanted="GDRDMA"):
+    return [
+        transport(pair, next((s for n, s in said.items() if n in pair), wanted))
+        for pair in pairs_of(names(count), 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("Socket", "wrong-transport"),
+        ("GDRDMA, Socket", "wrong-transport"),
+        ("IB", "gpudirect-rdma-disabled"),
+    ],
+)
+def test_the_log_tells_sockets_from_a_detour_over_host_memory(said, cause):
+    found = causes(logs({"n2": said}))
+    assert named(found) == [(cause, "n2")]
+    assert f"the log names {said}" in found[0].says
+
+
+def test_two_nodes_with_one_wrong_transport_fold_only_where_a_setting_mends_both():
+    detour = causes(logs({"n2": "IB", "n5": "IB"}, 8))
+    assert named(detour) == [("gpudirect-rdma-disabled", "n[2,5]")]
+    sockets = causes(logs({"n2": "Socket", "n5": "Socket"}, 8))
+    assert named(sockets) == [("wrong-transport", "n2"), ("wrong-transport", "n5")]
+
+
+def test_a_wrong_transport_explains_that_the_collective_is_slow():
+    slow = collectives(pairs_of(names(4), 2), {"n2": 5.0})
+    found = causes(logs({"n2": "Socket"}), slow)
+    assert named(found) == [("wrong-transport", "n2")]
+    assert found[0].misses
+
+
+def test_a_pair_that_is_slow_on_the_right_transport_is_not_blamed_for_it():
+    found = causes(logs({}), collectives(pairs_of(names(4), 2), {"n2": 300}))
+    assert named(found) == [("slow-node", "n2")]
+
+
+# --- tuning ---
+
+
+def test_missing_variables_where_no_pair_reaches_its_limit():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    found = causes(slow, collective(names(4), 337), environment=UNTUNED)
+    assert [cause.cause for cause in found] == ["collective-tuning-missing"]
+    assert found[0].where.node == ""
+    assert "NCCL_MIN_NCHANNELS=(empty) instead of 32" in found[0].says
+    assert "337 GB/s" in found[0].says
+    assert len(found[0].evidence) == len(slow) + 1
+
+
+def test_missing_variables_are_not_blamed_if_one_pair_reaches_its_limit():
+    slow = collectives(pairs_of(names(4), 2), {"n2": 337.0})
+    assert named(causes(slow, environment=UNTUNED)) == [("slow-node", "n2")]
+
+
+def test_a_pair_that_is_fine_in_another_measurement_clears_nothing():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    fine = collective(("n1", "n2"), 392, subject="pair_all_gather")
+    assert {c.cause for c in causes(slow, fine, environment=UNTUNED)} == {
+        "collective-tuning-missing"
+    }
+
+
+def test_a_good_log_does_not_clear_what_is_slow():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    found = causes(slow, logs({}), environment=UNTUNED)
+    assert [cause.cause for cause in found] == ["collective-tuning-missing"]
+    alone = causes(collective(("n1", "n2"), 100), transport(("n1", "n3"), "GDRDMA"))
+    assert named(alone) == [("slow-node", "n1|n2")]
+
+
+def test_a_collective_that_breaks_off_without_its_variables_is_explained_by_them():
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    late = broken(collective(names(4), 1), "command-timed-out", "n1: mpirun")
+    (found,) = causes(slow, late, environment=UNTUNED)
+    assert found.explains == (late.id,)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"NCCL_DEBUG": "INFO"}, dict(platform().environment)],
+    ids=["nothing", "another variable", "what is asked for"],
+)
+def test_variables_that_are_as_asked_for_are_not_blamed(environment):
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    found = causes(slow, environment=environment)
+    assert "collective-tuning-missing" not in {cause.cause for cause in found}
+
+
+def test_a_variable_may_have_the_value_that_any_measurement_asks_for():
+    """One GPU a node goes over mlx5_0, the others over both NICs; either is the document's."""
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    for nics, blamed in (("mlx5_0,mlx5_1", False), ("mlx5_0", False), ("mlx5_7", True)):
+        found = causes(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
+        assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
+
+
+def test_variables_that_differ_are_no_reason_on_lower_rungs():
+    slow = [path("n1", "n2", "mlx5_0", 200), collective(("n1",), 100)]
+    found = causes(slow, environment=UNTUNED)
+    assert "collective-tuning-missing" not in {cause.cause for cause in found}
+
+
+def test_what_a_slow_nic_explains_is_not_put_down_to_the_variables():
+    pairs = list(pairs_of(names(4), 2))
+    slow = paths(pairs, ("mlx5_0", "mlx5_1"), {("n2", "mlx5_1"): 200})
+    found = causes(slow, collectives(pairs, {"n2": 300}), environment=UNTUNED)
+    assert named(found) == [("slow-nic", "n2, mlx5_1")]
+
+
+# --- swings ---
+
+SWING = (33.0, 390.0) * 6
+
+
+def test_iterations_in_two_groups_that_nothing_explains():
+    records = [
+        collective(pair, *(SWING if "n2" in pair else (392.0,) * 12))
+        for pair in pairs_of(names(4), 2)
+    ]
+    found = causes(records)
+    assert named(found) == [("unstable-collective", "n2")]
+    assert "6 iterations around 33" in found[0].says
+    assert "mean of 21" in found[0].says
+
+
+def test_a_diagnostic_on_the_gpus_explains_the_swing():
+    records = [collective(pair, *SWING) for pair in pairs_of(names(4), 2)]
+    busy = fact("n1", "gpu_processes"), fact("n2", "gpu_processes")
+    found = causes(records, busy)
+    assert {cause.cause for cause in found} >= {"foreign-gpu-process"}
+    assert found[0].where.node == "n[1-2]"
+
+
+def test_a_swing_asks_the_facts_where_nobody_asked_for_the_processes():
+    records = [
+        collective(pair, *(SWING if "n2" in pair else (392.0,) * 12))
+        for pair in pairs_of(names(4), 2)
+    ]
+    busy = replace(healthy("n2"), gpu_processes=("dcgmi diag -r 4",))
+    innocent = replace(healthy("n3"), gpu_processes=("python train.py",))
+    found = causes(records, facts=[busy, innocent])
+    assert named(found) == [("background-gpu-diagnostics", "n2")]
+    assert "dcgmi diag -r 4" in found[0].says
+    other = causes(records, facts=[replace(busy, gpu_processes=("python train.py",))])
+    assert named(other) == [("unstable-collective", "n2")]
+
+
+def test_slow_iterations_of_one_group_are_not_unstable():
+    records = [
+        collective(pair, *((300.0, 301.0) * 6 if "n2" in pair else (392.0,) * 12))
+        for pair in pairs_of(names(4), 2)
+    ]
+    assert named(causes(records)) == [("slow-node", "n2")]
+
+
+# --- slow collectives over a path that is fine ---
+
+
+def test_a_node_that_is_slow_in_its_pairs_explains_its_group():
+    records = [*collectives(pairs_of(names(6), 2), {"n4": 300}), collective(names(6), 300)]
+    found = causes(records)
+    assert named(found) == [("slow-node", "n4")]
+    assert "partners are fine with others" in found[0].says
+    assert len(found[0].evidence) == 3
+
+
+def test_two_nodes_that_are_slow_with_each_other_are_a_path():
+    records = collectives(pairs_of(names(6), 2), {frozenset(("n1", "n6")): 300})
+    assert named(causes(records)) == [("slow-path", "n1 and n6")]
+
+
+def test_a_group_that_is_slow_although_its_pairs_are_fine_blames_nobody():
+    records = [*collectives(pairs_of(names(4), 2), {}), collective(names(4), 300)]
+    found = causes(records)
+    assert named(found) == [("slow-node", "n1|n2|n3|n4")]
+    assert found[0].confidence == "open"
+    assert "pairs of these nodes are fine" in found[0].says
+    assert "groups" in found[0].would_decide
+
+
+def test_a_group_whose_pairs_were_not_measured_says_nothing_of_them():
+    found = causes(collective(names(4), 300))
+    assert found[0].confidence == "open"
+    assert "pairs of these nodes are fine" not in found[0].says
+
+
+def test_what_one_node_does_by_itself_is_its_own():
+    alone = replace(collective(("n3",), 100), rung=5, subject="node_serving")
+    found = causes(alone, on="metax-c500")
+    assert named(found) == [("slow-node", "n3")]
+
+
+def served(pair, ratio):
+    """Two nodes that serve ``ratio`` of what one of them does alone."""
+    item = record(5, "pair_serving", *pair, part="scaling")
+    bad = ratio < 0.5
+    outcome = Outcome.FAILED if bad else Outcome.PASSED
+    judged = Judgement(
+        "scaling", outcome, f"{ratio:g}", ">= 0.5", "000: 1.2", values=(ratio,), worst=ratio,
+        floor=0.5, margin=ratio / 0.5 - 1, reason="scaling" if bad else "",
+    )  # fmt: skip
+    return replace(item, outcome=outcome, judgements=(judged,), reason=judged.reason)
+
+
+def test_nodes_that_serve_badly_only_together_are_no_slow_nodes():
+    pairs = list(pairs_of(names(4), 2))
+    alone = [replace(collective((n,), 392), rung=5, subject="node_serving") for n in names(4)]
+    slow = [replace(collective(p, 100), rung=5, subject="pair_serving") for p in pairs]
+    found = causes([served(pair, 0.1) for pair in pairs], slow, alone, on="metax-c500")
+    assert named(found) == [("poor-scaling", "n1|n2|n3|n4")]
+    assert len(found[0].evidence) == 2 * len(pairs)
+    one = causes([served(p, 0.1 if "n3" in p else 0.97) for p in pairs], alone, on="metax-c500")
+    assert named(one) == [("poor-scaling", "n3")]
+
+
+def test_a_node_that_is_only_a_partner_of_slow_ones_is_not_an_entry():
+    slow = [collective(p, 300) for p in (("n1", "n3"), ("n2", "n3"), ("n1", "n4"), ("n2", "n5"))]
+    fine = [collective(p, 392) for p in (("n4", "n6"), ("n5", "n6"))]
+    slow += [collective(("n1", "n6"), 300), collective(("n2", "n6"), 300)]
+    found = causes(slow, fine)
+    assert set(named(found)) == {("slow-node", "n1"), ("slow-node", "n2")}
+
+
+def test_a_fast_pair_whose_log_was_not_read_clears_no_transport():
+    fast = [collective(pair, 392) for pair in (("n1", "n3"), ("n2", "n3"))]
+    found = causes(transport(("n1", "n2"), "Socket"), fast)
+    assert [(c.cause, c.where.node, c.confidence) for c in found] == [
+        ("wrong-transport", "n1|n2", "open")
+    ]
+
+
+def test_two_paths_on_the_wrong_transport_stay_two():
+    said = [("n1", "n6"), ("n2", "n5")]
+    records = [transport(p, "IB" if p in said else "GDRDMA") for p in pairs_of(names(6), 5)]
+    wrong = {c.where for c in causes(records)}
+    assert {(where.node, where.peer) for where in wrong} == {
+        pair for pair in said if any(r.nodes == pair and r.outcome == "failed" for r in records)
+    }
+    assert len(wrong) == 2
+
+
+def test_the_worst_of_what_is_slow_is_told():
+    found = causes([collective((a, "n1"), 349 - 10 * i) for i, a in enumerate(("n2", "n3"))],
+                   collective(("n2", "n3"), 392))  # fmt: skip
+    assert "339 GB/s" in found[0].says
+
+
+def test_a_cause_of_a_higher_rung_explains_nothing_below_it():
+    pairs = list(pairs_of(names(4), 2))
+    hung = broken(record(3, "node_all_gather", "n1"), "tool-failed", "n1: all_gather_perf")
+    found = causes(collectives(pairs, {"n1": 300.0}), hung)
+    assert named(found) == [("slow-node", "n1"), ("tool-failing", "n1, all_gather_perf")]

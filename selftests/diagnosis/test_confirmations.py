@@ -1,0 +1,253 @@
+"""Suspects are measured again with partners found good, and what that says of a cause."""
+
+from dataclasses import replace
+
+import pytest
+from testing.diagnose_scenes import (
+    MIB8,
+    blocked,
+    broken,
+    causes,
+    collectives,
+    fact,
+    findings,
+    links,
+    measured,
+    names,
+    pairs_of,
+    path,
+    paths,
+    planned,
+)
+
+from railgauge.core.model import Case, Outcome, Pairing
+from railgauge.core.question import LIMITS, READ, Question
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.confirm import confirmations, good_nodes
+from railgauge.judging.confirmation import Confirmed
+from railgauge.report.allure_causes import _marked
+from railgauge.report.causes import about
+from railgauge.verdict.decision import decide
+
+NICS = ("mlx5_0", "mlx5_1")
+
+
+def asking(item):
+    """The item as a run makes it: with what it asked."""
+    pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
+    case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
+    return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
+
+
+def found_by(*records, nodes=()):
+    flat = [r for one in records for r in (one if isinstance(one, list) else [one])]
+    return findings([asking(item) for item in flat], nodes=nodes)
+
+
+def chosen(found):
+    """Suspects and nodes of each measurement."""
+    asked = confirmations(found, diagnose(found))
+    return [(one.suspects, one.question.case.nodes) for one in asked]
+
+
+# --- what is measured again ---
+
+
+@pytest.mark.parametrize("node", names(8))
+def test_a_slow_node_is_measured_with_two_good_ones_that_it_has_not_met(node):
+    pairs = list(pairs_of(names(8), 2))
+    met = {other for pair in pairs if node in pair for other in pair}
+    found = found_by(paths(pairs, NICS, {node: 200.0}))
+    (one, two) = confirmations(found, diagnose(found))
+    for asked in (one, two):
+        assert (asked.cause, asked.node, asked.suspects) == ("slow-node", node, (node,))
+        (partner,) = set(asked.question.case.nodes) - {node}
+        assert partner not in met
+    assert one.question.case.nodes != two.question.case.nodes
+
+
+def test_the_place_in_the_pair_the_path_and_the_size_are_those_of_the_worst_item():
+    pairs = list(pairs_of(names(6), 3))
+    found = found_by(paths(pairs, NICS, {("n3", "mlx5_1"): 200.0}))
+    items = {item.id: item for item in found.records.values()}
+    (cause,) = diagnose(found)
+    worst = items[cause.evidence[0]]
+    for asked in confirmations(found, [cause]):
+        question = asked.question
+        assert (question.kind, question.size_bytes) == (LIMITS, MIB8)
+        assert str(question.case.pairing) == "mlx5_1"
+        assert question.case.nodes.index("n3") == worst.nodes.index("n3")
+        assert (asked.node, asked.device) == ("n3", "mlx5_1")
+
+
+@pytest.mark.parametrize("worst", NICS)
+def test_of_several_slow_paths_the_slowest_is_measured(worst):
+    speeds = {("n3", nic): 150.0 if nic == worst else 300.0 for nic in NICS}
+    found = found_by(paths(list(pairs_of(names(6), 3)), NICS, speeds))
+    taken = {str(a.question.case.pairing) for a in confirmations(found, diagnose(found))}
+    assert taken == {worst}
+
+
+def test_whoever_is_suspected_is_nobodys_partner():
+    pairs = list(pairs_of(names(8), 4))
+    nodes = chosen(found_by(paths(pairs, NICS, {"n3": 200.0, "n5": 250.0})))
+    assert len(nodes) == 4
+    assert all(len({"n3", "n5"} & set(pair)) == 1 for _, pair in nodes)
+
+
+def test_a_path_between_two_nodes_is_measured_as_it_was():
+    pairs = list(pairs_of(names(6), 4))
+    slow = frozenset(pairs[0])
+    assert chosen(found_by(paths(pairs, NICS, {slow: 200.0}))) == [(tuple(sorted(slow)), pairs[0])]
+
+
+def test_what_a_node_does_alone_needs_no_partner():
+    found = found_by(links("n1", {(2, 5): 100.0}), *collectives(pairs_of(names(4), 2), {}))
+    assert chosen(found) == [(("n1",), ("n1",))]
+
+
+def test_of_suspects_that_are_not_told_apart_each_is_measured():
+    items = [path("n1", "n2", nic, 200.0) for nic in NICS]
+    fine = paths([("n3", "n4")], NICS, {})
+    assert set(chosen(found_by(items, fine))) == {
+        ((one,), pair)
+        for one, pairs in {
+            "n1": [("n1", "n3"), ("n1", "n4")],
+            "n2": [("n3", "n2"), ("n4", "n2")],
+        }.items()
+        for pair in pairs
+    }
+
+
+def nothing_to_confirm():
+    pairs = list(pairs_of(names(4), 2))
+    yield "healthy", paths(pairs, NICS, {})
+    yield "a fact says it", [fact("n1", "cpu_governor"), *paths(pairs, NICS, {})]
+    yield "nobody is good", [path("n1", "n2", nic, 200.0) for nic in NICS]
+    yield "all are slow", paths(pairs, NICS, dict.fromkeys(names(4), 200.0))
+    gone = [broken(item, "connection-lost", "n1: x") for item in paths([("n1", "n2")], NICS, {})]
+    yield "nothing was measured", gone
+
+
+@pytest.mark.parametrize(
+    "records", [r for _, r in nothing_to_confirm()], ids=[n for n, _ in nothing_to_confirm()]
+)
+def test_nothing_is_measured_for_nothing(records):
+    assert chosen(found_by(records)) == []
+
+
+def test_many_suspects_are_no_suspicion():
+    slow = [path(f"a{i}", f"b{i}", nic, 200.0) for i in range(20) for nic in NICS]
+    many = found_by(slow, paths([("n1", "n2")], NICS, {}))
+    assert {len(c.where.node.split("|")) for c in diagnose(many)} == {2}
+    assert len(chosen(many)) == 20 * 4
+    ring = [path(f"a{i}", f"a{(i + 1) % 20}", nic, 200.0) for i in range(20) for nic in NICS]
+    assert chosen(found_by(ring, paths([("n1", "n2")], NICS, {}))) == []
+
+
+def test_good_is_whose_every_trouble_has_a_cause_elsewhere():
+    pairs = list(pairs_of(names(6), 5))
+    items = paths(pairs, NICS, {"n3": 200.0})
+    lost = broken(path("n4", "n5", "mlx5_0", 392.0, "other"), "odd", "nowhere")
+    shut = blocked(path("n3", "n6", "mlx5_0", 392.0, "above"), *items)
+    found = found_by(items, lost, shut)
+    assert set(good_nodes(found, diagnose(found))) == {"n1", "n2", "n6"}
+
+
+def test_a_node_is_a_partner_only_for_what_it_was_seen_to_do():
+    pairs = [("n1", "n2"), ("n1", "n3"), ("n2", "n3")]
+    items = paths(pairs, NICS, {"n1": 200.0})
+    found = found_by(items, [path("n4", "n5", "mlx5_0", 392.0, "something_else")])
+    assert {node for _, pair in chosen(found) for node in pair} == {"n1", "n2", "n3"}
+
+
+# --- what that says ---
+
+
+def again(found, speeds):
+    """The findings with every suspect measured again; ``speeds`` by nodes, or an error."""
+    asked = confirmations(found, diagnose(found))
+    results = []
+    for one in asked:
+        speed = next(v for key, v in speeds.items() if set(key) <= set(one.question.case.nodes))
+        if isinstance(speed, str):
+            results.append(Confirmed(one, (), speed))
+            continue
+        bare = path(*one.question.case.nodes, "mlx5_0", 1.0)
+        judged = measured(replace(bare, judgements=()), speed).judgements
+        results.append(Confirmed(one, judged))
+    assert results
+    return replace(found, confirmed=tuple(results))
+
+
+@pytest.fixture
+def slow_node():
+    return found_by(paths(list(pairs_of(names(6), 3)), NICS, {"n3": 200.0}))
+
+
+@pytest.mark.parametrize(
+    ("speed", "state", "confidence", "word"),
+    [
+        (201.0, "confirmed", "likely", "201 Gb/s (>= 372.4 Gb/s): slow again"),
+        (390.0, "not reproduced", "open", "390 Gb/s (>= 372.4 Gb/s): within its limit this time"),
+        ("n3: gone", "not measured", "likely", "could not be measured again: n3: gone"),
+    ],
+)
+def test_a_second_measurement_is_told_with_its_figures(slow_node, speed, state, confidence, word):
+    (cause,) = diagnose(again(slow_node, {("n3",): speed}))
+    assert (cause.where.node, cause.confidence) == ("n3", confidence)
+    assert cause.confirmation.state == state
+    assert len(cause.confirmation.seen) == 2
+    assert all(line.endswith(word) for line in cause.confirmation.seen)
+    assert ("comes and goes" in cause.would_decide) is (state == "not reproduced")
+    assert dict(about(cause))["again"] == [state, *cause.confirmation.seen]
+    plain = {"statusDetails": {"message": "slow"}, "labels": []}
+    assert f"{state}; " in _marked(plain, cause)["statusDetails"]["message"]
+
+
+def test_slow_with_one_partner_and_fast_with_the_other_is_unsteady(slow_node):
+    first, second = confirmations(slow_node, diagnose(slow_node))
+    (one,), (two,) = (set(a.question.case.nodes) - {"n3"} for a in (first, second))
+    (cause,) = diagnose(again(slow_node, {("n3", one): 200.0, ("n3", two): 390.0}))
+    assert (cause.confirmation.state, cause.confidence) == ("unsteady", "open")
+
+
+def test_a_suspect_that_alone_is_slow_again_is_the_one():
+    items = [path("n1", "n2", nic, 200.0) for nic in NICS]
+    found = found_by(items, paths([("n3", "n4")], NICS, {}))
+    assert [c.where.node for c in diagnose(found)] == ["n1|n2"]
+    (cause,) = diagnose(again(found, {("n1",): 200.0, ("n2",): 390.0}))
+    assert (cause.where.node, cause.confidence, cause.would_decide) == ("n1", "likely", "")
+    for speeds in ({("n1",): 200.0, ("n2",): 200.0}, {("n1",): 200.0, ("n2",): "gone"}):
+        (cause,) = diagnose(again(found, speeds))
+        assert (cause.where.node, cause.confidence) == ("n1|n2", "open")
+
+
+@pytest.mark.parametrize("speed", [200.0, 390.0, "gone"])
+def test_no_verdict_gets_better(slow_node, speed):
+    before = decide(planned(slow_node), slow_node)
+    with_more = again(slow_node, {("n3",): speed})
+    after = decide(planned(with_more), with_more)
+    assert (after.verdict, after.counts) == (before.verdict, before.counts) == (
+        "rejected", before.counts,
+    )  # fmt: skip
+    assert after.causes[0].evidence == before.causes[0].evidence
+    assert all(r.outcome is not Outcome.FLAKY for r in with_more.records.values())
+
+
+def test_results_are_those_of_their_cause_alone(slow_node):
+    answered = again(slow_node, {("n3",): 390.0})
+    other = tuple(
+        replace(one, asked=replace(one.asked, **change))
+        for one in answered.confirmed[:1]
+        for change in ({"node": "n4"}, {"device": "mlx5_0"}, {"cause": "slow-nic"}, {"peer": "n1"})
+    )
+    (cause,) = diagnose(replace(answered, confirmed=other))
+    assert (cause.confirmation, cause.confidence) == (None, "likely")
+
+
+def test_without_a_second_measurement_nothing_is_said(slow_node):
+    (cause,) = causes(list(slow_node.records.values()))
+    assert cause.confirmation is None
+    assert cause.to_json()["confirmation"] is None
+    assert "again" not in dict(about(cause))

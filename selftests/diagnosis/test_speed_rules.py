@@ -1,0 +1,198 @@
+"""Rungs 1 to 3: slow measurements are brought down to the part that all slow ones share."""
+
+import pytest
+from testing.diagnose_scenes import (
+    accounted,
+    blocked,
+    causes,
+    collective,
+    collectives,
+    links,
+    measured,
+    named,
+    names,
+    pairs_of,
+    path,
+    paths,
+    record,
+)
+
+NICS = ("mlx5_0", "mlx5_1", "mlx5_2")
+
+
+def cluster_of(count, capacity, parts=NICS, rounds=2):
+    return paths(pairs_of(names(count), rounds), parts, capacity)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "cause"),
+    [
+        ({"n3": 200}, ("slow-node", "n3")),
+        ({("n3", "mlx5_1"): 200}, ("slow-nic", "n3, mlx5_1")),
+        ({frozenset(("n1", "n6")): 200}, ("slow-path", "n1 and n6")),
+    ],
+)
+def test_one_slow_part_in_host_memory(capacity, cause):
+    records = cluster_of(6, capacity)
+    found = causes(records)
+    assert named(found) == [cause]
+    assert found[0].confidence == "likely"
+    assert accounted(found) == {r.id for r in records if r.outcome == "failed"}
+    assert "200 Gb/s" in found[0].says
+
+
+GPU_PATHS = ("gpu0-mlx5_0", "gpu1-mlx5_0", "gpu0-mlx5_1", "gpu1-mlx5_1")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "cause"),
+    [
+        ({("n2", "gpu0-mlx5_0"): 200}, ("slow-pcie-path", "n2, gpu0-mlx5_0")),
+        ({("n2", p): 200 for p in GPU_PATHS if "gpu1" in p}, ("slow-gpu", "n2, gpu1")),
+    ],
+)
+def test_one_slow_part_in_gpu_memory(capacity, cause):
+    records = cluster_of(4, capacity, (*NICS, *GPU_PATHS))
+    assert named(causes(records)) == [cause]
+
+
+def test_a_nic_that_is_slow_with_host_memory_explains_it_with_gpu_memory():
+    slow = {("n2", part): 200 for part in ("mlx5_0", "gpu0-mlx5_0", "gpu1-mlx5_0")}
+    records = cluster_of(4, slow, (*NICS, *GPU_PATHS))
+    found = causes(records)
+    assert named(found) == [("slow-nic", "n2, mlx5_0")]
+    assert accounted(found) == {r.id for r in records if r.outcome == "failed"}
+
+
+def test_the_story_names_the_partners_and_that_they_are_fine():
+    found = causes(cluster_of(6, {"n3": 200}))
+    partners = {n for pair in pairs_of(names(6), 2) if "n3" in pair for n in pair} - {"n3"}
+    assert f"({', '.join(sorted(partners))}), which are fine with others" in found[0].says
+
+
+def test_the_story_of_a_path_says_that_both_are_fine_with_others():
+    found = causes(cluster_of(6, {frozenset(("n1", "n6")): 200}))
+    assert "both nodes reach their limits with others" in found[0].says
+
+
+def test_where_nobody_was_fine_the_story_does_not_claim_so():
+    found = causes([path("n1", "n2", nic, 200) for nic in NICS])
+    assert "fine with others" not in found[0].says
+
+
+def test_pairs_that_were_not_measured_speak_for_nobody():
+    slow = [path("n1", n, "mlx5_0", 200) for n in ("n2", "n3")]
+    waits = [blocked(path("n2", "n3", "mlx5_0", 1)), blocked(path("n3", "n4", "mlx5_0", 1))]
+    found = causes(slow, waits)
+    assert [cause.confidence for cause in found] == ["open"]
+
+
+def test_a_path_that_is_slow_in_one_measurement_and_fine_in_another_is_slow():
+    both = cluster_of(6, {"n3": 200})
+    other = paths(pairs_of(names(6), 2), NICS, {})
+    again = [r for r in other if "n3" in r.nodes]
+    again = [path(*r.nodes, r.pairing, 392, "host_write_bandwidth_bidirectional") for r in again]
+    assert named(causes(both, again)) == [("slow-node", "n3")]
+
+
+# --- links and GPUs inside a node ---
+
+
+def test_one_slow_link():
+    found = causes(links("n1", {(3, 5): 200.0}), links("n2", {}))
+    assert named(found) == [("slow-gpu-link", "n1, gpu3>gpu5")]
+    assert "55 of 56 links are fine" in found[0].says
+
+
+def test_two_slow_links_are_two_causes():
+    found = causes(links("n1", {(3, 5): 200.0, (0, 1): 100.0}))
+    assert set(named(found)) == {
+        ("slow-gpu-link", "n1, gpu3>gpu5"),
+        ("slow-gpu-link", "n1, gpu0>gpu1"),
+    }
+
+
+def test_all_links_of_a_gpu_are_the_gpus():
+    slow = {(i, j): 200.0 for i in range(8) for j in range(8) if 4 in (i, j)}
+    found = causes(links("n1", slow))
+    assert named(found) == [("slow-gpu", "n1, gpu4")]
+    assert len(found[0].evidence) == 14
+
+
+def test_a_gpu_that_only_sends_slowly_is_no_slow_gpu():
+    found = causes(links("n1", {(4, j): 200.0 for j in range(8)}))
+    assert {cause.cause for cause in found} == {"slow-gpu-link"}
+    assert len(found) == 7
+
+
+def test_all_links_of_a_node_are_the_nodes():
+    slow = {(i, j): 200.0 for i in range(8) for j in range(8)}
+    assert named(causes(links("n1", slow))) == [("slow-node", "n1")]
+
+
+def test_a_slow_link_explains_the_collective_of_its_node_only():
+    records = [*links("n1", {(0, 7): 200.0}), collective(("n1",), 250), collective(("n2",), 250)]
+    found = causes(records)
+    assert named(found) == [("slow-gpu-link", "n1, gpu0>gpu7"), ("slow-node", "n2")]
+
+
+def single(node, gpu, value):
+    item = record(3, "gpu_host_bandwidth", node, part=f"gpu{gpu}")
+    return measured(item, value, metric="bandwidth")
+
+
+def test_one_gpu_that_is_slow_by_itself():
+    found = causes([single("n1", gpu, 100 if gpu == 2 else 400) for gpu in range(8)])
+    assert named(found) == [("slow-gpu", "n1, gpu2")]
+
+
+def test_all_gpus_that_are_slow_are_a_slow_node():
+    assert named(causes([single("n1", gpu, 100) for gpu in range(8)])) == [("slow-node", "n1")]
+
+
+def test_all_but_one_gpu_are_not_the_node():
+    found = causes([single("n1", gpu, 100 if gpu else 400) for gpu in range(8)])
+    assert {cause.cause for cause in found} == {"slow-gpu"}
+    assert len(found) == 7
+
+
+def test_a_collective_that_is_slow_inside_a_node_whose_links_are_fine():
+    found = causes(links("n1", {}), collective(("n1",), 250))
+    assert named(found) == [("slow-node", "n1")]
+    assert "inside the node" in found[0].says
+    assert "250 GB/s" in found[0].says
+
+
+def test_a_slow_path_and_a_slow_node_keep_their_own_items():
+    pairs = list(pairs_of(names(8), 4))
+    far = next(p for p in pairs if "n3" not in p)
+    found = causes(paths(pairs, NICS, {"n3": 200.0, frozenset(far): 250.0}))
+    by = {cause.cause: cause for cause in found}
+    assert set(by) == {"slow-node", "slow-path"}
+    assert len(by["slow-path"].evidence) == len(NICS)
+    assert all(":".join(far) in item for item in by["slow-path"].evidence)
+
+
+def test_a_slow_path_explains_the_collective_over_it_and_no_other():
+    pairs = list(pairs_of(names(6), 5))
+    far = frozenset(pairs[0])
+    slow = paths(pairs, NICS, {far: 200.0})
+    over = collectives(pairs, {far: 300.0})
+    one = causes(slow, over)
+    assert [cause.cause for cause in one] == ["slow-path"]
+    assert len(one[0].explains) == 1
+    more = causes(slow, collectives(pairs, {pairs[0][0]: 300.0}))
+    assert named(more)[1:] == [("slow-node", pairs[0][0])]
+
+
+def test_a_node_that_only_met_slow_ones_is_not_an_entry():
+    slow = (("n1", "n3"), ("n2", "n3"), ("n1", "n4"), ("n2", "n5"), ("n1", "n6"), ("n2", "n6"))
+    fine = (("n4", "n6"), ("n5", "n6"))
+    records = paths((*slow, *fine), NICS, {"n1": 200.0, "n2": 200.0})
+    assert set(named(causes(records))) == {("slow-node", "n1"), ("slow-node", "n2")}
+
+
+def test_a_slow_link_explains_its_own_gpus_only():
+    found = causes(links("n1", {(0, 7): 200.0}), single("n1", 2, 100), single("n1", 7, 100))
+    assert named(found) == [("slow-gpu-link", "n1, gpu0>gpu7"), ("slow-gpu", "n1, gpu2")]
+    assert len(found[0].explains) == 1

@@ -1,0 +1,227 @@
+"""What could not be measured: nodes that do not answer, tools that are missing or fail."""
+
+import pytest
+from testing.diagnose_scenes import (
+    accounted,
+    blocked,
+    broken,
+    causes,
+    collective,
+    corrupt,
+    fact,
+    links,
+    named,
+    names,
+    path,
+    record,
+    unknown,
+)
+
+from railgauge.core.errors import (
+    AuthenticationFailed,
+    CommandTimedOut,
+    ConnectionLost,
+    HostKeyRejected,
+    NodeUnreachable,
+)
+from railgauge.diagnosis import CATALOGUE
+from railgauge.plugin.recording import of_the_suite
+
+
+@pytest.mark.parametrize(
+    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost]
+)
+def test_a_node_that_does_not_answer_is_one_cause(error):
+    lost = error("no route", where="n2")
+    items = [broken(record(0, s, "n2"), error.kind, "n2") for s in ("memlock", "cpu_governor")]
+    waits = blocked(path("n1", "n2", "mlx5_0", 1), items[0])
+    found = causes(items, waits, fact("n1", "cpu_governor"), facts=[lost])
+    assert named(found) == [("node-unreachable", "n2"), ("cpu-governor", "n1")]
+    assert found[0].says == "no route"
+    assert found[0].explains == (waits.id,)
+
+
+def test_a_probe_that_timed_out_does_not_make_a_node_unreachable():
+    slow = CommandTimedOut("the probe hung", where="n2")
+    item = broken(record(0, "memlock", "n2"), "command-timed-out", "n2")
+    assert "node-unreachable" not in {c.cause for c in causes(item, facts=[slow])}
+
+
+def test_a_node_that_stops_answering_during_the_run():
+    items = [
+        broken(path("n1", "n2", f"mlx5_{i}", 1), "connection-lost", "n2: ib_write_bw")
+        for i in range(3)
+    ]
+    found = causes(items, path("n1", "n3", "mlx5_0", 392))
+    assert named(found) == [("node-unreachable", "n2")]
+    assert "stopped answering" in found[0].says
+    assert accounted(found) == {item.id for item in items}
+
+
+def test_what_was_measured_before_a_node_was_lost_keeps_its_cause():
+    gone = broken(path("n1", "n2", "mlx5_0", 1), "connection-lost", "n2")
+    narrow = [path(a, b, "mlx5_1", 200) for a, b in (("n2", "n3"), ("n2", "n4"))]
+    fine = [path(a, b, "mlx5_1", 392) for a, b in (("n1", "n3"), ("n1", "n4"))]
+    fine += [path("n2", "n3", "mlx5_2", 392), path("n2", "n4", "mlx5_2", 392)]
+    found = causes(gone, narrow, fine)
+    assert named(found) == [("node-unreachable", "n2"), ("slow-nic", "n2, mlx5_1")]
+
+
+def test_an_error_that_names_no_node_is_not_every_nodes():
+    nameless = broken(path("n1", "n2", "mlx5_0", 1), "connection-lost", "")
+    found = causes(nameless, collective(("n3",), 10), fact("n4", "memlock"))
+    assert ("slow-node", "n3") in named(found)
+    assert "node-unreachable" not in {cause.cause for cause in found}
+
+
+def test_what_a_node_measured_after_a_failed_survey_keeps_its_cause():
+    lost = NodeUnreachable("no route", where="n2")
+    error = broken(record(0, "memlock", "n2"), lost.kind, "n2")
+    found = causes(error, links("n2", {(0, 7): 200.0}), facts=[lost])
+    assert named(found) == [("node-unreachable", "n2"), ("slow-gpu-link", "n2, gpu0>gpu7")]
+
+
+def test_a_missing_tool_is_named_with_its_node():
+    items = [
+        broken(path("n1", "n2", f"mlx5_{i}", 1), "tool-missing", "n2: ib_write_bw")
+        for i in range(3)
+    ]
+    found = causes(items)
+    assert named(found) == [("tool-missing", "n2, ib_write_bw")]
+    assert len(found[0].evidence) == 3
+
+
+def test_two_missing_tools_are_two_causes():
+    one = broken(record(3, "gpu_copy_bandwidth", "n1"), "tool-missing", "n1: nvbandwidth")
+    two = broken(record(3, "node_all_reduce", "n1"), "tool-missing", "n1: all_reduce_perf")
+    assert set(named(causes(one, two))) == {
+        ("tool-missing", "n1, nvbandwidth"),
+        ("tool-missing", "n1, all_reduce_perf"),
+    }
+
+
+def test_a_missing_tool_does_not_explain_what_was_measured():
+    gone = broken(path("n1", "n2", "mlx5_0", 1), "tool-missing", "n1: ib_write_bw")
+    found = causes(gone, links("n1", {(0, 7): 200.0}))
+    assert named(found) == [
+        ("tool-missing", "n1, ib_write_bw"), ("slow-gpu-link", "n1, gpu0>gpu7"),
+    ]  # fmt: skip
+
+
+# --- tools that fail ---
+
+
+def failing(a, b, kind="unparsable", where=""):
+    return broken(path(a, b, "mlx5_0", 1), kind, where or f"{a}: ib_write_bw")
+
+
+FAILING = (
+    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
+    "implausible", "unit-unknown",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_a_tool_that_fails_in_all_pairs_of_a_node_fails_there(kind):
+    wrong = [failing("n1", "n2", kind), failing("n4", "n1", kind)]
+    fine = [path(a, b, "mlx5_0", 392) for a, b in (("n2", "n3"), ("n3", "n4"))]
+    found = causes(wrong, fine)
+    assert named(found) == [("tool-failing", "n1, ib_write_bw")]
+    assert found[0].confidence == "likely"
+
+
+def test_a_tool_that_fails_inside_a_node_fails_there():
+    wrong = broken(record(3, "gpu_copy_bandwidth", "n3"), "tool-failed", "n3: nvbandwidth", "rc 1")
+    found = causes(wrong)
+    assert named(found) == [("tool-failing", "n3, nvbandwidth")]
+    assert "rc 1" in found[0].says
+
+
+def test_a_tool_that_fails_between_two_nodes_alone_blames_neither():
+    found = causes(failing("n1", "n2"))
+    assert named(found) == [("tool-failing", "n1|n2, ib_write_bw")]
+    assert found[0].confidence == "open"
+    assert "good" in found[0].would_decide
+
+
+def test_an_error_of_this_suite_is_called_that_and_is_not_a_tools():
+    """A file name that was too long read as if the cluster had one."""
+    said = of_the_suite(OSError(36, "File name too long"))
+    assert said.startswith("an error inside railgauge, not of the cluster: OSError: ")
+    strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", said)
+    found = causes(strange, unknown("n2", "memlock"))
+    assert named(found) == [("suite-error", "n1"), ("undiagnosed", "n2")]
+    assert said in found[0].says
+    assert "nothing is known of the hardware" in CATALOGUE["suite-error"].means
+
+
+def test_a_fact_that_is_missing_is_not_a_tools():
+    assert [c.cause for c in causes(unknown("n1", "memlock"))] == ["undiagnosed"]
+
+
+# --- wrong results ---
+
+
+def test_wrong_results_inside_a_node_are_that_nodes():
+    found = causes(corrupt(("n2",)), collective(("n1", "n3"), 392))
+    assert named(found) == [("data-corruption", "n2")]
+    assert found[0].confidence == "certain"
+
+
+def test_wrong_results_inside_a_node_explain_those_of_its_pairs():
+    found = causes(corrupt(("n2",)), corrupt(("n1", "n2")), corrupt(("n2", "n3")))
+    assert named(found) == [("data-corruption", "n2")]
+    assert len(found[0].evidence) + len(found[0].explains) == 3
+
+
+def test_wrong_results_between_two_nodes_blame_neither():
+    found = causes(corrupt(("n1", "n2")))
+    assert len(found) == 1
+    assert found[0].cause == "data-corruption"
+    assert {"n1", "n2"} <= set(found[0].where.node.replace(":", "|").split("|"))
+    assert "inside each" in found[0].would_decide
+
+
+def test_wrong_results_in_all_pairs_of_a_node_are_one_cause():
+    wrong = [corrupt(pair) for pair in (("n1", "n2"), ("n1", "n3"))]
+    fine = [collective(pair, 392) for pair in (("n2", "n4"), ("n3", "n4"))]
+    assert named(causes(wrong, fine)) == [("data-corruption", "n1")]
+
+
+def test_wrong_results_at_several_sizes_are_one_cause():
+    sizes = [corrupt(("n2",), subject) for subject in ("node_all_reduce", "node_all_gather")]
+    found = causes(sizes)
+    assert named(found) == [("data-corruption", "n2")]
+    assert len(found[0].evidence) == 2
+
+
+def test_a_slow_collective_is_not_corrupt():
+    assert "data-corruption" not in {c.cause for c in causes(collective(("n1",), 10))}
+
+
+# --- what is left ---
+
+
+def test_what_no_rule_explains_is_shown_and_counted():
+    left = [unknown(node, "memlock") for node in names(3)]
+    found = causes(left)
+    assert [c.cause for c in found] == ["undiagnosed"]
+    assert set(found[0].evidence) == {item.id for item in left}
+    assert found[0].confidence == "open"
+    assert found[0].says.startswith("3 items, first test_memlock[n1]")
+
+
+def test_a_healthy_run_has_no_cause():
+    assert causes(path("n1", "n2", "mlx5_0", 392), collective(("n1", "n2"), 392)) == ()
+    assert causes() == ()
+
+
+def test_a_program_that_the_probe_did_not_find_is_missing():
+    lacking = "n2: gpus is not known: nvidia-smi: command not found (exit 127)"
+    items = [
+        broken(record(0, subject, "n2"), "fact-missing", "n2", lacking)
+        for subject in ("gpu_count", "gpu_processes")
+    ]
+    other = broken(record(0, "memlock", "n2"), "fact-missing", "n2", "limits: access denied")
+    found = causes(items, other)
+    assert named(found) == [("tool-missing", "n2, nvidia-smi"), ("undiagnosed", "n2")]

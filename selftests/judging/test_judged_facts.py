@@ -1,0 +1,94 @@
+"""Every fact that is collected is judged, or is identity; nothing is collected for nobody."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+from testing.places import ROOT
+
+from railgauge.config import thresholds
+from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
+from railgauge.planning.asked import asked as asked_by_tests
+from railgauge.planning.ladder import EXPECTATIONS, Asked
+from railgauge.stacks import Section, stack
+
+# What tells one node, device or port from another, or a start of a node from the next.
+IDENTITY = {
+    "node", "hostname", "boot_id", "product", "gpus.*.index", "nics.*.part_number",
+    "nics.*.netdev", "gids.*.index", "gids.*.gid", "gids.*.ipv4",
+    "gids.*.roce_version",
+}  # fmt: skip
+# Told in the reports and by design never blamed (document 003): see diagnose/notes.py.
+NOTED = {"irqs.*.name", "irqs.*.count", "irqs.*.cpus"}
+# Says of all other facts why they are not known: an expectation that needs one is an error then.
+REASONS = {"missing"}
+DEVICES = {"gpus": GpuFacts, "nics": NicFacts, "netdevs": NetdevFacts, "irqs": IrqFacts}
+
+
+def collected() -> set[str]:
+    """The paths of all fields, ``*`` for each device or entry."""
+    found = {item.name for item in fields(NodeFacts)} - DEVICES.keys() - {"gpu_software"}
+    for name, kind in DEVICES.items():
+        found |= {f"{name}.*.{item.name}" for item in fields(kind)} - {"nics.*.gids"}
+    found |= {f"gids.*.{item.name}" for item in fields(GidFacts)}
+    return found | {f"gpu_software.{name}" for name in SOFTWARE}
+
+
+def readings() -> set[str]:
+    """What any stack puts under ``gpu_software``, known or with the reason why it is not."""
+    found: set[str] = set()
+    for vendor in ("nvidia", "amd", "metax"):
+        told = stack(vendor).parse({name: Section(name, "") for name in ("none",)})
+        found |= {path.partition(".")[2] for path in told.missing if "gpu_software." in path}
+    return found
+
+
+SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
+
+
+def paths(asked: Asked) -> set[str]:
+    """What an expectation asks for, or holds another fact against; ``*`` for each part."""
+    words = {"gpu": "*", "nic": "*", "adapter": "*"}
+    signs = ("pci_address", "name")
+    templates = {path for path in (*asked.paths, asked.same_as) if path}
+    found = {path.format(**words, sign=sign) for path in templates for sign in signs}
+    return {re.sub(r"^topology\..*", "topology", path) for path in found}
+
+
+ASKED = {name: paths(asked) for name, asked in EXPECTATIONS.items()}
+COUNTED = {"gpus.#": "gpus", "nics.*.gids.#": "gids", "nvmes.#": "nvmes"}
+
+
+def test_every_fact_is_judged_or_is_identity() -> None:
+    judged = {path for found in ASKED.values() for path in found}
+    judged |= {COUNTED[path] for path in judged & COUNTED.keys()} & collected()
+    assert {path for path in collected() if path not in judged} == IDENTITY | NOTED | REASONS
+    assert not judged - collected() - COUNTED.keys(), "a test asks for what nobody collects"
+
+
+def test_a_fact_that_is_noted_is_told() -> None:
+    text = (ROOT / "src/railgauge/diagnosis/notes.py").read_text(encoding="utf-8")
+    assert "facts.irqs" in text
+
+
+def test_all_that_stacks_call_software_is_known_here() -> None:
+    assert readings() == set(SOFTWARE)
+
+
+@pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
+def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
+    platform = thresholds.load(name, ROOT / "thresholds")
+    silent = ASKED.keys() - platform.expected.keys() - platform.not_applicable.keys()
+    assert not silent
+    assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
+
+
+def test_every_expectation_of_the_ladder_has_a_test() -> None:
+    tested = {test.name for test in asked_by_tests(ROOT) if test.kind == "expects"}
+    assert tested == ASKED.keys()
+
+
+def test_versions_are_asked_for_by_tests_of_their_names() -> None:
+    assert set(thresholds.VERSIONS) <= ASKED.keys()

@@ -1,0 +1,304 @@
+"""Leases on many nodes: all or none, who waits for whom, and what becomes of lost ones."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import pytest
+from testing.core_values import cluster, transcript
+
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, ToolFailed
+from railgauge.leases import nodes as nodelease
+from railgauge.leases.holder import Holder
+from railgauge.leases.nodes import NodeLeases, NodeTaken, Terms
+from railgauge.transport.sessions import Sessions
+
+NAMES = tuple(f"n{n:02d}" for n in range(1, 7))
+STRANGER = 'taken {"user": "eve", "host": "ctl9", "run": "r9", "since": "noon", "tag": "t9"}'
+
+
+@dataclass
+class Site:
+    """Nodes that several runs want, and all that was asked of them."""
+
+    holders: dict = field(default_factory=dict)
+    says: dict = field(default_factory=dict)
+    """What a node answers in place of what is true; an exception is raised."""
+    dead: set = field(default_factory=set)
+    log: list = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    freed: threading.Condition = field(default_factory=threading.Condition)
+
+    def leases(self, run, nodes=NAMES, told=None):
+        sessions = Sessions(cluster(*nodes), lambda node: Channel(self, node.name, run))
+        holder = Holder("user", "host", "report", "now", run)
+        return NodeLeases(sessions, Terms(holder), (told if told is not None else []).append)
+
+    def held_by(self, run):
+        return sorted(node for node, holder in self.holders.items() if holder == run)
+
+    def free(self, node):
+        with self.lock:
+            del self.holders[node]
+
+
+@dataclass
+class Channel:
+    site: Site
+    node: str
+    run_id: str
+
+    def __post_init__(self):
+        self.site.log.append(("connect", self.node))
+        if self.node in self.site.dead:
+            raise NodeUnreachable("no route", where=self.node)
+
+    def start(self, command):
+        with self.site.lock:
+            said = self.site.says.get(self.node)
+            if said is None:
+                holder = self.site.holders.setdefault(self.node, self.run_id)
+                said = "held" if holder == self.run_id else STRANGER.replace("r9", holder)
+            self.site.log.append((said.split()[0] if isinstance(said, str) else "?", self.node))
+        return Script(self, said)
+
+    def run(self, command):
+        *_, begins = command.argv
+        self.site.log.append(("sweep", begins))
+        if begins == f"{self.run_id}/{self.node}/":
+            with self.site.lock:
+                self.site.holders.pop(self.node, None)
+        return transcript(self.node)
+
+    def close(self):
+        self.site.log.append(("close", self.node))
+
+
+@dataclass
+class Script:
+    channel: Channel
+    said: object
+    has_ended: bool = False
+
+    def first_line(self, time_limit_s):
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+    def wait(self, time_limit_s):
+        self.has_ended = True
+
+    def stop(self):
+        self.has_ended = True
+        with self.channel.site.lock:
+            self.channel.site.holders.pop(self.channel.node)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(nodelease, "_POLL_S", 0.01)
+    monkeypatch.setattr(nodelease, "_GRACE_S", 0.2)
+
+
+@pytest.fixture
+def site():
+    return Site()
+
+
+def test_all_nodes_are_held_over_one_connection_each(site):
+    leases = site.leases("r1")
+    leases.take(reversed(NAMES))
+    assert site.held_by("r1") == list(NAMES)
+    assert sorted(site.log) == sorted([(w, n) for n in NAMES for w in ("connect", "held")])
+    leases.release()
+    assert site.holders == {}
+    assert sorted(node for what, node in site.log if what == "close") == list(NAMES)
+
+
+def test_a_taken_node_is_named_and_none_is_kept(site):
+    site.holders = {"n03": "r8", "n05": "r9"}
+    with pytest.raises(NodeTaken) as caught:
+        site.leases("r1").take(NAMES)
+    assert str(caught.value) == (
+        "n03: held by eve on ctl9 since noon (run r8), and 1 more of the nodes are taken; "
+        "wait for it: --wait SECONDS"
+    )
+    assert site.held_by("r1") == []
+    assert site.holders == {"n03": "r8", "n05": "r9"}
+
+
+def test_waiting_takes_what_comes_free_and_says_who_has_it(site):
+    site.holders = {"n02": "r8", "n05": "r9"}
+    told = []
+    leases = site.leases("r1", told=told)
+    timers = [threading.Timer(0.2, site.free, ("n02",)), threading.Timer(0.5, site.free, ("n05",))]
+    for timer in timers:
+        timer.start()
+    leases.take(NAMES, 30.0)
+    assert site.held_by("r1") == list(NAMES)
+    assert told[0] == (
+        "lease: waiting up to 30 s for n02, held by eve on ctl9 since noon (run r8); "
+        "n05, held by eve on ctl9 since noon (run r9)"
+    )
+    assert told[1:] == [
+        "lease: waiting up to 30 s for n05, held by eve on ctl9 since noon (run r9)"
+    ]
+
+
+def test_nothing_behind_an_awaited_node_is_held(site):
+    """Or two that wait could have what the other wants."""
+    site.holders = {"n03": "r9"}
+    leases = site.leases("r1")
+    waiting = threading.Thread(target=leases.take, args=(NAMES, 30.0))
+    waiting.start()
+    time.sleep(0.2)
+    assert site.held_by("r1") == ["n01", "n02"]
+    site.free("n03")
+    waiting.join(10)
+    assert site.held_by("r1") == list(NAMES)
+
+
+def test_waiting_has_an_end(site):
+    site.holders = {"n03": "r9"}
+    started = time.monotonic()
+    with pytest.raises(NodeTaken, match=r"n03: held by .* after 0.5 s; wait longer"):
+        site.leases("r1").take(NAMES, 0.5)
+    assert 0.5 <= time.monotonic() - started < 10
+    assert site.held_by("r1") == []
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 30.0])
+def test_runs_that_overlap_never_wait_for_each_other(site, wait_s):
+    """With --wait all get their turn; without it one of them, at least, does."""
+    wanted = [NAMES, NAMES[::-1], NAMES[2:5], NAMES[3:] + NAMES[:1]]
+    got, refused = [], []
+
+    def work(number, nodes):
+        leases = site.leases(f"r{number}", nodes)
+        try:
+            leases.take(nodes, wait_s)
+        except NodeTaken:
+            refused.append(number)
+        else:
+            assert set(site.held_by(f"r{number}")) == set(nodes)
+            got.append(number)
+            time.sleep(0.02 if wait_s else 0.5)
+            leases.release()
+
+    threads = [threading.Thread(target=work, args=one) for one in enumerate(wanted)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(got + refused) == [0, 1, 2, 3]
+    assert got if not wait_s else sorted(got) == [0, 1, 2, 3]
+    assert site.holders == {}
+
+
+def test_a_dead_node_is_left_to_the_survey(site):
+    site.dead = {"n02", "n04"}
+    told = []
+    leases = site.leases("r1", told=told)
+    leases.take(NAMES)
+    assert site.held_by("r1") == ["n01", "n03", "n05", "n06"]
+    assert told == []
+    leases.release()
+    assert site.log.count(("connect", "n02")) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("cannot no flock", "no flock"),
+        (ToolFailed("sh ended with 127"), "sh ended with 127"),
+        (CommandTimedOut("no line within 30 s"), "no line within 30 s"),
+    ],
+    ids=["no-flock", "no-shell", "hangs"],
+)
+def test_a_node_without_a_lease_is_told_once(site, said, why):
+    site.says = {"n04": said}
+    site.holders = {"n01": "r9"}
+    told = []
+    leases = site.leases("r1", told=told)
+    threading.Timer(0.2, site.free, ("n01",)).start()
+    leases.take(NAMES, 30.0)
+    line = f"lease: n04: cannot be leased, others may use it as well: {why}"
+    assert [entry for entry in told if "n04" in entry] == [line]
+    assert len(site.held_by("r1")) == len(NAMES) - 1
+    leases.release()
+    assert ("sweep", "r1/n04/") in site.log
+
+
+def test_a_connection_that_breaks_is_left_to_the_survey(site):
+    site.says = {"n04": ConnectionLost("gone")}
+    told = []
+    site.leases("r1", told=told).take(NAMES)
+    assert told == []
+
+
+# --- while it runs ---
+
+
+def test_a_lost_lease_is_taken_again(site):
+    told = []
+    leases = site.leases("r1", told=told)
+    leases.take(NAMES)
+    leases.renew()
+    assert told == []
+    leases._held["n03"].wait(0)
+    leases.renew()
+    assert told == ["lease: n03: lost, and taken again"]
+    assert ("sweep", "r1/n03/lease/") in site.log
+    assert site.log.count(("held", "n03")) == 2
+    leases.renew()
+    assert len(told) == 1
+
+
+def test_a_lost_lease_that_another_has_ends_the_run(site):
+    leases = site.leases("r1")
+    leases.take(NAMES)
+    leases._held["n03"].wait(0)
+    site.holders["n03"] = "r9"
+    with pytest.raises(NodeTaken, match=r"n03: held by eve.*run r9"):
+        leases.renew()
+
+
+def test_what_a_worker_left_is_ended_on_every_node(site):
+    site.dead = {"n02"}
+    leases = site.leases("r1")
+    leases.take(NAMES)
+    leases.sweep("gw1")
+    swept = [begins for what, begins in site.log if what == "sweep"]
+    assert sorted(swept) == [f"r1/{node}/gw1/" for node in NAMES if node != "n02"]
+
+
+def test_many_nodes_are_asked_at_once(site):
+    names = tuple(f"m{n:04d}" for n in range(1250))
+    leases = site.leases("r1", names)
+    started = time.monotonic()
+    leases.take(names)
+    leases.release()
+    assert time.monotonic() - started < 20
+    assert sum(what == "held" for what, _ in site.log) == len(names)
+
+
+def test_a_node_that_this_very_run_holds_has_two_names(site):
+    """Nobody is waited for, and nobody else is blamed."""
+    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
+    site.says = {"n03": f"taken {said}"}
+    with pytest.raises(NodeTaken, match="n03: is a machine that this run holds already") as caught:
+        site.leases("mine").take(NAMES, wait_s=60.0)
+    assert "held by" not in str(caught.value)
+    assert "hostfile" in str(caught.value)
+    assert site.held_by("mine") == []
+
+
+def test_a_run_of_the_same_name_in_the_same_second_is_another_one(site):
+    """Only its tag tells it apart: it is waited for."""
+    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "theirs"}'
+    site.says = {"n03": f"taken {said}"}
+    with pytest.raises(NodeTaken, match="n03: held by user on host since now") as caught:
+        site.leases("mine").take(NAMES)
+    assert not isinstance(caught.value, nodelease.NamedTwice)

@@ -1,0 +1,393 @@
+"""Paths from one NIC to another: both ends are asked for, said, counted and judged one by one."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+from testing.core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
+
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.trouble import NotVerified
+from railgauge.cli import main
+from railgauge.config import thresholds
+from railgauge.config.thresholds import limit_for, uncovered
+from railgauge.config.thresholds.limits import bound_at
+from railgauge.config.thresholds.physics import pcie_gbps, physical_ceiling
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Outcome, Pairing
+from railgauge.core.plain import from_plain, to_plain
+from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
+from railgauge.judging.assess import Assessor
+from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.run.store import text_file
+from railgauge.tools import check_plannable
+from railgauge.verdict.counts import coverage
+
+MIB8 = 8 << 20
+SWEEP = tuple(2**power for power in range(1, 24))
+PATH = Pairing("mlx5_1", 4, "cross_rail", Pairing("mlx5_0", 0, "near"))
+CASE = Case("gpu_write_bandwidth", ("n1", "n2"), PATH, SWEEP)
+CROSS_RUN = TRANSCRIPTS / "metax-ib_write_bw-gpu4-mlx5_1.txt"
+
+
+@pytest.fixture(scope="module")
+def metax():
+    return thresholds.load("metax-c500", ROOT / "thresholds")
+
+
+# --- what is asked for ---
+
+
+def test_each_nic_writes_to_the_next_one_with_the_first_gpu_beside_it(metax):
+    assert [str(path) for path in metax.cross_rail("gpu")] == [
+        "gpu0-mlx5_0:gpu4-mlx5_1", "gpu4-mlx5_1:gpu0-mlx5_0",
+    ]  # fmt: skip
+    assert [str(path) for path in metax.cross_rail("host")] == ["mlx5_0:mlx5_1", "mlx5_1:mlx5_0"]
+    assert metax.cross_rail("gpu")[1] == PATH
+
+
+def test_of_eight_nics_the_last_writes_to_the_first():
+    h200 = thresholds.load("h200", ROOT / "thresholds")
+    paths = h200.cross_rail("host")
+    names = [nic.name for nic in h200.fabric_nics]
+    assert [path.nic for path in paths] == names
+    assert [path.ends[1].nic for path in paths] == [*names[1:], names[0]]
+
+
+def test_a_level_asks_for_them_beside_its_own_pairings(metax):
+    measurement = metax.measurements["gpu_write_bandwidth"]
+    for level, asked in (("smoke", False), ("nightly", True), ("signoff", True)):
+        paths = plan.paths(metax, measurement, level)
+        assert (PATH in paths) is asked, level
+        assert [str(path) for path in paths if path.peer is None] == [
+            str(path) for path in paths if ":" not in str(path)
+        ]
+
+
+def test_what_is_demanded_and_what_is_planned_agree(metax):
+    scope = Scope(metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly"))
+    found = [demand for demand in demands(scope) if demand.key.part == str(PATH)]
+    assert [(demand.key.way, demand.key.size_bytes) for demand in found] == [
+        ("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None),
+    ]  # fmt: skip
+    assert count(scope) == len(list(demands(scope)))
+    assert all(demand.question.case.pairing == PATH for demand in found)
+
+
+def test_a_case_reads_back_as_it_was_and_older_ones_have_no_peer():
+    assert from_plain(Case, json.loads(json.dumps(to_plain(CASE)))) == CASE
+    plain = to_plain(replace(CASE, pairing=Pairing("mlx5_0", 0, "near")))
+    del plain["pairing"]["peer"]
+    assert from_plain(Case, plain).pairing == Pairing("mlx5_0", 0, "near")
+
+
+def test_names_of_files_and_ids_say_both_ends_and_those_of_one_rail_stay():
+    assert CASE.key == "gpu_write_bandwidth[n1:n2-gpu4-mlx5_1:gpu0-mlx5_0]"
+    same = replace(CASE, pairing=Pairing("mlx5_1", 4, "near"))
+    assert same.key == "gpu_write_bandwidth[n1:n2-gpu4-mlx5_1]"
+    back = replace(CASE, pairing=Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4, "near")))
+    assert len({text_file(case) for case in (CASE, same, back)}) == 3
+
+
+def argvs(metax, case):
+    return [list(command.argv) for command in plan.commands(case, metax, cluster("n1", "n2"), 9999)]
+
+
+def test_either_side_is_given_its_own_nic_and_gpu(metax):
+    server, client = argvs(metax, CASE)
+    assert server[server.index("-d") + 1] == "mlx5_0"
+    assert "--use_maca=0" in server
+    assert client[client.index("-d") + 1] == "mlx5_1"
+    assert "--use_maca=4" in client
+
+
+def test_host_memory_crosses_rails_over_tcp_too():
+    """iperf3 binds either side to its own NIC and goes to the address of the server's."""
+    tcpx = thresholds.load("h100-tcpx", ROOT / "thresholds")
+    path = tcpx.cross_rail("host")[0]
+    own, other = path.ends
+    hosts = cluster("n1", "n2")
+    address = replace(hosts.nodes[1], nic_addresses={own.nic: "10.0.0.1", other.nic: "10.0.0.2"})
+    hosts = replace(hosts, nodes=(hosts.nodes[0], address))
+    server, client = plan.commands(
+        Case("host_tcp_bandwidth", ("n1", "n2"), path, ()), tcpx, hosts, 9999
+    )
+    assert server.argv[server.argv.index("--bind-dev") + 1] == other.nic
+    assert client.argv[client.argv.index("--bind-dev") + 1] == own.nic
+    assert client.argv[client.argv.index("-c") + 1] == "10.0.0.2"
+
+
+# --- what a platform file may ask ---
+
+
+def asking(platform, name, **changes):
+    """The platform with cross-rail paths at nightly of a measurement."""
+    measurement = platform.measurements[name]
+    nightly = replace(measurement.extents["nightly"], cross_rail=True)
+    changed = replace(measurement, extents={**measurement.extents, "nightly": nightly}, **changes)
+    return replace(platform, measurements={**platform.measurements, name: changed})
+
+
+def test_one_nic_has_no_other_rail():
+    homelab = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+    (complaint,) = uncovered(asking(homelab, "host_write_bandwidth"))
+    assert "host_write_bandwidth: is asked for across rails" in complaint
+
+
+def test_a_collective_chooses_its_nics_itself(metax):
+    crossed = asking(metax, "pair_all_reduce")
+    assert any("pair_all_reduce: is asked for across" in line for line in uncovered(crossed))
+    with pytest.raises(BadInput, match="pair_all_reduce: ccl-tests does not run from one NIC"):
+        check_plannable(crossed)
+
+
+def test_host_memory_is_held_to_its_one_limit_across_rails_too(metax):
+    crossed = asking(metax, "host_write_bandwidth")
+    assert list(uncovered(crossed)) == []
+    measurement = crossed.measurements["host_write_bandwidth"]
+    paths = plan.paths(crossed, measurement, "nightly")
+    assert [str(path) for path in paths] == ["mlx5_0", "mlx5_1", "mlx5_0:mlx5_1", "mlx5_1:mlx5_0"]
+    assert [limit_for(measurement, "bw_average", path, MIB8) for path in paths[1:]] == [
+        limit_for(measurement, "bw_average", paths[0], MIB8)
+    ] * 3
+
+
+def test_a_limit_that_forgets_paths_across_rails_is_a_hole(metax):
+    measurement = metax.measurements["gpu_write_bandwidth"]
+    kept = tuple(limit for limit in measurement.limits if limit.pairings != ("cross_rail",))
+    without = replace(measurement, limits=kept)
+    holes = uncovered(replace(metax, measurements={"gpu_write_bandwidth": without}))
+    assert any("cross_rail has no limit" in line for line in holes)
+
+
+def test_the_slower_nic_is_the_ceiling(metax):
+    first, *others = metax.nics
+    mixed = replace(metax, nics=(replace(first, pcie_generation=4), *others))
+    measurement = mixed.measurements["gpu_write_bandwidth"]
+    of = measurement.limits[0]
+    assert physical_ceiling(mixed, measurement, PATH, of) == pcie_gbps(4, 16) < 400
+    assert physical_ceiling(mixed, measurement, Pairing("mlx5_1", 4, "near"), of) == 400
+
+
+def test_coverage_declares_what_some_level_asks_for(metax):
+    whole = coverage(cluster("n1", "n2"), metax, ())
+    assert whole["pairings"]["declared"] == 2 + 16 + 2
+
+
+# --- what is said and counted, against what was asked ---
+
+
+def words(nic, size_bytes, way):
+    folder = f"sys/class/infiniband/{nic}/ports/1/counters"
+    other = "rcv" if way == "xmit" else "xmit"
+    return f"{folder}/port_{way}_data:{size_bytes // 4}\n{folder}/port_{other}_data:0\n"
+
+
+def counted(node, nic, role, size_bytes):
+    """The counters of both NICs of a node, of which one has moved these bytes."""
+    way = "xmit" if node == "n1" else "rcv"
+    said = "".join(words(n, size_bytes if n == nic else 0, way) for n in ("mlx5_0", "mlx5_1"))
+    return transcript(node, stdout=said, role=role)
+
+
+def server_of(text, nic="mlx5_0", gpu=0, bus="0x8"):
+    """What the server of the document's run prints, which it does not show: its own end."""
+    return (
+        text.replace("mlx5_1", nic)
+        .replace("Device with ID: 4", f"Device with ID: {gpu}")
+        .replace("0x32", bus)
+    )
+
+
+class Said:
+    """One run of the case: a client, a server, and what their NICs counted."""
+
+    found = MappingProxyType({})
+
+    def __init__(self, client, server, carried=("mlx5_1", "mlx5_0")):
+        moved = 5000 * sum(SWEEP)
+        self._run = (
+            transcript("n1", stdout=client),
+            transcript("n2", stdout=server, role="server"),
+            *(counted(n, nic, BEFORE, 0) for n, nic in zip(("n1", "n2"), carried, strict=True)),
+            *(counted(n, nic, AFTER, moved) for n, nic in zip(("n1", "n2"), carried, strict=True)),
+        )
+
+    def result(self, _case):
+        return CaseResult((self._run,))
+
+
+@pytest.fixture(scope="module")
+def client():
+    return CROSS_RUN.read_text(encoding="utf-8")
+
+
+def answered(metax, said, kind, case=CASE, size=None):
+    return Assessor(metax, said).answer(Question(kind, case, size))
+
+
+@needs_transcripts
+def test_the_run_of_the_document_is_judged_by_its_own_limit(metax, client):
+    said = Said(client, server_of(client))
+    assert answered(metax, said, READ).errors == ()
+    (judged,) = answered(metax, said, LIMITS, size=MIB8).judgements
+    assert (judged.outcome, judged.worst, judged.floor) == (Outcome.PASSED, 392.51, 372.8)
+    assert "GPU4 with mlx5_1 (PIX in 2.5)" in judged.basis
+    traffic = answered(metax, said, TRAFFIC).judgements
+    assert [judged.outcome for judged in traffic] == [Outcome.PASSED] * 4
+    slow = client.replace("392.51", "302.51").replace("0.005849", "0.004508")
+    (judged,) = answered(metax, Said(slow, server_of(slow)), LIMITS, size=MIB8).judgements
+    assert judged.outcome is Outcome.FAILED
+
+
+@needs_transcripts
+@pytest.mark.parametrize(
+    ("sides", "says"),
+    [
+        # The two NICs swapped: each end says the other's.
+        (("mlx5_0", "mlx5_1"), ("device: asked for mlx5_1, the tool says mlx5_0",
+                                "device of the server: asked for mlx5_0, the tool says mlx5_1")),
+        # One NIC at both ends, where two were asked for.
+        (("mlx5_1", "mlx5_1"), ("device of the server: asked for mlx5_0, the tool says mlx5_1",)),
+        (("mlx5_0", "mlx5_0"), ("device: asked for mlx5_1, the tool says mlx5_0",)),
+        # A NIC that nobody asked for, at one end.
+        (("mlx5_1", "mlx5_2"), ("device of the server: asked for mlx5_0, the tool says mlx5_2",)),
+        (("mlx5_2", "mlx5_0"), ("device: asked for mlx5_1, the tool says mlx5_2",)),
+    ],
+)  # fmt: skip
+def test_a_header_that_names_another_nic_at_either_end_is_an_error(metax, client, sides, says):
+    said = Said(client.replace("mlx5_1", sides[0]), server_of(client, sides[1]))
+    (error,) = answered(metax, said, READ).errors
+    assert all(line in str(error) for line in says), str(error)
+    assert str(error).count("device") == len(says)
+
+
+@needs_transcripts
+@pytest.mark.parametrize(
+    ("gpu", "bus", "says"),
+    [
+        (4, "0x32", "GPU of the server: asked for 0, the tool says 4"),
+        (0, "0x32", "PCI bus of the GPU of the server: asked for 0x08, the tool says 0x32"),
+    ],
+)
+def test_a_server_on_the_gpu_of_the_client_is_an_error(metax, client, gpu, bus, says):
+    (error,) = answered(metax, Said(client, server_of(client, gpu=gpu, bus=bus)), READ).errors
+    assert says in str(error)
+
+
+@needs_transcripts
+def test_the_run_across_rails_is_no_run_on_one_rail(metax, client):
+    same = replace(CASE, pairing=Pairing("mlx5_1", 4, "near"))
+    (error,) = answered(metax, Said(client, server_of(client)), READ, same).errors
+    assert "device of the server: asked for mlx5_1, the tool says mlx5_0" in str(error)
+
+
+@needs_transcripts
+@pytest.mark.parametrize(
+    ("carried", "wrong"),
+    [
+        (("mlx5_0", "mlx5_0"), [("n1", "mlx5_1")]),
+        (("mlx5_1", "mlx5_1"), [("n2", "mlx5_0")]),
+        (("mlx5_0", "mlx5_1"), [("n1", "mlx5_1"), ("n2", "mlx5_0")]),
+    ],
+)
+def test_a_payload_that_went_another_way_is_seen_by_the_counters(metax, client, carried, wrong):
+    """A server that prints no header hides its NIC; the bytes do not."""
+    found = answered(metax, Said(client, "", carried), TRAFFIC).judgements
+    failed = [judged for judged in found if judged.outcome is Outcome.FAILED]
+    assert [judged.points_at for judged in failed] == [(place,) for place in wrong]
+
+
+# --- judge ---
+
+
+def judge(capsys, *more):
+    argv = ("judge", "--root", ROOT, "--platform", "metax-c500", "--tool", "perftest", *more)
+    code = main([str(word) for word in argv])
+    return code, *capsys.readouterr()
+
+
+@needs_transcripts
+@pytest.mark.parametrize("level", thresholds.LEVELS)
+def test_judge_takes_the_path_that_an_output_cannot_name(capsys, level):
+    code, out, _ = judge(capsys, "--pairing", PATH, "--level", level, CROSS_RUN)
+    assert code == 0
+    assert out.startswith("gpu_write_bandwidth over gpu4-mlx5_1:gpu0-mlx5_0\n")
+    assert "basis 000: 4.2: 95 % of the table of the cross GPU/NIC run" in out
+    assert "asserted 23 values, 0 errors" in out
+
+
+@needs_transcripts
+@pytest.mark.parametrize("path", ["gpu0-mlx5_0:gpu4-mlx5_1", "gpu0-mlx5_0", "gpu4-mlx5_0"])
+def test_judge_refuses_a_path_that_the_output_denies(capsys, path):
+    code, out, _ = judge(capsys, "--pairing", path, CROSS_RUN)
+    assert code == 10
+    assert "device: asked for mlx5_0, the tool says mlx5_1" in out
+
+
+@needs_transcripts
+@pytest.mark.parametrize("path", ["gpu4-mlx5_1:gpu5-mlx5_0", "mlx5_0", "mlx5_1:mlx5_0", ":"])
+def test_judge_names_the_paths_that_there_are(capsys, path):
+    code, out, err = judge(capsys, "--pairing", path, CROSS_RUN)
+    assert (code, out) == (2, "")
+    assert f"gpu_write_bandwidth has no pairing '{path}'; one of gpu0-mlx5_0, " in err
+
+
+def test_judge_has_no_path_for_a_collective(capsys):
+    log = Path(TRANSCRIPTS / "metax-mccl-allreduce-2node-16gpu-healthy.txt")
+    if not log.exists():
+        pytest.skip("the transcripts are not here")
+    argv = ("judge", "--root", ROOT, "--platform", "metax-c500", "--tool", "ccl-tests")
+    code = main([str(word) for word in (*argv, "--pairing", PATH, log)])
+    assert code == 2
+    assert "it is not measured over a path" in capsys.readouterr().err
+
+
+# --- the far paths, of which the document has no figure ---
+
+
+def test_no_floor_of_a_node_path_claims_the_document(metax):
+    far = [limit for limit in metax.measurements["gpu_write_bandwidth"].limits
+           if "far" in limit.pairings]  # fmt: skip
+    assert far
+    assert {limit.basis.source for limit in far} == {"derived"}
+    assert {bound_at(limit.floor, MIB8) for limit in far if limit.sizes[1] == MIB8} == {200}
+
+
+# --- a record of one path under the name of another ---
+
+
+def bound(metax, pairing, said=PATH):
+    """Refuses a record whose id and part name ``said`` and which stands on the case ``pairing``."""
+    level = plan.level(metax, cluster("n1", "n2"), "nightly")
+    measurement = metax.measurements["gpu_write_bandwidth"]
+    case = plan.case_at(measurement, "nightly", level.pairs[0], pairing)
+    name = f"tests/gpudirect/test_gpu_rdma.py::test_gpu_write_bandwidth[n1:n2-{said}-8MiB]"
+    record = item(
+        name, rung=2, subject=measurement.name, pairing=str(said), size_bytes=MIB8,
+        questions=(Question(READ, case), Question(LIMITS, case, MIB8)),
+    )  # fmt: skip
+    refuse_other_items([record], metax, level)
+
+
+def test_a_record_of_a_path_across_rails_stands_on_that_path(metax):
+    bound(metax, PATH)
+
+
+@pytest.mark.parametrize(
+    "pairing",
+    [
+        Pairing("mlx5_1", 4, "near"),
+        Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4, "near")),
+        replace(PATH, distance="far"),  # which would be held to half of the floor
+        replace(PATH, peer=Pairing("mlx5_0", 1, "near")),
+        replace(PATH, peer=Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4))),
+    ],
+)
+def test_a_record_that_stands_on_another_path_is_refused(metax, pairing):
+    with pytest.raises(NotVerified, match=r"a path that level nightly|that it is not about"):
+        bound(metax, pairing)

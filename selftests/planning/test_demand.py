@@ -1,0 +1,225 @@
+"""What a level demands, computed without pytest, and what the records of a run leave unanswered."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from testing.core_values import ROOT, cluster, item
+
+from railgauge.cli import main
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis import Findings
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.verdict.decision import RunPlan, decide, not_run
+from railgauge.verdict.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
+
+NODES = ("n1", "n2", "n3", "n4")
+PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "localhost-gpu")
+
+
+def scope_of(name, level="smoke", nodes=NODES, **changes):
+    platform = thresholds.load(name, ROOT / "thresholds")
+    declared = cluster(*nodes, **changes)
+    return Scope(platform, declared, plan.level(platform, declared, level))
+
+
+@pytest.fixture(scope="module")
+def homelab():
+    return scope_of("connectx4-homelab")
+
+
+def record_of(demand, outcome=Outcome.PASSED, **changes):
+    key = demand.key
+    return item(
+        f"{key.subject}-{key.way}-{key.nodes}-{key.part}-{key.size_bytes}",
+        outcome,
+        rung=demand.rung,
+        subject=key.subject,
+        nodes=key.nodes,
+        pairing=key.part,
+        size_bytes=key.size_bytes,
+        ways=(key.way,),
+        questions=(demand.question,),
+        by_evidence=True,
+        **changes,
+    )
+
+
+def records_of(scope, **changes):
+    made = [record_of(demand, **changes) for demand in demands(scope)]
+    return {record.id: record for record in made}
+
+
+# --- the list ---
+
+
+@pytest.mark.parametrize("level", thresholds.LEVELS)
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_is_counted_is_what_is_listed_and_nothing_is_listed_twice(name, level):
+    scope = scope_of(name, level, groups={"leaf": NODES[:3]})
+    listed = list(demands(scope))
+    assert len(listed) == count(scope) == len({demand.key for demand in listed})
+    assert len({demand.question for demand in listed}) == len(listed)
+
+
+@pytest.mark.parametrize("lab", ["h100-tcpx", "h200", "metax-c500"])
+def test_every_demand_is_an_item_of_the_ladder(lab, capsys):
+    """Two ways to one number: the plan without pytest, and what pytest collects."""
+    hostfile = ["--hostfile", f"{ROOT}/hostfiles/lab-{lab}.yaml", "--level", "signoff"]
+    ask = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    run = subprocess.run([*ask, *hostfile], cwd=ROOT, capture_output=True, text=True, check=True)
+    collected = sum("::" in line for line in run.stdout.splitlines())
+    assert main(["plan", *hostfile, "--root", str(ROOT)]) == 0
+    assert f"judges {collected:,} items" in capsys.readouterr().out.splitlines()
+
+
+def test_more_rounds_demand_more(homelab):
+    declared = cluster(*NODES)
+    more = plan.level(homelab.platform, declared, "smoke", 3)
+    assert count(replace(homelab, level=more)) > count(homelab)
+
+
+def test_a_platform_without_pairs_demands_no_pair():
+    scope = scope_of("connectx4-homelab", nodes=("n1",))
+    assert {demand.rung for demand in demands(scope)} == {0}
+
+
+# --- what answers it ---
+
+
+def left(scope, records):
+    return list(unanswered(demands(scope), records))
+
+
+def test_a_run_that_answered_everything_leaves_nothing(homelab):
+    assert not left(homelab, records_of(homelab))
+
+
+def test_each_answer_that_is_missing_is_named(homelab):
+    whole = records_of(homelab)
+    for name, gone in whole.items():
+        (absent,) = left(homelab, {k: v for k, v in whole.items() if k != name})
+        assert absent.outcome is Outcome.NOT_RUN
+        assert absent.reason == NOT_ASKED
+        assert (absent.subject, absent.nodes, absent.pairing, absent.size_bytes) == (
+            gone.subject,
+            gone.nodes,
+            gone.pairing,
+            gone.size_bytes,
+        )
+
+
+@pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.PASSED, Outcome.MARGINAL}))
+def test_an_item_that_ended_otherwise_accounts_for_what_it_is_about(homelab, outcome):
+    """It is counted as what it is, and asked nothing, perhaps."""
+    records = {
+        name: replace(record, outcome=outcome, questions=())
+        for name, record in records_of(homelab).items()
+    }
+    assert not left(homelab, records)
+
+
+def test_a_pass_accounts_for_nothing_that_it_did_not_ask(homelab):
+    records = {n: replace(r, questions=()) for n, r in records_of(homelab).items()}
+    assert len(left(homelab, records)) == count(homelab)
+
+
+def test_what_compared_nothing_is_no_answer_to_what_it_is_not_about(homelab):
+    """An item of a site's own that asked the same and ended in an error."""
+    demand = next(demands(homelab))
+    own = item("own", Outcome.ERROR, subject="own", questions=(demand.question,), ways=("own",))
+    assert len(left(homelab, {"own": own})) == count(homelab)
+
+
+def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
+    listed = left(homelab, {})
+    ids = [record.id for record in listed]
+    assert [record.ways for record in listed] == [(d.key.way,) for d in demands(homelab)]
+    assert len(ids) == len(set(ids))
+    assert "cpu_governor::fact[n1]" in ids
+    assert any(name.endswith("-mlx5_0-8MiB]") for name in ids)
+
+
+def test_another_size_nodes_or_repeats_are_no_answer(homelab):
+    demand = next(d for d in demands(homelab) if d.question.kind == LIMITS)
+    case = demand.question.case
+    for case_asked, size in (
+        (case, 2),
+        (replace(case, nodes=tuple(reversed(case.nodes))), demand.question.size_bytes),
+        (replace(case, repeats=7), demand.question.size_bytes),
+        (replace(case, sizes=(2,)), demand.question.size_bytes),
+    ):
+        other = Question(LIMITS, case_asked, size)
+        record = replace(record_of(demand), questions=(other,))
+        assert demand.key.subject in {r.subject for r in left(homelab, {"it": record})}
+        assert len(left(homelab, {"it": record})) == count(homelab)
+
+
+def test_a_test_may_be_renamed_and_others_may_be_added(homelab):
+    records = {f"site-{n}": replace(r, id=f"site-{n}") for n, r in records_of(homelab).items()}
+    assert not left(homelab, {**records, "own": item("own")})
+
+
+# --- what it makes of the verdict ---
+
+
+def judged(scope, records, planned=None):
+    run = RunPlan(
+        schema_version=2,
+        run_id="run",
+        evidence="hardware",
+        level=scope.level.name,
+        rounds=None,
+        planned=tuple(records if planned is None else planned),
+        software="0",
+    )
+    findings = Findings(records, {}, scope.platform, scope.cluster)
+    return run, findings
+
+
+def test_all_answered_is_accepted_and_one_left_out_is_incomplete(homelab):
+    records = records_of(homelab)
+    verdict = decide(*judged(homelab, records))
+    assert (verdict.verdict, verdict.counts.not_run) == ("accepted", 0)
+    first = next(iter(records))
+    rest = {name: record for name, record in records.items() if name != first}
+    verdict = decide(*judged(homelab, rest))
+    assert (verdict.verdict, verdict.exit_code, verdict.counts.not_run) == ("incomplete", 10, 1)
+    assert verdict.counts.planned == count(homelab)
+
+
+def test_a_plan_that_lists_less_demands_no_less(homelab):
+    """The list of items in run.json is what the run says; what the level demands is computed."""
+    records = records_of(homelab)
+    planned = list(records)[:3]
+    verdict = decide(*judged(homelab, records, planned))
+    assert verdict.counts.not_run == count(homelab) - 3
+    assert verdict.verdict == "incomplete"
+
+
+def test_what_never_ran_is_counted_once(homelab):
+    records = records_of(homelab)
+    name, gone = next(iter(records.items()))
+    records[name] = never_ran(replace(gone, questions=(), by_evidence=False))
+    assert records[name].reason == NEVER_RAN
+    assert not list(not_run(*judged(homelab, records)))
+    verdict = decide(*judged(homelab, records))
+    assert (verdict.counts.not_run, verdict.counts.planned) == (1, count(homelab))
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "said"),
+    [
+        ("connectx4-homelab", NODES, "no GPU"),
+        ("connectx4-homelab", ("n1",), "one node, no pair, no GPU"),
+        ("h200", ("n1",), "one node, no pair"),
+        ("h200", ("n1", "n2"), ""),
+    ],
+)
+def test_a_verdict_names_its_scope_where_that_is_less_than_a_cluster(name, nodes, said):
+    scope = scope_of(name, nodes=nodes)
+    assert decide(*judged(scope, records_of(scope))).scope == said

@@ -1,0 +1,245 @@
+"""The questions that a level asks, one by one, of a platform that asks in every way."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testing.core_values import cluster, document, limit, with_gpus
+
+from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.core.model import Basis, Case, Fabric, Pair, Pairing, Sweep
+from railgauge.core.question import (
+    FABRIC,
+    FACT,
+    LIMITS,
+    RATIO,
+    TRAFFIC,
+    TRANSPORT,
+    FactAt,
+    Question,
+)
+from railgauge.planning import demand, plan
+from railgauge.planning.demand import (
+    Key,
+    Scope,
+    count,
+    demands,
+    fact_question,
+    gpu_label,
+    links,
+    part_label,
+    ratio_question,
+    ways,
+)
+
+BASIS = Basis("derived", "made up")
+BENCH = thresholds.load_file(Path("bench.json"), json.dumps(with_gpus(document())))
+PLAIN = BENCH.measurements["host_write_bandwidth"]
+SIZES = (65536, 8388608)
+TWO = cluster("n1", "n2")
+
+
+def platform(*measurements, expected=()):
+    named = {name: one for name, one in BENCH.expected.items() if name in expected}
+    return replace(BENCH, expected=named, measurements={one.name: one for one in measurements})
+
+
+def measurement(name="m", **changes):
+    plain = {"scope": "node", "rung": 3, "memory": "host", "asserts": ()}
+    return replace(PLAIN, name=name, **{**plain, **changes})
+
+
+def asked(*measurements, of=TWO, level="nightly", **more):
+    """(rung, place, part, size, way, question) of each demand."""
+    on = platform(*measurements, **more)
+    scope = Scope(on, of, plan.level(on, of, level))
+    listed = list(demands(scope))
+    assert len(listed) == count(scope)
+    for one in listed:
+        assert one.key.nodes == (one.question.case.nodes if one.question.case else (one.place,))
+    return [
+        (one.rung, one.place, one.key.part, one.key.size_bytes, one.key.way, one.question)
+        for one in listed
+    ]
+
+
+def at(*nodes, name="m", pairing=None, level="nightly"):
+    return Case(name, nodes, pairing, PLAIN.extents[level].sizes, PLAIN.extents[level].repeats)
+
+
+def test_each_size_is_asked_for_where_it_is_asserted():
+    narrow = measurement(asserts=(Assertion("bw_average", sizes=(8388608, 8388608)),))
+    assert asked(narrow) == [
+        (3, node, "", 8388608, "size", Question(LIMITS, at(node), 8388608)) for node in ("n1", "n2")
+    ]
+    both = measurement(asserts=(Assertion("bw_average"), Assertion("bw_peak")))
+    assert [row[1:4] for row in asked(both)] == [
+        (node, "", size) for node in ("n1", "n2") for size in SIZES
+    ]
+
+
+def test_each_link_and_each_gpu_is_asked_for():
+    rows = asked(measurement(asserts=(Assertion("link_bw", per="link"),)), of=cluster("n1"))
+    assert [row[2:] for row in rows] == [
+        (link, None, "link", Question(LIMITS, at("n1"), None, link))
+        for link in ("gpu0>gpu1", "gpu1>gpu0")
+    ]
+    rows = asked(measurement(asserts=(Assertion("copy", per="gpu"),)), of=cluster("n1"))
+    assert [row[2:] for row in rows] == [
+        (gpu, None, "gpu", Question(LIMITS, at("n1"), None, gpu)) for gpu in ("gpu0", "gpu1")
+    ]
+
+
+def test_without_gpus_no_link_and_no_gpu_is_asked_for():
+    bare = replace(BENCH, gpus=None)
+    assert links(bare) == []
+    assert links(replace(BENCH, gpus=replace(BENCH.gpus, count=1))) == []
+    asserts = (Assertion("link_bw", per="link"), Assertion("copy", per="gpu"))
+    on = replace(platform(measurement(asserts=asserts)), gpus=None)
+    assert list(demands(Scope(on, TWO, plan.level(on, TWO, "smoke")))) == []
+
+
+@pytest.mark.parametrize("per", ["run", "link", "gpu", "size"])
+def test_an_average_is_asked_for_where_the_sizes_are_those_of_its_limit(per):
+    of = Sweep(65536, 8388608, 128)
+    one = measurement(
+        asserts=(Assertion("bw_average", per=per),), limits=(limit(floor=1.0, over=of),)
+    )
+    assert bool(asked(one, level="nightly"))
+    if per != "size":
+        assert asked(one, level="smoke") == []
+
+
+def test_a_run_is_asked_for_once():
+    rows = asked(measurement(asserts=(Assertion("tokens", per="run"),)), of=cluster("n1"))
+    assert rows == [(3, "n1", "", None, "run", Question(LIMITS, at("n1")))]
+
+
+def test_counters_and_transport_are_asked_for_where_the_file_says_what_they_must_be():
+    one = measurement(
+        traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
+        scope="pair", rung=4,
+    )  # fmt: skip
+    rows = asked(one)
+    assert {(row[1], row[4], row[5].kind) for row in rows} == {
+        ("n1:n2", kind, kind) for kind in (TRAFFIC, TRANSPORT)
+    }
+    assert all(row[5].case == at("n1", "n2") for row in rows)
+    assert asked(replace(one, traffic=None, transport=None)) == []
+
+
+def test_every_path_of_every_pair_is_asked_for():
+    one = measurement(
+        asserts=(Assertion("bw_average"),), scope="path", memory="gpu",
+        extents={"smoke": replace(PLAIN.extents["smoke"], pairings="all")},
+    )  # fmt: skip
+    rows = asked(one, level="smoke")
+    near, far = Pairing("mlx5_0", 0, "near"), Pairing("mlx5_0", 1, "far")
+    assert [row[2] for row in rows] == [str(near), str(far)]
+    assert [row[5].case.pairing for row in rows] == [near, far]
+    assert {row[3] for row in rows} == {8388608}
+
+
+def test_a_ratio_is_over_the_same_place_or_the_first_node_of_a_pair():
+    ratio = Assertion("scaling", per="ratio", of="busbw", over="base")
+    pair = measurement(scope="pair", rung=4, asserts=(ratio,))
+    for scope, nodes in (("node", ("n1",)), ("pair", ("n1", "n2"))):
+        on = platform(pair, measurement("base", scope=scope))
+        question = ratio_question(on, "nightly", ratio, Pair("n1", "n2"), at("n1", "n2"))
+        beside = at(*nodes, name="base")
+        assert question == Question(RATIO, at("n1", "n2"), other=beside, metric="busbw")
+    on = platform(measurement("x", asserts=(ratio,)), measurement("base"))
+    assert ratio_question(on, "nightly", ratio, "n2", at("n2")).other == at("n2", name="base")
+    rows = asked(pair, measurement("base"))
+    assert [(row[4], row[5].kind) for row in rows] == [(RATIO, RATIO)] * len(rows)
+    assert rows
+    sized = replace(pair, asserts=(Assertion("bw_average"),))
+    assert {row[4] for row in asked(sized, measurement("base"))} == {"size"}
+
+
+def test_measurements_come_after_facts_and_from_the_lowest_rung_up():
+    high, low = (
+        measurement(name, rung=rung, asserts=(Assertion("bw_average", per="run"),))
+        for name, rung in (("a", 4), ("b", 1))
+    )
+    rows = asked(high, low, expected=("memlock",))
+    assert [row[0] for row in rows] == [0, 0, 1, 1, 4, 4]
+
+
+def test_a_fact_is_asked_of_each_node_and_part():
+    rows = asked(expected=("memlock",))
+    assert rows == [
+        (0, node, "", None, FACT, Question(FACT, metric="memlock", fact=FactAt(node, ("memlock",))))
+        for node in ("n1", "n2")
+    ]
+    memlock = BENCH.expected["memlock"]
+    both = replace(memlock, name="gpu_nic_link")
+    on = replace(BENCH, expected={"gpu_nic_link": both}, measurements={})
+    listed = list(demands(Scope(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke"))))
+    parts = ["gpu0-mlx5_0", "gpu1-mlx5_0"]
+    assert [one.key for one in listed] == [
+        Key("gpu_nic_link", FACT, ("n1",), part, None) for part in parts
+    ]
+    question = fact_question(on, "gpu_nic_link", "n1", {"gpu": 1, "nic": "mlx5_0"})
+    assert question.fact.paths == ("topology.gpu1.mlx5_0",)
+    assert listed[1].question == question
+
+
+@pytest.mark.parametrize(
+    ("part", "label"),
+    [
+        ({}, ""),
+        ({"gpu": 3}, "gpu3"),
+        ({"gpu": 0}, "gpu0"),
+        ({"nic": "mlx5_0", "gpu": 3}, "gpu3-mlx5_0"),
+        ({"adapter": "mlx5_1"}, "mlx5_1"),
+        ({"link": "gpu0>gpu1"}, "gpu0>gpu1"),
+        ({"switch": "s1"}, "s1"),
+        ({"gpu": None, "nic": "mlx5_0"}, "mlx5_0"),
+        ({"pairing": None, "gpu": 1}, "gpu1"),
+        ({"pairing": Pairing("mlx5_0", 1), "gpu": 7}, "gpu1-mlx5_0"),
+        ({"size": 8}, ""),
+    ],
+)
+def test_a_part_is_called_as_ids_and_records_call_it(part, label):
+    assert part_label(part) == label
+
+
+def test_a_gpu_is_called_by_its_number():
+    assert gpu_label(3) == "gpu3"
+
+
+def test_ways_are_those_that_the_file_asks_in_at_this_level_or_at_any():
+    over = limit(floor=1.0, over=Sweep(65536, 8388608, 128))
+    asserts = (Assertion("bw_peak"), Assertion("bw_average", per="run"), Assertion("bw_peak"))
+    one = measurement(asserts=asserts, limits=(over,))
+    assert ways(one) == ways(one, "nightly") == ("size", "run")
+    assert ways(one, "smoke") == ("size",)
+    spec = FabricLimits(BASIS)
+    assert ways(measurement(fabric=spec)) == (FABRIC,)
+    assert ways(measurement(traffic=Traffic((0, 1), None, BASIS))) == (TRAFFIC,)
+    assert ways(measurement(transport=Transport((), (), BASIS))) == (TRANSPORT,)
+    assert ways(measurement()) == ()
+
+
+def test_each_switch_is_asked_for_where_each_answers_for_its_cables(monkeypatch):
+    of = replace(TWO, fabric=Fabric("n2", "topology", "file"))
+    monkeypatch.setattr(
+        demand, "declared_switches", lambda fabric: {of.fabric: ("s1", "s2")}[fabric]
+    )
+    spec = FabricLimits(BASIS)
+    one = measurement(scope="fabric", rung=1, fabric=spec, asserts=())
+    rows = asked(one, of=of)
+    assert [(row[2], row[5]) for row in rows] == [
+        (switch, Question(FABRIC, at("n2"), placement=switch)) for switch in ("s1", "s2")
+    ]
+    whole = replace(one, fabric=replace(spec, per_switch=False))
+    assert [row[2:] for row in asked(whole, of=of)] == [
+        ("", None, FABRIC, Question(FABRIC, at("n2")))
+    ]
+    grown = replace(whole, name="late", fabric=replace(whole.fabric, since="m"))
+    (early, late) = asked(whole, grown, of=of)
+    assert (early[5].other, late[5].other) == (None, at("n2"))
+    assert asked(replace(one, fabric=None), of=of) == []

@@ -1,0 +1,65 @@
+"""A level that a measurement does not name leaves it out: nothing of it is asked there."""
+
+import pytest
+from testing.core_values import PLATFORMS, ROOT, cluster, document, put
+
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.planning import forecast, plan, soundness
+from railgauge.planning.demand import Scope, count, demands, ways
+from railgauge.verdict.decision import not_applicable
+
+NAME = "host_write_bandwidth"
+
+
+def loaded(folder, *without):
+    doc = document()
+    for level in without:
+        del doc["measurements"][NAME]["levels"][level]
+    return thresholds.load("bench", put(folder / "thresholds", doc))
+
+
+def scope_of(platform, level):
+    declared = cluster("n1", "n2", no_fabric="nobody is asked here")
+    return Scope(platform, declared, plan.level(platform, declared, level))
+
+
+def test_it_is_neither_planned_nor_demanded_there_and_the_report_says_where_it_is(tmp_path):
+    platform = loaded(tmp_path, "smoke")
+    scope = scope_of(platform, "smoke")
+    assert not list(plan.cases(platform, scope.level))
+    assert {demand.rung for demand in demands(scope)} == {0}
+    assert count(scope) == len(list(demands(scope)))
+    assert forecast.takes_s(forecast.work(platform, scope.level)) == 0
+    assert not forecast.rails(platform, scope.level)
+    reasons = not_applicable(platform, scope.level)
+    assert reasons[NAME] == "made at level nightly and signoff"
+
+
+def test_the_other_levels_are_as_they_were(tmp_path):
+    platform = loaded(tmp_path, "smoke")
+    for level in ("nightly", "signoff"):
+        scope = scope_of(platform, level)
+        assert any(demand.key.subject == NAME for demand in demands(scope))
+        assert NAME not in not_applicable(platform, scope.level)
+    assert list(plan.complaints(platform)) == []
+    assert ways(platform.measurements[NAME], "smoke") == ()
+    assert ways(platform.measurements[NAME], "signoff") == ways(platform.measurements[NAME])
+
+
+def test_a_sign_off_makes_every_measurement(tmp_path):
+    with pytest.raises(BadInput, match="'signoff' is missing"):
+        loaded(tmp_path, "signoff")
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_nothing_is_compared_with_what_its_level_leaves_out(name):
+    assert list(soundness.dangling(thresholds.load(name, ROOT / "thresholds"))) == []
+
+
+def test_what_is_compared_with_what_its_level_leaves_out_is_told():
+    platform = thresholds.load("h200", ROOT / "thresholds")
+    scan = platform.measurements["fabric_errors"]
+    del scan.extents["signoff"]
+    (line,) = soundness.dangling(platform)
+    assert line.endswith("is compared with fabric_errors, which level signoff does not make")

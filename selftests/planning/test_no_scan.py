@@ -1,0 +1,172 @@
+"""A sign-off of an InfiniBand cluster whose subnet nobody scans: incomplete, or with a reason."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testing.core_values import ROOT, cluster, item
+
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.trouble import NotVerified
+from railgauge.cli import main
+from railgauge.config import hostfile, thresholds
+from railgauge.core.errors import BadInput, BadInputs
+from railgauge.core.model import Fabric, Outcome
+from railgauge.diagnosis import Findings
+from railgauge.planning import plan
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, count, demands
+from railgauge.run import inputs
+from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
+
+REASON = "the provider runs the subnet and lets no customer ask it"
+NODES = ("n1", "n2")
+INFINIBAND = ("connectx4-homelab", "h200", "metax-c500", "mi300x")
+OTHERS = ("h100-tcpx", "localhost-gpu", "tcp-lab")
+
+
+def scope_of(name="h200", level="signoff", **changes):
+    platform = thresholds.load(name, ROOT / "thresholds")
+    declared = cluster(*NODES, **changes)
+    return Scope(platform, declared, plan.level(platform, declared, level))
+
+
+def scanned(scope):
+    return [demand for demand in demands(scope) if demand.key.subject in SUBNET]
+
+
+def decided(scope):
+    """The verdict of a run in which everything that was asked passed."""
+    asked = [demand for demand in demands(scope) if not demand.why_not]
+    records = {
+        f"{number}": item(
+            f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
+            pairing=d.key.part, size_bytes=d.key.size_bytes, questions=(d.question,),
+        )
+        for number, d in enumerate(asked)
+    }  # fmt: skip
+    run = RunPlan(2, "run-1", "simulated", scope.level.name, None, tuple(records), "0")
+    return decide(run, Findings(records, {}, scope.platform, scope.cluster))
+
+
+@pytest.mark.parametrize("name", INFINIBAND)
+def test_a_sign_off_demands_the_scan_of_an_infiniband_subnet(name):
+    scope = scope_of(name)
+    assert [demand.key.subject for demand in scanned(scope)] == list(SUBNET)
+    assert count(scope) == len(list(demands(scope)))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_subnet_that_is_none_is_not_demanded(name):
+    assert not scanned(scope_of(name))
+
+
+@pytest.mark.parametrize("level", ["smoke", "nightly"])
+def test_lower_levels_do_not_demand_it(level):
+    scope = scope_of(level=level)
+    assert not scanned(scope)
+    assert set(SUBNET) <= set(not_applicable(scope.platform, scope.level))
+
+
+def test_a_sign_off_without_the_scan_is_incomplete_and_says_why():
+    said = decided(scope_of())
+    assert (said.verdict, said.exit_code) == ("incomplete", 10)
+    assert said.counts.not_run == len(SUBNET)
+    assert not set(SUBNET) & set(said.not_applicable)
+    assert NOT_SCANNED in said.notes[0]
+    assert said.notes[0].startswith("SUBNET NOT SCANNED")
+
+
+def test_what_did_not_run_has_the_reason_for_the_reports():
+    scope = scope_of()
+    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
+    left = not_run(run, Findings({}, {}, scope.platform, scope.cluster))
+    reasons = {one.subject: (one.outcome, one.reason) for one in left if one.subject in SUBNET}
+    assert reasons == dict.fromkeys(SUBNET, (Outcome.NOT_RUN, NOT_SCANNED))
+
+
+def test_with_a_reason_a_sign_off_is_as_before_and_shows_it():
+    said = decided(scope_of(no_fabric=REASON))
+    assert (said.verdict, said.counts.not_run) == ("accepted", 0)
+    assert all(REASON in said.not_applicable[name] for name in SUBNET)
+    assert said.notes == (f"subnet not scanned: {REASON}",)
+
+
+def test_a_declared_subnet_is_scanned_and_nothing_is_noted():
+    scope = scope_of(fabric=Fabric("n1", "", "fabric.topo"))
+    assert not scope.level.lacks_scan
+    assert not subnet_notes(scope.level)
+
+
+# --- in the hostfile ---
+
+PLAIN = "cluster: c\nplatform: h200\nnodes: n[1-2]\n"
+
+
+def loaded(folder, more=""):
+    path = Path(folder) / "c.yaml"
+    path.write_text(PLAIN + more, encoding="utf-8")
+    return hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
+
+
+def test_the_hostfile_gives_the_reason_and_it_comes_back_from_json(tmp_path):
+    found = loaded(tmp_path, f"fabric: {{none: {REASON}}}\n")
+    assert (found.fabric, found.no_fabric) == (None, REASON)
+    assert hostfile.cluster_from_json(hostfile.cluster_to_json(found)) == found
+    assert not loaded(tmp_path).no_fabric
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["none: short", f"none: {REASON}, node: n1", "none: null", "node: n1", "{}", "none: ''"],
+)
+def test_half_a_reason_is_refused(tmp_path, entry):
+    with pytest.raises((BadInput, BadInputs), match="fabric"):
+        loaded(tmp_path, f"fabric: {{{entry.strip('{}')}}}\n")
+
+
+def test_the_plan_says_it_on_its_page(tmp_path, capsys):
+    loaded(tmp_path)
+    plain = ["plan", "--root", str(ROOT), "--hostfile", str(tmp_path / "c.yaml")]
+    assert main([*plain, "--level", "signoff"]) == 0
+    assert NOT_SCANNED in capsys.readouterr().out
+    loaded(tmp_path, f"fabric: {{none: {REASON}}}\n")
+    assert main([*plain, "--level", "signoff"]) == 0
+    said = capsys.readouterr().out
+    assert NOT_SCANNED not in said
+    assert f"subnet not scanned: {REASON}" in said
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "hostfiles").glob("*.yaml")), ids=lambda p: p.stem)
+def test_the_hostfiles_of_the_project_declare_a_subnet_or_say_why_not(path):
+    declared, platform = inputs.site(path, ROOT, None)
+    assert not plan.level(platform, declared, "signoff").lacks_scan
+
+
+def test_an_infiniband_platform_without_these_measurements_is_no_way_around():
+    scope = scope_of()
+    bare = replace(
+        scope.platform,
+        measurements={n: m for n, m in scope.platform.measurements.items() if n not in SUBNET},
+    )
+    assert [d.key.subject for d in scanned(replace(scope, platform=bare))] == list(SUBNET)
+
+
+@pytest.mark.parametrize("without", [False, True])
+def test_a_bundle_may_hold_the_record_of_what_nobody_scanned(without):
+    """And only of that, and only where the hostfile gives no reason."""
+    scope = scope_of()
+    measured = {n: m for n, m in scope.platform.measurements.items() if n not in SUBNET}
+    platform = replace(scope.platform, measurements=measured) if without else scope.platform
+    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
+    records = [
+        record
+        for record in not_run(run, Findings({}, {}, platform, scope.cluster))
+        if record.subject in SUBNET
+    ]
+    assert len(records) == len(SUBNET)
+    for record in records:
+        refuse_other_items([record], platform, scope.level)
+        with pytest.raises(NotVerified):
+            refuse_other_items([record], platform, scope_of(no_fabric=REASON).level)
+        with pytest.raises(NotVerified):
+            refuse_other_items([replace(record, rung=3)], platform, scope.level)

@@ -1,0 +1,124 @@
+"""A platform file holds nothing that no test asks for."""
+
+import pytest
+from testing.core_values import ROOT, document, limit_of, measurement_of, put
+
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.planning.asked import asked
+from railgauge.planning.soundness import complaints
+
+TESTS = """\
+import pytest
+
+@pytest.mark.measures("host_write_bandwidth")
+def test_write(pair, pairing, size, measure, check):
+    check(measure(pair, pairing), size)
+
+@pytest.mark.expects("cpu_governor")
+def test_governor(node, expect):
+    expect(node)
+"""
+BASIS = {"source": "derived", "says": "made up for this test"}
+
+
+def asks(folder, text=TESTS):
+    inner = folder / "tests" / "network"
+    inner.mkdir(parents=True, exist_ok=True)
+    (inner / "test_it.py").write_text(text, encoding="utf-8")
+    return asked(folder)
+
+
+def found(tmp_path, doc, text=TESTS):
+    platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))
+    return list(complaints(platform, asks(tmp_path, text)))
+
+
+def bench():
+    doc = document()
+    doc["expected"] = {"cpu_governor": {"equals": ["performance"], "basis": BASIS}}
+    doc.pop("not_applicable", None)
+    measurement_of(doc).pop("traffic", None)
+    return doc
+
+
+def test_a_file_that_is_asked_for_whole_has_no_complaint(tmp_path):
+    assert found(tmp_path, bench()) == []
+
+
+@pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
+def test_every_platform_of_the_project_is_asked_for_whole(name):
+    platform = thresholds.load(name, ROOT / "thresholds")
+    assert list(complaints(platform, asked(ROOT))) == []
+
+
+def test_an_expectation_that_no_test_asks_for(tmp_path):
+    doc = bench()
+    doc["expected"]["gpu_driver"] = {"equals": "999.99", "basis": BASIS}
+    (line,) = found(tmp_path, doc)
+    assert "/expected/gpu_driver" in line
+    assert "no test" in line
+
+
+def test_an_expectation_of_no_known_fact(tmp_path):
+    doc = bench()
+    doc["expected"]["own"] = {"equals": 1, "basis": BASIS}
+    own = TESTS + '\n@pytest.mark.expects("own")\ndef test_own(node, expect):\n    expect(node)\n'
+    (line,) = found(tmp_path, doc, own)
+    assert "knows no fact" in line
+    doc["expected"]["own"]["fact"] = "cpus"
+    assert found(tmp_path, doc, own) == []
+
+
+def test_an_expectation_of_parts_that_are_not_declared(tmp_path):
+    doc = bench()
+    doc["expected"]["gpu_model"] = {"as_declared": True, "basis": BASIS}
+    more = '\n@pytest.mark.expects("gpu_model")\ndef test_model(node, gpu, expect):\n    pass\n'
+    (line,) = found(tmp_path, doc, TESTS + more)
+    assert "declares nothing" in line
+
+
+def test_a_measurement_that_no_test_asks_for(tmp_path):
+    doc = bench()
+    doc["measurements"]["invented"] = dict(measurement_of(doc))
+    (line,) = found(tmp_path, doc)
+    assert "/measurements/invented" in line
+
+
+def test_a_way_to_ask_that_no_test_takes(tmp_path):
+    doc = bench()
+    measurement_of(doc)["traffic"] = {"share": [0.9, 1.3], "basis": BASIS}
+    (line,) = found(tmp_path, doc)
+    assert "per traffic" in line
+
+
+def test_a_limit_that_no_level_comes_to(tmp_path):
+    doc = bench()
+    limits = measurement_of(doc)["limits"]
+    limits.append({**limit_of(doc), "metric": "msg_rate", "unit": "Mpps"})
+    (line,) = found(tmp_path, doc)
+    assert f"limits/{len(limits) - 1}" in line
+    assert "msg_rate" in line
+
+
+def test_a_subject_that_is_measured_is_not_also_not_applicable(tmp_path):
+    doc = bench()
+    doc["not_applicable"] = {
+        "host_write_bandwidth": "measured all the same, as it happens",
+        "no_such_thing": "a slip of the pen, as it happens",
+    }
+    measured, unknown = found(tmp_path, doc)
+    assert "take one of both out" in measured
+    assert "no test under tests/ has this subject" in unknown
+
+
+def test_a_comparison_with_a_measurement_that_is_not_there(tmp_path):
+    doc = bench()
+    ratio = {"metric": "scaling", "per": "ratio", "of": "bw_average", "over": "nothing"}
+    measurement_of(doc)["asserts"].append(ratio)
+    assert any("nothing, which is no measurement" in line for line in found(tmp_path, doc))
+
+
+def test_a_test_file_that_is_no_python_is_named(tmp_path):
+    with pytest.raises(BadInput, match=r"test_it\.py"):
+        asks(tmp_path, "def test_it(:\n")

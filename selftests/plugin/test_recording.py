@@ -1,0 +1,287 @@
+"""What becomes of an item, whatever its test does: pass, raise, skip, compare nothing."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import case, judgement
+
+from railgauge.core.errors import FactMissing, LimitMissed, NodeUnreachable
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS, Question
+from railgauge.plugin import recording
+from railgauge.plugin.items import ABOUT, About, Subject
+from railgauge.plugin.recording import DRAFT, Draft
+from railgauge.run.store import Store
+
+ASKED = Question(LIMITS, case(), 8)
+GOOD, MISSED = judgement(), judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")
+NOTED = judgement(Outcome.RECORD_ONLY)
+LOST = FactMissing("was not surveyed", where="n1", remedy="survey it")
+SUBJECT = Subject("measures", "host_write_bandwidth")
+
+
+def skip(reason="record only"):
+    return pytest.skip.Exception(reason)
+
+
+@pytest.fixture
+def pytest_item():
+    about = About(SUBJECT, ("size",), 1, "A title", ("n1", "n2"), "mlx5_0", 8)
+    return SimpleNamespace(nodeid="a", stash={DRAFT: Draft(), ABOUT: about})
+
+
+@pytest.fixture
+def phase(pytest_item):
+    """``phase(error, when)``: the item's record after a phase that ended so."""
+
+    def run(error=None, when="call", **draft):
+        for name, value in draft.items():
+            setattr(pytest_item.stash[DRAFT], name, value)
+        call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
+        report = SimpleNamespace(when=when, duration=1.5, passed=error is None)
+        recording.observe(pytest_item, call, report)
+        return getattr(report, "railgauge", None)
+
+    return run
+
+
+def said(record):
+    return record["outcome"], record["reason"], record["error_kind"], record["by_evidence"]
+
+
+# --- what an item comes to ---
+
+
+@pytest.mark.parametrize(
+    ("judgements", "error", "outcome"),
+    [
+        ([GOOD], None, "passed"),
+        ([GOOD, GOOD], None, "passed"),
+        ([MISSED], LimitMissed("358"), "failed"),
+        ([GOOD, MISSED], LimitMissed("358"), "failed"),
+        ([NOTED], skip(), "record_only"),
+    ],
+)
+def test_answers_alone_decide_what_follows_from_them(phase, judgements, error, outcome):
+    record = phase(error, judgements=judgements, questions=[ASKED])
+    assert (record["outcome"], record["by_evidence"]) == (outcome, True)
+    assert len(record["judgements"]) == len(judgements)
+
+
+def test_an_answer_that_could_not_be_had_is_an_error_by_evidence(phase):
+    record = phase(LOST, judgements=[GOOD], questions=[ASKED], unanswered=LOST)
+    assert said(record) == ("error", "n1: was not surveyed", "fact-missing", True)
+    assert (record["error_where"], record["remedy"]) == ("n1", "survey it")
+
+
+def test_an_answer_that_could_not_be_had_counts_also_if_the_test_caught_the_error(phase):
+    record = phase(None, judgements=[GOOD], questions=[ASKED], unanswered=LOST)
+    assert said(record) == ("error", "n1: was not surveyed", "fact-missing", True)
+
+
+def test_a_missed_limit_is_failed_though_something_else_is_unknown(phase):
+    record = phase(LimitMissed("x"), judgements=[MISSED], questions=[ASKED], unanswered=LOST)
+    assert said(record) == ("failed", "358 Gb/s, limit 372", "", True)
+
+
+@pytest.mark.parametrize("judgements", [[], [GOOD], [NOTED]])
+def test_a_missed_limit_that_no_judgement_shows_is_failed_and_not_by_evidence(phase, judgements):
+    record = phase(LimitMissed("own"), judgements=judgements, questions=[ASKED])
+    assert said(record) == ("failed", "own", "", False)
+
+
+def test_an_assertion_of_a_test_s_own_fails_in_the_words_of_the_missed_limits(phase):
+    error = AssertionError("own words")
+    assert said(phase(error, judgements=[GOOD], questions=[ASKED])) == (
+        "failed", "own words", "", False,
+    )  # fmt: skip
+    missed = phase(error, judgements=[MISSED, GOOD, MISSED])
+    assert missed["reason"] == "358 Gb/s, limit 372; 358 Gb/s, limit 372"
+
+
+@pytest.mark.parametrize("judgements", [[], [GOOD], [MISSED]])
+def test_a_skip_that_is_not_the_suite_s_own_proves_nothing(phase, judgements):
+    record = phase(skip("not today"), judgements=judgements, questions=[ASKED])
+    assert said(record) == ("blocked", "not today", "", False)
+
+
+def test_an_error_of_the_suite_s_own_is_nobody_else_s(phase):
+    record = phase(ZeroDivisionError("oops"), judgements=[GOOD], questions=[ASKED])
+    words = "an error inside railgauge, not of the cluster: ZeroDivisionError: oops"
+    assert said(record) == ("error", words, "bug", False)
+    assert len(record["judgements"]) == 1
+
+
+def test_an_error_with_a_kind_keeps_it(phase):
+    lost = NodeUnreachable("no route", where="n2")
+    record = phase(lost, judgements=[GOOD], questions=[ASKED])
+    assert said(record) == ("error", "n2: no route", "node-unreachable", False)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "outcome"), [([], "error"), ([GOOD], "passed"), ([GOOD, MISSED], "failed")]
+)
+def test_without_a_question_an_item_is_as_its_judgements_and_not_by_evidence(
+    phase, judgements, outcome
+):
+    record = phase(judgements=judgements)
+    assert (record["outcome"], record["by_evidence"]) == (outcome, False)
+
+
+def test_an_item_that_asked_and_compared_nothing_is_an_error(phase):
+    assert phase(questions=[ASKED])["outcome"] == "error"
+
+
+def test_what_went_wrong_first_counts(phase):
+    phase(LimitMissed("x"), judgements=[MISSED], questions=[ASKED])
+    record = phase(NodeUnreachable("no route", where="n2"), when="teardown")
+    assert record["outcome"] == "failed"
+
+
+def test_trouble_when_cleaning_up_after_a_pass_is_an_error(phase):
+    assert phase(judgements=[GOOD], questions=[ASKED])["outcome"] == "passed"
+    assert phase(NodeUnreachable("no route", where="n2"), when="teardown")["outcome"] == "error"
+
+
+def test_after_setup_nothing_is_known_unless_it_failed(phase):
+    assert phase(when="setup") is None
+    assert phase(skip("blocked by b"), when="setup", blocked_by=("b",))["blocked_by"] == ["b"]
+
+
+def test_a_teardown_that_passes_has_the_record_too(phase):
+    phase(judgements=[GOOD], questions=[ASKED])
+    assert phase(when="teardown")["outcome"] == "passed"
+
+
+def test_a_setup_that_passes_knows_nothing_whatever_was_asked(phase):
+    assert phase(None, when="setup", judgements=[GOOD]) is None
+
+
+def test_a_record_says_what_it_is_about_and_how_long_it_took(phase):
+    phase(when="setup")
+    record = phase(judgements=[GOOD], questions=[ASKED], transcript="t.txt", blocked_by=("b",))
+    about = ("id", "rung", "subject", "title", "nodes", "pairing", "size_bytes", "ways")
+    assert [record[name] for name in about] == [
+        "a", 1, "host_write_bandwidth", "A title", ["n1", "n2"], "mlx5_0", 8, ["size"],
+    ]  # fmt: skip
+    assert (record["duration_s"], record["transcript"], record["blocked_by"]) == (3, "t.txt", ["b"])
+    assert len(record["questions"]) == 1
+
+
+def test_a_draft_knows_nothing():
+    assert Draft() == Draft([], "", (), None, 0.0, [], None)
+
+
+def test_a_pass_needs_a_comparison(pytest_item):
+    with pytest.raises(recording.NoEvidence, match="without comparing anything") as raised:
+        recording.require_judgement(pytest_item)
+    assert (raised.value.where, bool(raised.value.remedy)) == ("a", True)
+    pytest_item.stash[DRAFT].judgements.append(GOOD)
+    recording.require_judgement(pytest_item)
+
+
+def test_each_judgement_is_kept_in_the_record_and_in_the_measurements(pytest_item, tmp_path):
+    (tmp_path / "leases").mkdir()
+    for one in (GOOD, MISSED):
+        recording.note(pytest_item, one, Store(tmp_path, lambda: "simulated"))
+    assert pytest_item.stash[DRAFT].judgements == [GOOD, MISSED]
+    lines = [json.loads(line) for line in (tmp_path / "measurements.jsonl").open()]
+    assert [(line["id"], line["outcome"], line["evidence"]) for line in lines] == [
+        ("a", "passed", "simulated"), ("a", "failed", "simulated"),
+    ]  # fmt: skip
+
+
+# --- what pytest's own reports say of it ---
+
+
+@pytest.fixture
+def reported():
+    """``reported(outcome, when, error)``: what the report of a phase says then, and where."""
+
+    def run(outcome, when="call", error=None, **more):
+        data = {"outcome": str(outcome), "reason": "the reason"}
+        began = "failed" if error else "passed"
+        report = Report(when, more.pop("began", began), data if outcome else None, **more)
+        call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
+        recording.as_recorded(report, call)
+        return report
+
+    return run
+
+
+class Report(SimpleNamespace):
+    """As pytest's: ``passed`` and ``failed`` follow from the outcome."""
+
+    def __init__(self, when, outcome, data, **more):
+        kept = {"railgauge": data} if data else {}
+        super().__init__(when=when, outcome=outcome, **{"longrepr": None, **more}, **kept)
+
+    @property
+    def passed(self):
+        return self.outcome == "passed"
+
+    @property
+    def failed(self):
+        return self.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says", "when"),
+    [
+        (Outcome.PASSED, "passed", "call"),
+        (Outcome.MARGINAL, "passed", "call"),
+        (Outcome.RECORD_ONLY, "skipped", "call"),
+        (Outcome.BLOCKED, "skipped", "call"),
+        (Outcome.FAILED, "failed", "call"),
+        (Outcome.ERROR, "failed", "setup"),
+        (Outcome.FLAKY, "failed", "setup"),
+        (Outcome.NOT_RUN, "failed", "setup"),
+    ],
+)
+@pytest.mark.parametrize("began", ["passed", "failed", "skipped"])
+def test_a_report_says_what_the_record_does_whatever_it_said_before(
+    reported, outcome, says, when, began
+):
+    report = reported(outcome, began=began, longrepr="as it was")
+    assert (report.outcome, report.when) == (says, when)
+    assert report.longrepr == (None if says == "passed" else "as it was")
+    assert reported(outcome).longrepr == (None if says == "passed" else "the reason")
+
+
+def test_an_expected_failure_is_none(reported):
+    report = reported(Outcome.FAILED, began="skipped", wasxfail="known")
+    assert not hasattr(report, "wasxfail")
+    assert (report.outcome, report.when) == ("failed", "call")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.FAILED, Outcome.ERROR])
+def test_a_teardown_says_what_happened_there(reported, outcome):
+    good = reported(outcome, "teardown", began="failed")
+    bad = reported(outcome, "teardown", ValueError("x"), began="passed")
+    assert (good.outcome, good.when, good.longrepr) == ("passed", "teardown", None)
+    assert (bad.outcome, bad.when) == ("failed", "teardown")
+
+
+def test_a_report_that_carries_no_record_stays_as_it_is(reported):
+    report = reported(None, began="skipped", wasxfail="known", longrepr="as it was")
+    assert (report.outcome, report.wasxfail, report.longrepr) == ("skipped", "known", "as it was")
+    assert recording.outcome_of(report) is None
+    assert recording.outcome_of(SimpleNamespace(railgauge={})) is None
+    assert recording.outcome_of(SimpleNamespace(railgauge={"outcome": "failed"})) is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (LimitMissed("358 Gb/s"), "limit missed: 358 Gb/s"),
+        (LOST, "fact-missing: n1: was not surveyed; survey it"),
+        (ValueError("x"), "the way through the code"),
+        (None, "the way through the code"),
+    ],
+)
+def test_people_read_the_message(error, says):
+    call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
+    report = SimpleNamespace(longrepr="the way through the code")
+    recording.brief(call, report)
+    assert report.longrepr == says

@@ -1,0 +1,116 @@
+"""No module, name or method is kept that no run can reach."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+
+import pytest
+from testing.core_values import ROOT
+from testing.corpus_owners import OF_FACTS
+from unused_names import Package
+from xdist.scheduler import Scheduling
+
+# pytest-xdist calls these of what ``pytest_xdist_make_scheduler`` returns.
+CALLED = {"CaseScheduling": Scheduling}
+
+
+@cache
+def product():
+    users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
+    scripts = re.findall(r'= "(railgauge[\w.]*:\w+)"', (ROOT / "pyproject.toml").read_text())
+    return Package(ROOT / "src" / "railgauge", users, scripts)
+
+
+def test_everything_in_the_package_is_used():
+    """Passes if a run can reach every name. Delete what it lists, and its tests; then look again.
+
+    A use in ``selftests`` does not count: what only they call tests nothing that is run.
+    """
+    assert product().unused() == []
+    assert product().unused_methods(CALLED) == []
+
+
+def test_the_readers_of_the_recorded_outputs_are_those_that_run():
+    readers = {(reader.__module__, reader.__name__) for reader in OF_FACTS.values()}
+    assert readers - product().reached == set()
+
+
+# --- what is found ---
+
+SOURCE = {
+    "__init__.py": "",
+    "cli.py": "from made_up import shapes\nfrom made_up.registry import look_up\n"
+    "def main():\n    return shapes.area(2), look_up('round').draw()\n",
+    "registry.py": "from importlib import import_module\nfrom made_up.values import Box\n"
+    "_MODULES = {'round': 'made_up.round'}\n"
+    "def look_up(name):\n    return import_module(_MODULES[name])\n",
+    "round.py": "def draw():\n    return _draw(1)\ndef _draw(n):\n    return n\n",
+    "shapes.py": "SIDES = 4\ndef area(n):\n    return n * n\n",
+    "values.py": "class Box:\n    def open(self):\n        return 1\n",
+}
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    def write(**more):
+        for name, text in (SOURCE | {f"{key}.py": text for key, text in more.items()}).items():
+            path = tmp_path / "made_up" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return Package(tmp_path / "made_up", (), ["made_up.cli:main"])
+
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return write
+
+
+def test_what_a_registry_looks_up_by_name_is_used(written):
+    assert written().unused() == ["made_up.shapes: SIDES", "made_up.values: Box"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "names"),
+    [
+        ("lonely", "X = 1\n", ["made_up.lonely"]),
+        ("round", "def draw(): pass\ndef erase(): pass\n", ["made_up.round: erase"]),
+        # Two that only call each other, one that calls itself.
+        (
+            "round",
+            "def draw(): pass\ndef a(): b()\ndef b(): a()\ndef c(): c()\n",
+            ["made_up.round: a", "made_up.round: b", "made_up.round: c"],
+        ),
+        # A local variable of the same name is no use.
+        (
+            "round",
+            "size = 3\ndef draw():\n    size = 4\n    return size\n",
+            ["made_up.round: size"],
+        ),
+        # Nor is an import that nothing takes further.
+        ("values", "class Box: pass\nclass Bag: pass\n", ["made_up.values: Bag"]),
+    ],
+)
+def test_what_nothing_reaches_is_found(written, file, text, names):
+    found = written(**{file: text}).unused()
+    assert set(found) - {"made_up.shapes: SIDES", "made_up.values: Box"} == set(names)
+
+
+def test_a_function_hides_the_module_that_is_called_as_it_is(written):
+    files = {
+        "tools/__init__": "from made_up.tools.ruler import MM\ndef ruler():\n    return MM\n",
+        "tools/ruler": "MM = 1\nINCH = 25.4\n",
+        "round": "from made_up.tools import ruler\ndef draw():\n    return ruler()\n",
+    }
+    assert "made_up.tools: ruler" not in written(**files).unused()
+    assert "made_up.tools.ruler: INCH" in written(**files).unused()
+
+
+def test_a_method_that_nothing_names_is_found(written):
+    text = (
+        "from ast import NodeVisitor\n"
+        "class Pen:\n    def write(self): ...\n    def _ink(self): ...\n    def chew(self): ...\n"
+        "class Walk(NodeVisitor):\n    def generic_visit(self, node): ...\n"
+        "def draw():\n    Pen().write()\n    return Walk\n"
+    )
+    assert written(round=text).unused_methods() == ["made_up.round: Pen.chew"]
+    assert written(round=text).unused_methods({"Pen": type("P", (), {"chew": 1})}) == []

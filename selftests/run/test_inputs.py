@@ -1,0 +1,278 @@
+"""One check of hostfile and platform file for ``plan``, ``judge`` and the run; all at once."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from testing.core_values import ROOT, document, lines_of, measurement_of, put
+
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Node, Pair
+from railgauge.planning import plan
+from railgauge.planning.asked import Asked, asked
+from railgauge.run import inputs
+
+HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
+TESTS = """
+import pytest
+
+
+@pytest.mark.expects("memlock")
+def test_memlock(node, expect):
+    expect(node, "memlock")
+
+
+@pytest.mark.measures("host_write_bandwidth")
+def test_write(pair, pairing, size, measure, check):
+    check(measure(pair, pairing), size)
+"""
+MORE = """
+import pytest
+
+
+class TestMore:
+    @pytest.mark.expects("teleporter")
+    def test_teleporter(self, node, expect):
+        expect(node, "teleporter")
+
+
+@pytest.mark.measures("warp")
+def test_warp(pair, measure, check):
+    check(measure(pair))
+
+
+@pytest.mark.measures("fabric_links")
+def test_links(switch, measure, check):
+    check(measure(switch))
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    put(tmp_path / "thresholds", document())
+    (tmp_path / "hostfiles").mkdir()
+    shutil.copy(ROOT / "hostfiles" / "schema.json", tmp_path / "hostfiles")
+    (tmp_path / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_ladder.py").write_text(TESTS)
+    return tmp_path
+
+
+def site(root):
+    return inputs.site(root / "hostfiles" / "bench.yaml", root)
+
+
+def refused(act):
+    with pytest.raises(BadInput) as caught:
+        act()
+    return lines_of(caught.value)
+
+
+def test_what_is_sound_is_given_back(root):
+    cluster, platform = site(root)
+    assert [node.name for node in cluster.nodes] == ["node01", "node02", "node03"]
+    assert platform == inputs.platform("bench", root)
+
+
+def spoilt(root):
+    """Four mistakes in the hostfile's schema, one of the platform's; all are told in one go."""
+    text = "cluster: bench\nplatform: bench\nnodes: []\nnods: x\nssh: {prot: 22}\nlauncher: pvm\n"
+    (root / "hostfiles" / "bench.yaml").write_text(text)
+    doc = document()
+    doc["surprise"] = 1
+    measurement_of(doc)["limits"][0]["floor"] = "300"
+    put(root / "thresholds", doc)
+
+
+def test_all_complaints_of_both_files_come_at_once(root):
+    spoilt(root)
+    said = refused(lambda: site(root))
+    for word in ("nodes: ", "'nods'", "'prot'", "'pvm'", "'surprise'", "/limits/0/floor"):
+        assert len([line for line in said if word in line]) == 1, word
+    assert len(said) == 6
+
+
+def test_several_nodes_and_groups_that_are_wrong(root):
+    text = "cluster: b\nplatform: bench\nnodes: ['a[', 'b', '-c']\n"
+    (root / "hostfiles" / "bench.yaml").write_text(text)
+    assert len(refused(lambda: site(root))) == 2
+    text = "cluster: b\nplatform: bench\nnodes: [a, b]\ngroups: {x: c, y: d}\n"
+    (root / "hostfiles" / "bench.yaml").write_text(text)
+    assert ["group x" in line for line in refused(lambda: site(root))] == [True, False]
+
+
+def test_a_test_that_the_platform_has_no_answer_to(root):
+    (root / "tests" / "test_more.py").write_text(MORE)
+    for act in (lambda: site(root), lambda: inputs.platform("bench", root)):
+        said = refused(act)
+        assert [line.split("test_more.py::")[1] for line in said] == [
+            "test_warp: 'warp' is neither under 'measurements' nor under 'not_applicable'",
+            "test_teleporter: 'teleporter' is neither under 'expected' nor under 'not_applicable'",
+        ]
+
+
+def test_a_test_that_says_not_what_it_is_about(root):
+    text = (
+        "def test_of_nothing():\n    assert True\n\n\n@mine\ndef test_of_something():\n    pass\n"
+    )
+    (root / "tests" / "test_more.py").write_text(text)
+    (line,) = refused(lambda: site(root))
+    assert line.startswith("tests/test_more.py::test_of_nothing: needs one mark")
+
+
+def test_what_is_not_applicable_is_an_answer(root):
+    (root / "tests" / "test_more.py").write_text(MORE)
+    doc = document()
+    doc["not_applicable"] = dict.fromkeys(("warp", "teleporter"), "nobody has one here")
+    put(root / "thresholds", doc)
+    site(root)
+
+
+def test_tests_are_read_from_their_source(root):
+    (root / "tests" / "deep").mkdir()
+    (root / "tests" / "deep" / "test_more.py").write_text(MORE)
+    found = asked(root)
+    assert Asked("tests/test_ladder.py::test_memlock", "expects", "memlock", ("fact",)) in found
+    assert Asked("tests/deep/test_more.py::test_warp", "measures", "warp", ("run",)) in found
+    assert len(found) == 5
+    assert asked(root / "nowhere") == ()
+    (root / "tests" / "test_broken.py").write_text("def test_(:\n")
+    assert "test_broken.py" in refused(lambda: asked(root))[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"use_cuda_dmabuf": True}, "use_cuda_dmabuf"), ({"qps": "four"}, "qps"), ({"qsp": 4}, "qsp")],
+)
+def test_options_that_the_tool_does_not_take(root, options, says):
+    doc = document()
+    measurement_of(doc)["options"] = options
+    put(root / "thresholds", doc)
+    for act in (lambda: site(root), lambda: inputs.platform("bench", root)):
+        (line,) = refused(act)
+        assert says in line
+
+
+def test_unknown_tools_and_options_of_several_measurements(root):
+    doc = document()
+    one = measurement_of(doc)
+    doc["measurements"]["second"] = {**one, "options": {"qsp": 4}}
+    doc["measurements"]["third"] = {**one, "tool": "abacus"}
+    put(root / "thresholds", doc)
+    said = refused(lambda: inputs.platform("bench", root))
+    assert any("abacus" in line for line in said)
+    assert any("qsp" in line for line in said)
+
+
+@pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
+def test_addresses_that_a_launcher_cannot_be_given(platform):
+    found = thresholds.with_model(inputs.platform(platform, ROOT), "some-model")
+    nodes = tuple(Node(n, a, a) for n, a in (("a", "10.0.0.1"), ("b", "fd00::2"), ("c", "fd00::3")))
+    cluster = Cluster("x", platform, "ssh", nodes, "x.yaml")
+    said = refused(lambda: inputs.check(found, ROOT, cluster))
+    assert len(said) == 2
+    assert ["fd00::2" in line for line in said] == [True, False]
+    assert all(line.startswith("x.yaml: ") for line in said)
+
+
+def test_the_served_model_is_the_hostfiles(tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = "cluster: mine\nplatform: metax-c500\nnodes: [a, b]\n"
+    path.write_text(text)
+    (line,) = refused(lambda: inputs.site(path, ROOT))
+    assert line.startswith(f"{path}: names no model, which node_serving and pair_serving of")
+    assert "model: NAME" in line
+    path.write_text(f"{text}model: /models/mine\n")
+    cluster, platform = inputs.site(path, ROOT)
+    for name in ("node_serving", "pair_serving"):
+        case = Case(name, ("a", "b")[: 1 + (name == "pair_serving")], None, ())
+        *servers, client = plan.commands(case, platform, cluster, 18600)
+        assert client.argv[4] == "/models/mine"
+        assert {server.argv[2] for server in servers} == {"/models/mine"}
+
+
+def test_the_network_of_the_launcher_is_the_hostfiles(tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = "cluster: mine\nplatform: h200\nnodes: [a, b]\nmpi_network: 10.2.122.0/24\n"
+    path.write_text(text)
+    cluster, platform = inputs.site(path, ROOT)
+    each = plan.case_at(platform.measurements["pair_all_reduce"], "smoke", Pair("a", "b"))
+    (one,) = plan.commands(each, platform, cluster, 18600)
+    assert "-mca oob_tcp_if_include 10.2.122.0/24" in " ".join(one.argv)
+    path.write_text(f"{text}launcher: mpich\n")
+    said = refused(lambda: inputs.site(path, ROOT))
+    assert all("mpi_network 10.2.122.0/24: MPICH takes" in line for line in said)
+
+
+@pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
+def test_no_platform_file_names_a_model(platform):
+    text = (ROOT / "thresholds" / f"{platform}.json").read_text(encoding="utf-8")
+    assert "reference-model" not in text
+
+
+@pytest.mark.parametrize("key", ["perftst", "ccl-tests", "Perftest"])
+def test_a_tool_that_nobody_would_look_for(root, key):
+    (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{key}: /opt}}\n")
+    assert any(key in line for line in refused(lambda: site(root)))
+
+
+def test_addresses_of_a_nic_that_is_not_declared(root):
+    text = f'{HOSTFILE}nic_addresses: {{mlx5_0: "{{node}}-a", mlx5_7: "{{node}}-b"}}\n'
+    (root / "hostfiles" / "bench.yaml").write_text(text)
+    (line,) = refused(lambda: site(root))
+    assert "declares no NIC mlx5_7" in line
+
+
+def test_no_object_of_a_schema_takes_unknown_keys():
+    """A measurement's options are read by its tool, which knows them; all else is closed."""
+    for path in (ROOT / "hostfiles" / "schema.json", ROOT / "thresholds" / "schema.json"):
+        found = set(_open(json.loads(path.read_text(encoding="utf-8")), ""))
+        assert found <= {"/$defs/measurement/properties/options"}, path
+
+
+def _open(schema, path):
+    """Objects with declared properties, or of type object, where anything more is allowed."""
+    if isinstance(schema, list):
+        schema = dict(enumerate(schema))
+    if not isinstance(schema, dict):
+        return
+    conditional = any(f"/{word}" in path for word in ("if", "then", "anyOf"))
+    if schema.get("type") == "object" and "additionalProperties" not in schema and not conditional:
+        yield path
+    for name, inner in schema.items():
+        yield from _open(inner, f"{path}/{name}")
+
+
+def test_plan_judge_and_the_run_say_the_same(root):
+    """The very same lines, and none of them goes on."""
+    spoilt(root)
+    for name in ("conftest.py", "tox.ini"):
+        shutil.copy(ROOT / name, root)
+    (root / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
+    (root / "log").write_text("")
+    program = "import sys; from railgauge.cli import main; sys.exit(main())"
+    railgauge = [sys.executable, "-c", program]
+    commands = {
+        "plan": [*railgauge, "plan", "--hostfile", "hostfiles/bench.yaml"],
+        "judge": [*railgauge, "judge", "--platform", "bench", "--tool", "perftest", "log"],
+        "limits": [*railgauge, "limits", "bench"],
+        "pytest": [sys.executable, "-m", "pytest", "--hostfile", "hostfiles/bench.yaml"],
+    }
+    said = {name: _complaints(command, root) for name, command in commands.items()}
+    assert said["plan"] == said["judge"] == said["limits"] == said["pytest"]
+    assert len(said["plan"]) == 2
+
+
+def _complaints(command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == (4 if "pytest" in command else 2), done.stderr
+    lines = done.stderr.replace(f"{folder}/", "").splitlines()
+    return [line.strip() for line in lines if "thresholds/bench.json" in line]
+
+
+def test_every_platform_of_the_suite_passes_it():
+    for name in thresholds.available(ROOT / "thresholds"):
+        inputs.platform(name, ROOT)

@@ -1,0 +1,148 @@
+"""A node's boot id: read, compared at each new connection and at each resumption, and told."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import cluster, transcript
+
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.plain import to_plain
+from railgauge.diagnosis import Findings, notes
+from railgauge.facts import NodeFacts, to_json
+from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
+from railgauge.plugin.reboots import Watch, noticed
+from railgauge.run.resume import Earlier, Invocation, write
+from railgauge.run.store import Store
+
+ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
+STARTED = Invocation(1, "h", "", "", None, "smoke", None, None, None, (), False, False, "", "")
+
+
+@pytest.mark.parametrize("text", [ONE, f"{ONE}\n", f"  {ONE}  \n"])
+def test_a_boot_id_is_read_as_the_kernel_writes_it(text):
+    assert parse_boot_id(text) == ONE
+
+
+@pytest.mark.parametrize("text", ["", "x", ONE[:-1], ONE.upper().replace("F", "G"), f"{ONE} {TWO}"])
+def test_anything_else_is_none(text):
+    assert parse_boot_id(text) is None
+
+
+def test_the_command_reads_below_the_root_of_the_host():
+    assert boot_argv("/") == ("cat", "/proc/sys/kernel/random/boot_id")
+    assert boot_argv("/host/")[1] == "/host/proc/sys/kernel/random/boot_id"
+    assert boot_argv("root")[1] == "root/proc/sys/kernel/random/boot_id"
+
+
+class Answers:
+    """A session whose node has these boot ids, one after the other."""
+
+    def __init__(self, *said):
+        self.said = list(said)
+
+    def run(self, command):
+        assert command.argv == boot_argv("/")
+        said = self.said.pop(0)
+        return transcript("n1", stdout=said or "", exit_code=0 if said is not None else 1)
+
+
+@pytest.fixture
+def context(tmp_path):
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "environment.json").write_text('{"schema_version": 1, "nodes": {}}')
+    found = {"n1": NodeFacts("n1", boot_id=ONE), "n2": NodeUnreachable("no", where="n2")}
+    return SimpleNamespace(
+        store=Store(tmp_path), found=found, cluster=cluster("n1", "n2"), recording=None
+    )
+
+
+def test_a_node_that_is_as_it_was_is_not_noticed(context):
+    Watch(context)("n1", Answers(f"{ONE}\n"))
+    assert noticed(context) == ()
+
+
+def test_each_reboot_is_kept_once_for_each_process_that_sees_it(context):
+    watch, name = Watch(context), context.store.folder.name
+    for boot in (ONE, TWO, TWO, THREE):
+        watch("n1", Answers(boot))
+    Watch(context)("n1", Answers(TWO))
+    assert noticed(context) == (
+        Reboot("n1", ONE, TWO, during=name),
+        Reboot("n1", TWO, THREE, during=name),
+        Reboot("n1", ONE, TWO, during=name),
+    )
+    assert [reboot.now for reboot in once(noticed(context))] == [TWO, THREE]
+
+
+@pytest.mark.parametrize("said", ["", None, "permission denied"])
+def test_an_id_that_cannot_be_read_says_nothing(context, said):
+    watch = Watch(context)
+    watch("n1", Answers(said))
+    assert noticed(context) == ()
+    watch("n1", Answers(TWO))
+    assert len(noticed(context)) == 1
+
+
+def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(context):
+    Watch(context)("n2", Answers())
+    context.found["n1"] = NodeFacts("n1")
+    Watch(context)("n1", Answers())
+    (context.store.folder / "environment.json").unlink()
+    context.found["n1"] = NodeFacts("n1", boot_id=ONE)
+    watch = Watch(context)
+    watch("n1", Answers())
+    assert not watch.was_there("n1")
+
+
+def test_who_was_there_is_who_answered_the_survey(context):
+    watch = Watch(context)
+    assert (watch.was_there("n1"), watch.was_there("n2")) == (True, False)
+    context.found["n1"] = NodeFacts("n1")
+    assert watch.was_there("n1"), "also where it has no boot id to show"
+
+
+def test_notes_tell_of_each_reboot_and_change_nothing():
+    found = Findings({}, {}, None, cluster("n1"))
+    reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
+    assert notes(found) == ()
+    assert notes(replace(found, reboots=(*reboots, *reboots))) == (
+        "n1 was rebooted during new: what ran there at that moment is an error, and what the "
+        "survey found on it was before",
+        "n2 was rebooted after old, which this run carries on",
+    )
+
+
+def test_two_reboots_are_two_also_if_each_is_seen_by_another():
+    both = (Reboot("n1", ONE, TWO, during="new"), Reboot("n1", ONE, THREE, during="new"))
+    assert once(both) == both
+
+
+def surveyed(boot):
+    return {"facts": to_json(NodeFacts("n1", boot_id=boot))}
+
+
+@pytest.mark.parametrize(
+    ("kept", "now", "told"),
+    [
+        ([], ONE, []),
+        ([], TWO, [Reboot("n1", ONE, TWO, after="old")]),
+        ([], None, []),
+        ([Reboot("n1", ONE, TWO, during="old")], TWO, [Reboot("n1", ONE, TWO, during="old")]),
+        (
+            [Reboot("n1", ONE, TWO, during="old")],
+            THREE,
+            [Reboot("n1", ONE, TWO, during="old"), Reboot("n1", TWO, THREE, after="old")],
+        ),
+    ],
+)
+def test_a_run_that_is_carried_on_knows_all_reboots_so_far(tmp_path, kept, now, told):
+    old = Store(tmp_path / "old")
+    (old.folder / "leases").mkdir(parents=True)
+    write(old, STARTED)
+    old.write_json("environment.json", {"nodes": {"n1": surveyed(ONE)}})
+    for reboot in kept:
+        old.append(FILE, to_plain(reboot))
+    earlier = Earlier(tmp_path / "old")
+    assert list(earlier.reboots({"n1": surveyed(now), "n2": surveyed(TWO)})) == told
+    assert list(earlier.facts_changed({"n1": surveyed(now)})) == []

@@ -1,0 +1,235 @@
+"""What is taken over of an interrupted run, and what is measured again."""
+
+import pytest
+from test_runner import bad, planned
+from testing.core_values import case, cluster, transcript
+from testing.fake_sessions import Fakes
+
+from railgauge.core.errors import (
+    BadInput,
+    CommandTimedOut,
+    ConnectionLost,
+    NodeUnreachable,
+    ToolFailed,
+)
+from railgauge.core.question import CaseResult
+from railgauge.judging.record import MEASUREMENTS
+from railgauge.leases.files import Leases, held_open, is_held
+from railgauge.run import resume
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.runner import Runner
+from railgauge.run.store import VOUCHED, Store, case_file
+from railgauge.transport.sessions import Sessions
+
+GOOD = (transcript(),)
+LOST = (transcript(exit_code=None, error="connection-lost"),)
+SLOW = (transcript(exit_code=None, error="command-timed-out"),)
+
+
+def begun(reports, name, resumes=""):
+    store = Store(reports / name)
+    resume.write(
+        store,
+        Invocation(
+            1, "h.yaml", "a", "b", None, "smoke", None, None, 1, (), False, False, "", "", resumes
+        ),
+    )
+    return store
+
+
+def runner_after(tmp_path, fakes, earlier):
+    folder = tmp_path / "new"
+    sessions = Sessions(cluster(), fakes.connect)
+    return Runner(
+        sessions, Leases(folder / "leases"), Store(folder), planned, earlier=Earlier(earlier)
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "lacking"),
+    [
+        (CaseResult((GOOD, GOOD, GOOD)), 0),
+        (CaseResult((GOOD, GOOD)), 1),
+        (CaseResult((GOOD,), ConnectionLost("gone")), 2),
+        (CaseResult((), NodeUnreachable("no route")), 3),
+        (CaseResult((GOOD, LOST)), 2),
+        (CaseResult((GOOD, GOOD, LOST)), 1),
+        (CaseResult((GOOD, (bad(),))), 0),
+        (CaseResult((GOOD, SLOW)), 0),
+        (CaseResult((), CommandTimedOut("too long")), 0),
+        (CaseResult((GOOD,), ToolFailed("broken")), 0),
+    ],
+)
+def test_only_what_a_lost_node_left_open_is_measured(tmp_path, left, lacking):
+    """A miss, a tool that failed or hung is evidence: no second try washes it away."""
+    wanted, fakes = case(repeats=3), Fakes()
+    begun(tmp_path, "old").save(wanted, left)
+    result = runner_after(tmp_path, fakes, tmp_path / "old").measure(wanted)
+    assert len(fakes.done("run")) == lacking
+    if lacking:
+        assert result.error is None
+        assert len(result.runs) == 3
+        assert result.runs[: 3 - lacking] == left.runs[: 3 - lacking]
+    else:
+        assert (result.runs, str(result.error)) == (left.runs, str(left.error))
+
+
+def test_the_newest_run_counts_and_what_it_lacks_is_in_the_one_before(tmp_path):
+    one, two = case(), case("n1", "n3")
+    first, second = begun(tmp_path, "first"), begun(tmp_path, "second", resumes="first")
+    first.save(one, CaseResult((LOST,)))
+    first.save(two, CaseResult((GOOD,)))
+    second.save(one, CaseResult((GOOD,)))
+    earlier = Earlier(tmp_path / "second")
+    assert earlier(one) == earlier(two) == CaseResult((GOOD,))
+
+
+def test_a_link_of_the_chain_that_is_gone(tmp_path):
+    begun(tmp_path, "second", resumes="../../first")
+    with pytest.raises(BadInput, match=r"first/invocation\.json: is not there whole"):
+        Earlier(tmp_path / "second")
+
+
+def test_repeats_are_kept_as_they_end(tmp_path):
+    """Whoever is killed in the second repeat has lost the second one only."""
+    wanted, fakes = case(repeats=3), Fakes(reports=[transcript(), KeyboardInterrupt()])
+    begun(tmp_path, "old")
+    runner = runner_after(tmp_path, fakes, tmp_path / "old")
+    with pytest.raises(KeyboardInterrupt):
+        runner.measure(wanted)
+    assert len(Store(tmp_path / "new").load(wanted).runs) == 1
+    assert len(runner.measure(wanted).runs) == 3
+    assert len(fakes.done("run")) == 1 + 1 + 2
+
+
+def measured(reports, times=1):
+    """A run that was cut off after some cases; the path of the first one's transcripts."""
+    store = begun(reports, "old")
+    (store.folder / "leases").mkdir()
+    for number in range(times):
+        store.save(case("n1", f"n{number + 2}"), CaseResult((GOOD,)))
+        store.append_bound(MEASUREMENTS, {"id": f"item {number}", "values": [1.5, 2.0]})
+    return store, store.folder / case_file(case("n1", "n2"))
+
+
+def refused(reports):
+    with pytest.raises(BadInput) as caught:
+        Earlier(reports / "old").refuse_changed()
+    return str(caught.value)
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_what_was_left_as_it_was_is_taken_over(tmp_path):
+    store, path = measured(tmp_path, times=3)
+    again = Earlier(tmp_path / "old")
+    again.refuse_changed()
+    with (store.folder / MEASUREMENTS).open("a") as file:
+        file.write('{"id": "ite')  # it was killed here, and another worker went on
+    again.refuse_changed()
+    store.append_bound(MEASUREMENTS, {"id": "more"})
+    with (store.folder / VOUCHED).open("a") as file:
+        file.write('{"na')
+    store.save(case("n1", "n9"), CaseResult((GOOD,)))
+    again.refuse_changed()
+    store.keep(case("n1", "n2"), CaseResult((GOOD, GOOD)))  # one repeat more
+    again.refuse_changed()
+    path.write_text(path.read_text()[:100])  # half of it: no evidence, and no lie
+    again.refuse_changed()
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["cut off", "ended"])
+def test_transcripts_that_were_exchanged_are_refused_by_name(tmp_path, ended):
+    store, path = measured(tmp_path, times=2)
+    other = store.folder / case_file(case("n1", "n3"))
+    if ended:
+        store.write_manifest({})
+    one, two = path.read_text(), other.read_text()
+    path.write_text(two)
+    other.write_text(one)
+    assert refused(tmp_path).startswith(f"{path}: is not what the run has measured")
+    path.write_text(one)
+    other.write_text(two)
+    Earlier(tmp_path / "old").refuse_changed()
+    edit(path, '"exit_code": 0', '"exit_code": 1')
+    assert str(path) in refused(tmp_path)
+
+
+def test_a_transcript_that_nobody_wrote(tmp_path):
+    store, path = measured(tmp_path)
+    more = store.folder / case_file(case("n1", "n7"))
+    more.write_text(path.read_text())
+    assert str(more) in refused(tmp_path)
+    more.unlink()
+    (store.folder / VOUCHED).unlink()
+    assert f"{path}: is not what the run has measured: {VOUCHED} has no" in refused(tmp_path)
+
+
+def test_transcripts_of_suspects_are_vouched_for_as_well(tmp_path):
+    measured(tmp_path)
+    again = Store(tmp_path / "old" / "confirm")
+    again.save(case("n1", "n2"), CaseResult((GOOD,)))
+    Earlier(tmp_path / "old").refuse_changed()
+    edit(again.folder / case_file(case("n1", "n2")), '"exit_code": 0', '"exit_code": 1')
+    assert str(again.folder) in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "line"),
+    [
+        (MEASUREMENTS, lambda lines: [lines[0].replace("1.5", "9.5"), *lines[1:]], 1),
+        (MEASUREMENTS, lambda lines: [lines[0], lines[2]], 2),
+        (MEASUREMENTS, lambda lines: [lines[1], lines[0], lines[2]], 1),
+        (MEASUREMENTS, lambda lines: [lines[0], lines[0], *lines[1:]], 2),
+        (MEASUREMENTS, lambda lines: [lines[0], "garbage", *lines[2:]], 2),
+        (VOUCHED, lambda lines: lines[1:], 1),
+        (VOUCHED, lambda lines: [lines[0].replace("a", "b"), *lines[1:]], 1),
+    ],
+)
+def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
+    store, _ = measured(tmp_path, times=3)
+    path = store.folder / name
+    path.write_text("".join(f"{one}\n" for one in change(path.read_text().splitlines())))
+    assert refused(tmp_path).startswith(f"{path}: line {line} is not bound to those before it")
+
+
+def test_lines_are_bound_anew_when_some_are_taken_out(tmp_path):
+    """Those of an item whose worker died, before it runs again."""
+    store, _ = measured(tmp_path, times=3)
+    store.take_out(MEASUREMENTS, lambda line: line["id"] == "item 1")
+    store.append_bound(MEASUREMENTS, {"id": "item 1"})
+    Earlier(tmp_path / "old").refuse_changed()
+    ids = [line["id"] for line in store.lines(MEASUREMENTS)[0]]
+    assert ids == ["item 0", "item 2", "item 1"]
+
+
+def test_a_run_that_ended_has_a_manifest_of_all_that_is_taken_over(tmp_path):
+    store, _ = measured(tmp_path, times=2)
+    store.write_json("environment.json", {"nodes": {}})
+    store.write_manifest({})
+    Earlier(tmp_path / "old").refuse_changed()
+    for name in ("environment.json", MEASUREMENTS, resume.FILE):
+        before = (store.folder / name).read_bytes()
+        (store.folder / name).write_bytes(before + b" ")
+        assert str(store.folder / name) in refused(tmp_path)
+        (store.folder / name).write_bytes(before)
+
+
+def test_what_the_survey_found_other_than_before(tmp_path):
+    facts = {"facts": {"kernel": "6.8", "nics": [{"name": "mlx5_0", "lid": 1}]}}
+    begun(tmp_path, "old").write_json("environment.json", {"nodes": {"n1": facts, "n2": facts}})
+    now = {"facts": {"kernel": "6.9", "nics": [{"name": "mlx5_0", "lid": 7}]}}
+    changes = dict(Earlier(tmp_path / "old").facts_changed({"n1": now, "n2": facts}))
+    assert changes == {"n1": 'kernel: "6.8" -> "6.9", nics.0.lid: 1 -> 7'}
+
+
+def test_a_held_file_is_held_until_it_is_closed(tmp_path):
+    path = tmp_path / "file"
+    held = held_open(path)
+    assert is_held(path)
+    held.close()
+    assert not is_held(path)

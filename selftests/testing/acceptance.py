@@ -1,0 +1,322 @@
+"""A user's project folder, a run of pytest in it, and all that the run left behind."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from testing.places import ROOT
+
+HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
+METAX = ("--hostfile", "hostfiles/lab-metax-c500.yaml")
+MI300X = ("--hostfile", "hostfiles/lab-mi300x.yaml")
+TCPX = ("--hostfile", "hostfiles/lab-h100-tcpx.yaml")
+H200 = ("--hostfile", "hostfiles/lab-h200.yaml")
+SMOKE = ("--level", "smoke")
+# Of a run whose reports for people nobody looks at.
+BARE = ("-p", "no:html", "-p", "no:allure_pytest")
+BARE_SMOKE = (*SMOKE, *BARE)
+# A user has no Hypothesis, whose plugin takes most of a second at the end of a run.
+_AS_INSTALLED = ("-p", "no:hypothesispytest")
+# Two of the nodes, so that there is one pair: viper sends to columbia.
+ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
+HOMELAB_NODES = ("viper", "columbia", "prometheus")
+# Against a run that hangs, not against a machine that is busy.
+TIME_LIMIT_S = 400.0
+
+Change = Callable[["Project"], None]
+
+
+@dataclass(frozen=True)
+class Project:
+    """What somebody has who runs the suite: copies, so that a test may change them."""
+
+    folder: Path
+
+    def edit_platform(self, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+        path = self.folder / "thresholds" / f"{name}.json"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        change(document)
+        path.write_text(json.dumps(document), encoding="utf-8")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def command(self, *options: str) -> list[str]:
+        return [sys.executable, "-m", "pytest", *_AS_INSTALLED, *options]
+
+    def run(self, *options: str) -> Run:
+        return self.execute(self.command(*options))
+
+    def execute(self, command: Iterable[str]) -> Run:
+        started = time.monotonic()
+        done = subprocess.run(
+            list(command),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIME_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            env=environment(),
+            check=False,
+        )
+        return Run(self, done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what the outer pytest tells its own children.
+
+    Importing hypothesis costs a run a second, and no run of the ladder uses it. Runs are started in
+    threads, and that pytest's own variables come and go meanwhile: they are not even read.
+    """
+    names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
+    own = {name: value for name in names if (value := os.environ.get(name)) is not None}
+    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+
+
+def make_project(folder: Path) -> Project:
+    folder.mkdir(parents=True)
+    for name in ("conftest.py", "tox.ini"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("tests", "thresholds", "hostfiles"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return Project(folder)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A run: its options, and what is changed in the user's project before it.
+
+    ``waits`` says that it mostly waits for something to time out: such a run is started early.
+    """
+
+    options: tuple[str, ...]
+    change: Change = lambda project: None
+    waits: bool = False
+
+
+class Runs:
+    """The runs of one module's scenarios by name; each is carried out once."""
+
+    def __init__(self, started: Mapping[str, Future[Run]]) -> None:
+        self._started = started
+
+    def __getitem__(self, name: str) -> Run:
+        return self._started[name].result()
+
+
+class Background:
+    """Carries out scenarios of several modules while tests look at those that have ended."""
+
+    def __init__(self, folder: Path, pool: ThreadPoolExecutor) -> None:
+        self._folder = folder
+        self._pool = pool
+        self._started: dict[tuple[str, str], Future[Run]] = {}
+
+    def start(self, scenarios: Mapping[str, Mapping[str, Scenario]]) -> None:
+        """``scenarios`` by module and name; what was started before is not started again."""
+        wanted = [
+            (module, name, scenario)
+            for module, named in scenarios.items()
+            for name, scenario in named.items()
+            if (module, name) not in self._started
+        ]
+        for module, name, scenario in sorted(wanted, key=lambda one: not one[2].waits):
+            folder = self._folder / module / name
+            self._started[module, name] = self._pool.submit(_carry_out, scenario, folder)
+
+    def of(self, module: str) -> Runs:
+        return Runs({name: run for (of, name), run in self._started.items() if of == module})
+
+
+def _carry_out(scenario: Scenario, folder: Path) -> Run:
+    project = make_project(folder)
+    scenario.change(project)
+    return project.run(*scenario.options)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run that has ended, and what ``reports/latest`` holds of it."""
+
+    project: Project
+    code: int
+    stdout: str
+    stderr: str
+    duration_s: float
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+    @property
+    def words(self) -> str:
+        """The output without its line breaks: the terminal folds long reasons."""
+        return " ".join(self.output.split())
+
+    @property
+    def latest(self) -> Path:
+        return self.project.folder / "reports" / "latest"
+
+    def _json(self, name: str) -> Any:
+        return json.loads((self.latest / name).read_text(encoding="utf-8"))
+
+    @cached_property
+    def verdict(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._json("verdict.json")
+        return found
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts that are not 0, without planned and asserted."""
+        counts = self.verdict["counts"]
+        return {k: n for k, n in counts.items() if n and k not in ("planned", "asserted")}
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all that ran passed, in a run of a part of the level."""
+        return self.code == 10 and set(self.counts) <= {"passed", "marginal", "not_run"}
+
+    @cached_property
+    def measurements(self) -> list[dict[str, Any]]:
+        text = (self.latest / "measurements.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The ids of the items in the order in which they ended."""
+        text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line)["id"] for line in text.splitlines()]
+
+    @cached_property
+    def outcomes(self) -> dict[str, str]:
+        text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
+        return {line["id"]: line["outcome"] for line in map(json.loads, text.splitlines())}
+
+    def with_outcome(self, outcome: str) -> set[str]:
+        return {item_id for item_id, found in self.outcomes.items() if found == outcome}
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._json("environment.json")
+        return found
+
+    @cached_property
+    def manifest(self) -> dict[str, str]:
+        found: dict[str, str] = self._json("manifest.json")["sha256"]
+        return found
+
+    @cached_property
+    def transcripts(self) -> dict[str, dict[str, Any]]:
+        """By case: the error, and the transcripts of each repeat."""
+        files = sorted((self.latest / "transcripts").glob("*.json"))
+        found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        assert len({data["case"]["key"] for data in found}) == len(found)
+        return {data["case"]["key"]: data for data in found}
+
+    @cached_property
+    def junit(self) -> dict[str, JunitCase]:
+        return {case.id: case for case in map(_junit_case, self.junit_suite.iter("testcase"))}
+
+    @cached_property
+    def junit_suite(self) -> ElementTree.Element:
+        return ElementTree.parse(self.latest / "junit.xml").getroot()[0]
+
+    @cached_property
+    def allure(self) -> dict[str, dict[str, Any]]:
+        results: dict[str, dict[str, Any]] = {}
+        for file in (self.latest / "allure-results").glob("*-result.json"):
+            result = json.loads(file.read_text(encoding="utf-8"))
+            module = result["fullName"].partition("#")[0]
+            path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+            assert results.setdefault(f"{path}::{result['name']}", result) is result
+        return results
+
+    @property
+    def html(self) -> str:
+        return (self.latest / "report.html").read_text(encoding="utf-8")
+
+    @cached_property
+    def html_rows(self) -> dict[str, str]:
+        """What the table of the HTML report shows of each item, as text."""
+        blob = re.search(r'data-jsonblob="([^"]*)"', self.html)
+        assert blob
+        rows = {}
+        for item_id, entries in json.loads(html.unescape(blob[1]))["tests"].items():
+            cells = "\n".join(entry for row in entries for entry in row["resultsTableRow"])
+            rows[item_id] = html.unescape(re.sub(r"<[^>]*>", " ", cells))
+        return rows
+
+
+@dataclass(frozen=True)
+class JunitCase:
+    id: str
+    outcome: str
+    message: str
+    properties: Mapping[str, Sequence[str]]
+
+
+def _junit_case(case: ElementTree.Element) -> JunitCase:
+    module = case.attrib["classname"]  # what no item was collected for stands in no file
+    path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+    bad = [child for child in case if child.tag in ("failure", "error", "skipped")]
+    assert len(bad) <= 1, "an item that ends twice"
+    return JunitCase(
+        id=f"{path}::{case.attrib['name']}",
+        outcome=bad[0].tag if bad else "passed",
+        message=bad[0].attrib.get("message", "") if bad else "",
+        properties=_properties(case),
+    )
+
+
+def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
+    """All values of each name: the traffic of a pair is told once for each of its nodes."""
+    found: dict[str, list[str]] = {}
+    for one in case.iter("property"):
+        found.setdefault(one.attrib["name"], []).append(one.attrib["value"])
+    return found
+
+
+def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The transcripts of the tool, without those of the NIC counters around it."""
+    return [one for one in repeat if not one["role"].startswith("counters-")]
+
+
+def assert_sound(run: Run) -> None:
+    """What must hold of every run that came to a verdict, whatever the verdict is."""
+    assert_clean(run)
+    counts, suite = run.verdict["counts"], run.junit_suite.attrib
+    assert run.code in (
+        {"accepted": 0, "rejected": 1, "incomplete": 10}[run.verdict["verdict"]],
+        2,  # interrupted
+    )
+    assert sum(run.counts.values()) == counts["planned"]
+    assert counts["asserted"] == counts["passed"] + counts["marginal"] + counts["failed"]
+    assert (run.verdict["verdict"] == "accepted") <= (counts["asserted"] == counts["planned"])
+    assert int(suite["failures"]) == counts["failed"]
+    assert int(suite["skipped"]) == counts["blocked"] + counts["record_only"] + counts["not_run"]
+    judged = {line["id"] for line in run.measurements if line["outcome"] in ("passed", "marginal")}
+    assert run.with_outcome("passed") | run.with_outcome("marginal") <= judged
+
+
+def assert_clean(run: Run) -> None:
+    """Whatever goes wrong on a node is no reason to show the suite's inside."""
+    for word in ("Traceback", "INTERNALERROR", "KeyError", "AttributeError"):
+        assert word not in run.output, run.output[-3000:]

@@ -1,0 +1,129 @@
+"""Somebody who has a key and this very software, and makes a bundle of what was never measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from railgauge.bundle import signing, statement
+from railgauge.bundle.contents import FolderContents
+from railgauge.judging import record
+from railgauge.run.store import json_text
+from railgauge.verdict import decision
+from testing import bundle_bench as bench
+from testing.bundle_bench import Files
+
+RECORDS, MEASUREMENTS = "run/records.jsonl", "run/measurements.jsonl"
+Said = Callable[[dict[str, Any]], object]
+
+
+def sealed(
+    source: Path,
+    path: Path,
+    key: Ed25519PrivateKey,
+    change: Callable[[Files], object],
+    *,
+    say: Said = lambda predicate: None,
+    after: Callable[[Files], object] = lambda content: None,
+) -> Path:
+    """The bundle with other files, and all that follows from them made anew and signed.
+
+    ``after`` changes files when lines and verdict have been made from the records, ``say`` what the
+    statement says of it all.
+    """
+    content = bench.files(source)
+    change(content)
+    _derive(content)
+    after(content)
+    said = statement.read(_payload(content))
+    digests = {n: _sha256(d) for n, d in content.items() if n.startswith("run/")}
+    run = json.loads(content["run/run.json"])
+    verdict = json.loads(content["run/verdict.json"])
+    about = statement.About(
+        schema_version=said.about.schema_version,
+        run_id=run["run_id"],
+        evidence=run["evidence"],
+        verdict=verdict["verdict"],
+        software=said.about.software,
+        redacted=said.about.redacted,
+    )
+    with TemporaryDirectory() as folder:
+        records = _contents(content, Path(folder)).records()
+    data = json.loads(statement.make(digests, records.values(), about))
+    say(data["predicate"])
+    payload = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    envelope = signing.envelope(payload.encode(), key)
+    content[bench.STATEMENT] = json_text(envelope).encode()
+    content["signer.pub"] = signing.public_line(key).encode()
+    return bench.write(path, content)
+
+
+def _payload(content: Files) -> bytes:
+    return json.dumps(bench.payload(content)).encode()
+
+
+def _sha256(data: bytes) -> str:
+    return bench.hashlib.sha256(data).hexdigest()
+
+
+def _derive(content: Files) -> None:
+    """Lines of measurements and the verdict, as these records give them."""
+    evidence = json.loads(content["run/run.json"])["evidence"]
+    with TemporaryDirectory() as name:
+        contents = _contents(content, Path(name))
+        lines = [
+            {**record.measurement(item, one), "evidence": evidence}
+            for item in contents.ended()
+            for one in item.judgements
+        ]
+        findings = contents.findings(contents.records(), contents.platform())
+        verdict = decision.decide(contents.plan(), findings)
+    text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+    content[MEASUREMENTS] = text.encode()
+    content["run/verdict.json"] = json_text(verdict.to_json()).encode()
+
+
+def _contents(content: Files, folder: Path) -> FolderContents:
+    for name, data in content.items():
+        if name.startswith("run/"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return FolderContents(folder / "run")
+
+
+# --- what is changed ---
+
+
+def transcripts(content: Files) -> list[str]:
+    return sorted(n for n in content if n.startswith("run/transcripts/") and n.endswith(".json"))
+
+
+def without_unused(content: Files) -> None:
+    """Transcripts that no record asks for any more are taken out."""
+    records = [json.loads(line) for line in content[RECORDS].splitlines()]
+    asked = {
+        q[name]["measurement"] + "[" + ":".join(q[name]["nodes"])
+        for r in records
+        for q in r["questions"]
+        for name in ("case", "other")
+        if q[name]
+    }
+    for name in transcripts(content):
+        key = json.loads(content[name])["case"]["key"]
+        if not any(key.startswith((f"{one}]", f"{one}-")) for one in asked):
+            del content[name]
+
+
+def edited(name: str, change: Callable[[Any], object]) -> Callable[[Files], None]:
+    return bench.edit_json(name, change)
+
+
+def of(records: list[dict[str, Any]], item: str) -> dict[str, Any]:
+    (found,) = [r for r in records if r["id"].endswith(item)]
+    return found

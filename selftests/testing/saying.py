@@ -1,0 +1,94 @@
+"""A measurement as the suite plans it, played by a lab's tools, and read as a run reads it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.config import thresholds
+from railgauge.config.thresholds import LEVELS, Platform
+from railgauge.core.model import Case, Command, Pairing, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.facts import GpuFacts, NicFacts, NodeFacts
+from railgauge.judging import assess
+from railgauge.judging.evidence import SERVICE
+from railgauge.planning import plan
+from testing.lab_bench import Bench, wait_for_listener
+from testing.places import ROOT
+
+THRESHOLDS = ROOT / "thresholds"
+_PORT = 18611
+
+
+@dataclass(frozen=True)
+class Said:
+    """One run of a case, with all that its reading needs. ``found`` are facts of its nodes."""
+
+    platform: Platform
+    case: Case
+    run: tuple[Transcript, ...]
+    found: dict[str, NodeFacts]
+
+    def edited(self, pattern: str, by: str, at: int = 0) -> Said:
+        """The same, but output ``at`` (0 is the client's) says something else everywhere."""
+        one = self.run[at]
+        text = re.sub(pattern, by, one.stdout, flags=re.MULTILINE)
+        assert text != one.stdout, f"{pattern} is not in:\n{one.stdout}"
+        run = [*self.run]
+        run[at] = replace(one, stdout=text)
+        return replace(self, run=tuple(run))
+
+    def read(self) -> assess.Measured:
+        return assess.read(self.platform, self.case, CaseResult((self.run,)), self.found)
+
+
+def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None) -> Said:
+    """What the lab's tools print for ``name`` at the lowest level that makes it.
+
+    Reading must find nothing against it.
+    """
+    platform = thresholds.load(bench.lab.cluster.platform, THRESHOLDS)
+    platform = thresholds.with_model(platform, "some-model")
+    measurement = platform.measurements[name]
+    extent = measurement.extents[next(filter(measurement.made_at, LEVELS))]
+    case = Case(name, tuple(nodes), pairing, extent.sizes)
+    *services, client = plan.commands(case, platform, bench.lab.cluster, _PORT)
+    started = [(_start(bench, command), command) for command in services]
+    reporting = _start(bench, client)
+    run = [_end(reporting, client, "client")]
+    for child, command in started:
+        if command.endless:
+            child.terminate()
+        run.append(_end(child, command, SERVICE if command.endless else "server"))
+    return Said(platform, case, tuple(run), {node: facts(platform, node) for node in nodes})
+
+
+def _start(bench: Bench, command: Command) -> subprocess.Popen[str]:
+    names = [node.name for node in bench.nodes]
+    child = bench.start(names.index(command.node), *command.argv, **command.environment)
+    if command.listens_on is not None:
+        address = bench.lab.cluster.node(command.node).data_address
+        wait_for_listener(address, command.listens_on)
+    return child
+
+
+def _end(child: subprocess.Popen[str], command: Command, role: str) -> Transcript:
+    out, err = child.communicate(timeout=20)
+    return Transcript(command.node, command.argv, child.returncode, out, err, 0.1, role=role)
+
+
+def facts(platform: Platform, node: str) -> NodeFacts:
+    """What the survey of a node of this platform would find, as far as tools are held to it."""
+    gpus = platform.gpus
+    buses = gpus.bus_ids if gpus else ()
+    return NodeFacts(
+        node=node,
+        hostname=f"{node}.cluster.example",
+        gpus=tuple(
+            GpuFacts(index, gpus.model, buses[index] if buses else None, None)
+            for index in range(gpus.count if gpus else 0)
+        ),
+        nics=tuple(NicFacts(nic.name, active_mtu_bytes=4096) for nic in platform.nics),
+    )

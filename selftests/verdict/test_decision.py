@@ -1,0 +1,216 @@
+"""The verdict of a run: which records count, in which order, and what is not asked of a cluster."""
+
+from dataclasses import replace
+
+import pytest
+from testing.core_values import ROOT, cluster, item, judgement
+
+from railgauge.config import thresholds
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.model import Fabric, Outcome
+from railgauge.diagnosis import Findings
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import Reboot
+from railgauge.planning import plan
+from railgauge.planning.demand import Scope, count, demands
+from railgauge.verdict import decision
+from railgauge.verdict.decision import SUBNET, RunPlan, decide, not_applicable, not_run
+
+NODES = ("n1", "n2", "n3")
+DECLARED = cluster(*NODES)
+HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+# Where the items of this file leave nothing open: it has one expectation, and no measurement.
+ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
+
+
+def run_plan(planned, level="smoke", rounds=None):
+    return RunPlan(2, "run-1", "simulated", level, rounds, tuple(planned), "0")
+
+
+def answering(platform=ONE, level="smoke", rounds=None, **changes):
+    """An item for each demand."""
+    scope = Scope(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
+    made = [
+        item(
+            f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
+            pairing=d.key.part, size_bytes=d.key.size_bytes, questions=(d.question,), **changes,
+        )
+        for number, d in enumerate(demands(scope))
+    ]  # fmt: skip
+    return {one.id: one for one in made}
+
+
+def decided(records, planned=None, platform=ONE, **more):
+    run = run_plan(records if planned is None else planned, **more)
+    return decide(run, Findings(records, {}, platform, DECLARED))
+
+
+def test_a_run_is_accepted_if_all_that_is_demanded_passed():
+    said = decided(answering())
+    assert (said.verdict, said.exit_code) == ("accepted", 0)
+    assert (said.counts.planned, said.counts.passed, said.counts.not_run) == (3, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict", "code"),
+    [
+        (Outcome.FAILED, "rejected", 1),
+        (Outcome.ERROR, "incomplete", 10),
+        (Outcome.BLOCKED, "incomplete", 10),
+        (Outcome.MARGINAL, "accepted", 0),
+    ],
+)
+def test_one_item_that_ended_otherwise_decides(outcome, verdict, code):
+    records = answering()
+    records["1"] = replace(records["1"], outcome=outcome)
+    said = decided(records)
+    assert (said.verdict, said.exit_code, said.counts.planned) == (verdict, code, 3)
+
+
+def test_a_planned_item_without_a_record_did_not_run():
+    said = decided(answering(), planned=["0", "1", "2", "3"])
+    assert (said.verdict, said.counts.planned, said.counts.not_run) == ("incomplete", 4, 1)
+
+
+def test_a_record_that_was_not_planned_answers_nothing():
+    said = decided(answering(), planned=["0", "2"])
+    assert (said.verdict, said.counts.planned, said.counts.not_run) == ("incomplete", 3, 1)
+    strange = {**answering(), "own": item("own", Outcome.FAILED)}
+    said = decided(strange, planned=["0", "1", "2"])
+    assert (said.verdict, said.causes) == ("accepted", ())
+    assert decided(strange).causes != ()
+
+
+def test_what_no_item_asked_for_is_named_and_counted_once():
+    records = answering()
+    del records["1"]
+    findings = Findings(records, {}, ONE, DECLARED)
+    (absent,) = not_run(run_plan(records), findings)
+    assert (absent.subject, absent.nodes) == ("memlock", ("n2",))
+    assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
+
+
+def test_the_order_of_the_records_changes_nothing():
+    records = answering()
+    for name in records:
+        records[name] = replace(
+            records[name], outcome=Outcome.FAILED, reason="memlock",
+            judgements=(judgement(Outcome.FAILED, metric="memlock", reason="memlock"),),
+        )  # fmt: skip
+    backwards = dict(reversed(records.items()))
+    one, other = (decided(each, planned=list(records)) for each in (records, backwards))
+    assert one.to_json() == other.to_json()
+    assert list(decision._ordered(run_plan(records), backwards)) == list(records)
+
+
+def test_level_and_rounds_of_the_run_say_what_is_demanded():
+    for level, rounds in (("smoke", None), ("smoke", 2), ("nightly", None)):
+        records = answering(HOMELAB, level, rounds)
+        said = decided(records, platform=HOMELAB, level=level, rounds=rounds)
+        assert (said.verdict, said.level, said.counts.planned) == ("accepted", level, len(records))
+    one = answering(HOMELAB, "smoke", 1)
+    assert decided(one, platform=HOMELAB, rounds=2).verdict == "incomplete"
+    assert decided(one, platform=HOMELAB, level="nightly").verdict == "incomplete"
+
+
+def test_a_verdict_says_of_what_it_is():
+    said = decided(answering(HOMELAB), platform=HOMELAB)
+    assert (said.run_id, said.cluster, said.platform) == ("run-1", DECLARED.name, HOMELAB.name)
+    assert (said.evidence, said.level, said.scope) == ("simulated", "smoke", "no GPU")
+    assert said.coverage["nodes"] == {"tested": 3, "declared": 3}
+    assert said.coverage["pairs"]["declared"] == 3
+    assert said.coverage["pairs"]["tested"] > 0
+    assert set(HOMELAB.not_applicable) <= set(said.not_applicable)
+    assert said.causes == ()
+
+
+def test_what_is_worth_knowing_is_noted():
+    records = answering()
+    reboot = Reboot("n1", "a", "b", during="run-1")
+    said = decide(run_plan(records), Findings(records, {}, ONE, DECLARED, reboots=(reboot,)))
+    assert said.verdict == "accepted"
+    assert "n1 was rebooted during run-1" in said.notes[0]
+
+
+def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
+    lost = NodeUnreachable("no route", where="n1")
+    records = answering()
+    records["0"] = replace(
+        records["0"], outcome=Outcome.ERROR, error_kind="node-unreachable", error_where="n1",
+        reason="n1: no route",
+    )  # fmt: skip
+    found = {"n1": lost, "n2": NodeFacts("n2"), "n3": NodeFacts("n3")}
+    said = decide(run_plan(records), Findings(records, found, ONE, DECLARED))
+    assert [(cause.cause, cause.where.node) for cause in said.causes] == [
+        ("node-unreachable", "n1")
+    ]
+    assert said.coverage["nodes"]["tested"] == 2
+    assert (said.counts.error, said.counts.passed) == (1, 2)
+
+
+# --- what is not asked, and why ---
+
+
+def absent(platform=HOMELAB, of=DECLARED, level="smoke"):
+    return not_applicable(platform, plan.level(platform, of, level))
+
+
+def test_what_the_platform_file_rules_out_keeps_its_reason():
+    ruled = replace(ONE, not_applicable={"gpu_model": "no GPU", "fabric_links": "no switch"})
+    assert absent(ruled)["gpu_model"] == "no GPU"
+    assert absent(ruled)["fabric_links"] == "no switch"
+
+
+def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
+    told = absent(replace(ONE, not_applicable={}))
+    assert {told[name] for name in SUBNET} == {
+        "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
+    }
+    assert SUBNET == (
+        "fabric_manager", "fabric_cabling", "fabric_links", "fabric_errors",
+        "fabric_errors_growth",
+    )  # fmt: skip
+    of = replace(DECLARED, fabric=Fabric("n1", "", "topology"))
+    h200 = thresholds.load("h200", ROOT / "thresholds")
+    assert not set(SUBNET) & set(absent(replace(h200, not_applicable={}), of))
+
+
+def test_a_measurement_without_a_place_says_which_place_is_lacking():
+    h200 = thresholds.load("h200", ROOT / "thresholds")
+    alone, two = (absent(h200, cluster(*names)) for names in (("n1",), ("n1", "n2")))
+    assert alone["pair_all_reduce"] == "the hostfile has no pair to measure"
+    assert alone["host_write_bandwidth"] == "the hostfile has no pair to measure"
+    group = "the hostfile has no group of more than two nodes to measure"
+    assert alone["group_all_reduce"] == two["group_all_reduce"] == group
+    assert "pair_all_reduce" not in two
+    assert "node_all_reduce" not in alone
+    assert "group_all_reduce" not in absent(h200)
+
+
+def test_where_payload_moves_between_nodes_counters_that_are_not_asked_are_told():
+    h200 = thresholds.load("h200", ROOT / "thresholds")
+    of = replace(DECLARED, fabric=Fabric("n1", "", "topology"))
+    scan = replace(h200.measurements["node_all_reduce"], name="scan", scope="fabric")
+    every = {"scan": scan, **h200.measurements}
+    every = {name: one for name, one in every.items() if one.made_at("smoke")}
+    silent = {name: replace(one, traffic=None) for name, one in every.items()}
+    told = absent(replace(h200, measurements=silent), of)
+    named = {name for name in silent if f"{name} traffic" in told}
+    between = {n for n, one in silent.items() if one.rung in (1, 2, 4) and one.scope != "fabric"}
+    assert named == between
+    assert {told[f"{name} traffic"] for name in named} == {
+        "the platform file asks nothing of the NICs' counters"
+    }
+    asked = {name for name, one in h200.measurements.items() if one.traffic}
+    assert asked
+    assert not {f"{name} traffic" for name in asked} & set(absent(h200, of))
+
+
+def test_the_file_and_its_schema_are_those_of_the_contract():
+    assert (decision.FILE, decision.SCHEMA_VERSION) == ("run.json", 2)
+
+
+def test_what_answers_a_demand_is_counted_among_the_demands():
+    records = answering(HOMELAB)
+    wanted = plan.level(HOMELAB, DECLARED, "smoke")
+    assert len(records) == count(Scope(HOMELAB, DECLARED, wanted))

@@ -1,0 +1,163 @@
+"""What a verdict lists: counts, what came closest to its limit, what went wrong, what is absent."""
+
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import ROOT, cluster, item, judgement
+
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import Cause
+from railgauge.diagnosis.model import Where
+from railgauge.verdict import counts as verdict
+from railgauge.verdict.counts import (
+    Counts,
+    Verdict,
+    count,
+    left_out,
+    scope_of,
+    troubles,
+    verdict_of,
+)
+from railgauge.verdict.counts import worst_measurements as worst
+
+
+def counts(**changes):
+    names = ("planned", "asserted", "passed", "marginal", "failed", "error", "blocked", "flaky")
+    return Counts(**{**dict.fromkeys((*names, "record_only", "not_run"), 0), **changes})
+
+
+def test_what_ran_is_what_was_planned_less_what_did_not_run():
+    assert counts(planned=5, not_run=2).ran == 3
+
+
+@pytest.mark.parametrize(
+    ("planned", "asserted", "failed", "said"),
+    [
+        (0, 0, 0, "incomplete"), (1, 1, 0, "accepted"), (2, 1, 0, "incomplete"),
+        (300, 300, 0, "accepted"), (300, 299, 0, "incomplete"), (1, 1, 1, "rejected"),
+        (300, 300, 2, "rejected"), (2, 1, 1, "rejected"),
+    ],
+)  # fmt: skip
+def test_the_verdict_follows_from_three_numbers(planned, asserted, failed, said):
+    assert verdict_of(counts(planned=planned, asserted=asserted, failed=failed)) == said
+
+
+def test_outcomes_are_counted_under_their_own_names():
+    records = {str(outcome): item(str(outcome), outcome) for outcome in Outcome}
+    found = count(records, records)
+    assert found == counts(
+        planned=8, asserted=3, passed=1, marginal=1, failed=1, error=1, blocked=1, flaky=1,
+        record_only=1, not_run=1,
+    )  # fmt: skip
+
+
+def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
+    cause = Cause("memlock", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
+    full = Verdict(
+        "run-1", "prod", "bench", "hardware", "smoke", "accepted", counts(), {}, {}, causes=(cause,)
+    )
+    data = full.to_json()
+    assert data["schema_version"] == verdict.SCHEMA_VERSION == 2
+    assert data["causes"] == [cause.to_json()]
+    assert (data["scope"], data["notes"]) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("names", "gpus", "said"),
+    [
+        ("n1", None, "one node, no pair, no GPU"),
+        ("n1", 8, "one node, no pair"),
+        ("n1 n2", 8, ""),
+        ("n1 n2 n3", None, "no GPU"),
+    ],
+)
+def test_what_is_less_than_a_cluster_is_named(names, gpus, said):
+    assert scope_of(cluster(*names.split()), SimpleNamespace(gpus=gpus)) == said
+
+
+# --- coverage ---
+
+
+def test_coverage_counts_pairs_of_two_and_paths_of_the_rungs_that_have_them():
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    four = cluster("n1", "n2", "n3", "n4")
+    found = [
+        item("a", rung=2, pairing="mlx5_0", size_bytes=8),
+        item("b", rung=4, nodes=("n1", "n2", "n3"), pairing="mlx5_1"),
+        item("c", rung=3, nodes=("n1",), pairing="mlx5_1", size_bytes=8),
+        item("d", rung=0, nodes=("n1",), pairing="mlx5_1", size_bytes=16),
+    ]
+    said = {name: share["tested"] for name, share in coverage_of(four, platform, found).items()}
+    assert said == {
+        "nodes": 3, "pairs": 1, "pairings": 1, "sizes": 2, "rungs": 4, "rails": 1,
+    }  # fmt: skip
+    declared = coverage_of(four, platform, [])["pairs"]
+    assert declared == {"tested": 0, "declared": 6}
+
+
+def coverage_of(*words):
+    return verdict.coverage(*words)
+
+
+# --- the list of the worst ---
+
+
+def measured(name, margin=0.1, **changes):
+    about = {"nodes": ("n1",), "pairing": ""}
+    return item(name, judgements=(judgement(margin=margin, **changes),), **about)
+
+
+def test_five_are_listed_and_the_smallest_margin_is_first():
+    lines = worst([measured(str(i), margin=i / 10) for i in range(9, -2, -1)])
+    assert [line.id for line in lines] == ["-1", "0", "1", "2", "3"]
+
+
+def test_of_equal_margins_the_first_by_id_is_first():
+    assert [line.id for line in worst([measured("b"), measured("a")])] == ["a", "b"]
+
+
+def test_counts_have_no_margin_by_nature_and_facts_have_none():
+    assert worst([measured("a", unit="count"), measured("b", margin=None)]) == []
+    assert worst([measured("a", outcome=Outcome.RECORD_ONLY)]) == []
+    assert len(worst([measured("a", margin=0.0)])) == 1
+
+
+def test_a_line_says_where_and_what_physics_allows():
+    (line,) = worst([measured("a", physical_ceiling=400.0, unit="Gb/s")])
+    assert (line.where, line.measured, line.limit) == ("n1", "390 Gb/s", ">= 372")
+    assert (line.ceiling, line.subject) == ("400.00 Gb/s", "host_write_bandwidth")
+    (line,) = worst([measured("a")])
+    assert line.ceiling == ""
+
+
+# --- what went wrong, and what is absent ---
+
+
+def test_failures_come_before_errors_and_lower_rungs_first():
+    listed = troubles(
+        [
+            item("e", Outcome.ERROR, rung=0, reason="lost"),
+            item("f4", Outcome.FAILED, rung=4, reason="slow"),
+            item("f1", Outcome.FAILED, rung=1, reason="slow"),
+            item("ok"),
+            item("b", Outcome.BLOCKED),
+        ]
+    )
+    assert [(one.what, one.rung, one.ids) for one in listed] == [
+        ("failed", 1, "f1"), ("failed", 4, "f4"), ("could not tell", 0, "e"),
+    ]  # fmt: skip
+
+
+def test_items_with_one_reason_are_one_trouble():
+    names = [f"tests/x.py::test_a[{i}]" for i in range(4)]
+    (one,) = troubles([item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names])
+    assert (one.items, one.ids) == (tuple(names), "test_a[0] and 3 more")
+    assert (one.reason, one.remedy) == ("slow", "r")
+    assert len(troubles([item(n, Outcome.FAILED, reason=n) for n in "ab"])) == 2
+    assert len(troubles([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
+
+
+def test_what_did_not_run_is_counted_by_subject_and_reason():
+    gone = [item(n, Outcome.NOT_RUN, reason="why", subject=n[0]) for n in ("a", "b1", "b2")]
+    assert left_out([*gone, item("c"), item("d", Outcome.ERROR)]) == [("b: why", 2), ("a: why", 1)]
