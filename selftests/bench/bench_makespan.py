@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
 
-from railgauge.planning.work_queue import Handout, Load, Unit
+from railgauge.planning.work_queue import Handout, Unit, WorkerQueue
 
 TITLE = "Makespan and overhead of measurements"
 ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
@@ -151,8 +151,8 @@ def hand_out(units: int) -> None:
     queues: list[list[Unit]] = [[] for _ in range(8)]
     for turn in range(units):
         own = queues[turn % 8]
-        others = [Load(queue, 0.5) for queue in queues if queue is not own]
-        unit = handout.take(Load(own), others)
+        others = [WorkerQueue(queue, 0.5) for queue in queues if queue is not own]
+        unit = handout.take(WorkerQueue(own), others)
         assert unit
         own[:] = [*own[-1:], unit]
     assert not handout

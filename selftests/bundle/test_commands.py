@@ -6,7 +6,7 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Transcript
 from railgauge.judging import traffic

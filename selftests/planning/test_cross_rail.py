@@ -9,7 +9,7 @@ import pytest
 from testing.core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.config.thresholds import limit_for, uncovered
@@ -22,7 +22,7 @@ from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assess import Assessor
 from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
-from railgauge.planning.demand import Scope, count, demands
+from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.run.store import text_file
 from railgauge.tools import check_plannable
 from railgauge.verdict.counts import coverage
@@ -69,7 +69,9 @@ def test_a_level_asks_for_them_beside_its_own_pairings(metax):
 
 
 def test_what_is_demanded_and_what_is_planned_agree(metax):
-    scope = Scope(metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly"))
+    scope = DemandInputs(
+        metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly")
+    )
     found = [demand for demand in demands(scope) if demand.key.part == str(PATH)]
     assert [(demand.key.way, demand.key.size_bytes) for demand in found] == [
         ("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None),

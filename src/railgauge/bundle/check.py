@@ -30,9 +30,9 @@ from railgauge.bundle.completeness import (
     refuse_unplanned,
 )
 from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
+from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
-from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
@@ -157,7 +157,7 @@ def verify(
     again = contents.transcripts(AGAIN)
     refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
     _refuse_other_commands(contents, records.values())
-    refuse_left_out(run, contents.findings(records, platform))
+    refuse_left_out(run, contents.results(records, platform))
     own = _judge(contents, records, platform)
     _refuse_other_items(records, own.records)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
@@ -198,7 +198,7 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    return Judged(decision.decide(contents.plan(), contents.findings(judged, platform)), judged)
+    return Judged(decision.decide(contents.plan(), contents.results(judged, platform)), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:

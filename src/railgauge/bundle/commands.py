@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
-from railgauge.bundle.trouble import NotVerified
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Transcript

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from railgauge.cli.match import nodes_of
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.config.thresholds.model import LEVELS, NEAR_LINKS
-from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pairing, Parsed, Transcript
 from railgauge.core.question import LIMITS, READ, RESULTS, TRANSPORT, CaseResult, Question
-from railgauge.facts import NodeFacts
+from railgauge.facts import FactsByNode
 from railgauge.planning import plan
 
 # Any port will do: no server is started.
@@ -32,7 +32,7 @@ class Recorded:
     environment: Mapping[str, str]
 
     @property
-    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+    def found(self) -> FactsByNode:
         return MappingProxyType({})
 
     def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is but one

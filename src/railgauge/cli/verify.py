@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
-    from railgauge.bundle.trouble import NotVerified  # noqa: PLC0415
+    from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
     trusted = signing.load_public(options.key) if options.key else None
     other = _limits(options.thresholds) if options.thresholds else None

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import Claim, Findings, missed
+from railgauge.diagnosis.model import CauseClaim, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord
@@ -17,7 +17,7 @@ Line = tuple[ItemRecord, Judgement]
 
 
 def passes_and_misses(
-    claim: Claim, explained: Sequence[ItemRecord], findings: Findings
+    claim: CauseClaim, explained: Sequence[ItemRecord], results: RunResults
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What holds and what misses, a line for each measurement, with its value closest to failing.
 
@@ -31,7 +31,7 @@ def passes_and_misses(
     nodes = nodes_of(claim.where.node) if claim.where.node else set()
     fine = [
         (record, judged)
-        for record in findings.records.values()
+        for record in results.records.values()
         if record.outcome in _GOOD and 0 < record.rung <= highest and record.subject not in failing
         if not nodes or nodes & set(record.nodes)
         for judged in record.judgements

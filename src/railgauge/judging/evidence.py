@@ -24,7 +24,7 @@ from railgauge.core.errors import (
 from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Problem, Sample, Transcript
 from railgauge.core.units import format_size, format_sweep
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
-from railgauge.tools import metric as declared_metric
+from railgauge.tools import declared_metric
 from railgauge.tools.metric import SWEEP
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {

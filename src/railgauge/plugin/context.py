@@ -16,6 +16,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
+from railgauge.facts import NodeAnswer
 from railgauge.judging import stamp, traffic
 from railgauge.leases.files import Leases
 from railgauge.planning import plan
@@ -30,7 +31,7 @@ from railgauge.run.runner import Earlier as TakeOver
 from railgauge.run.runner import Runner
 from railgauge.run.store import Store
 from railgauge.run.survey import FILE as SURVEY
-from railgauge.run.survey import Found, found_from_json
+from railgauge.run.survey import found_from_json
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
@@ -69,7 +70,7 @@ class Context:
     def _surveyed_evidence(self) -> str:
         return self.evidence_of(self.found)
 
-    def evidence_of(self, found: Mapping[str, Found]) -> str:
+    def evidence_of(self, found: Mapping[str, NodeAnswer]) -> str:
         """The evidence that such a survey gives; in a replay nothing is measured at all."""
         if self.recording:
             return stamp.REPLAYED
@@ -120,7 +121,7 @@ class Context:
         return replace(reached, environment=self.declared.environment)
 
     @cached_property
-    def found(self) -> dict[str, Found]:
+    def found(self) -> dict[str, NodeAnswer]:
         """What the survey found on each node; written by the controller."""
         return found_from_json(self.store.read_json(SURVEY)["nodes"])
 

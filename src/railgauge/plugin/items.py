@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from railgauge.core.units import format_size
-from railgauge.planning import demand, ladder, plan
-from railgauge.planning.asked import ways_of
+from railgauge.planning import demand, expectations, plan
+from railgauge.planning.marks import ways_of
 from railgauge.plugin.context import Context
 from railgauge.subnet.declared import declared_switches
 
@@ -101,7 +101,7 @@ def _choices(context: Context, subject: Subject, argument: str) -> Sequence[obje
         return context.level.nodes
     if argument == "link":
         return demand.links(platform)
-    return ladder.choices_of(platform, argument)
+    return expectations.choices_of(platform, argument)
 
 
 def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:

@@ -16,7 +16,7 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.planning.work_queue import Handout, Load, Unit
+from railgauge.planning.work_queue import Handout, Unit, WorkerQueue
 
 # The unit that a worker works on, and the one after it.
 _AHEAD = 2
@@ -229,12 +229,12 @@ class CaseScheduling:
         self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted) + lasted) / 2
         queue.since = now
 
-    def _load(self, queue: _Queue) -> Load:
+    def _load(self, queue: _Queue) -> WorkerQueue:
         units = queue.units
         typical_s = self._typical_s.get(units[0].kind, 0.0) if units else 0.0
         if not typical_s:
-            return Load(units)
-        return Load(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
+            return WorkerQueue(units)
+        return WorkerQueue(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
 
     def _taken_back(self, node: Worker, queue: _Queue) -> Loss:
         undone, running = queue.items, queue.items[0]

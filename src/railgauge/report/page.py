@@ -11,7 +11,7 @@ from railgauge.diagnosis import Cause
 from railgauge.judging.record import RUNGS, ItemRecord
 from railgauge.report.causes import about, unexplained
 from railgauge.run.prepare import JOURNAL, from_journal
-from railgauge.verdict.counts import Verdict, left_out, troubles, worst_measurements
+from railgauge.verdict.counts import Verdict, failure_groups, left_out, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
@@ -115,7 +115,7 @@ def _lines(said: Sequence[str]) -> str:
 
 def _troubles(records: Sequence[ItemRecord]) -> str:
     """What went wrong on the lowest rung comes first: it explains what stands above it."""
-    found = troubles(records)
+    found = failure_groups(records)
     if not found:
         return ""
     rows = [

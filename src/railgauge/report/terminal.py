@@ -12,16 +12,16 @@ import pytest
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import CERTAIN, OPEN, Cause
+from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.report.causes import about, printable, unexplained
-from railgauge.run.prepare import Change
-from railgauge.run.survey import Found
+from railgauge.run.prepare import SettingChange
 from railgauge.verdict.counts import (
     ACCEPTED,
     REJECTED,
     Verdict,
+    failure_groups,
     left_out,
-    troubles,
     worst_measurements,
 )
 from railgauge.verdict.decision import subnet_notes
@@ -82,7 +82,7 @@ class Progress:
         self._total = total
         self._done = 0
 
-    def __call__(self, found: Found) -> None:
+    def __call__(self, found: NodeAnswer) -> None:
         self._done += 1
         if self._reporter is None:
             return
@@ -94,7 +94,7 @@ class Progress:
             )
 
 
-def prepared(config: pytest.Config, changes: Sequence[Change]) -> None:
+def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
     """Say what was changed on the nodes."""
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is not None:
@@ -151,7 +151,7 @@ def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) ->
 
 def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
     """Failures first, then errors; what is blocked follows from those and is only counted."""
-    found = troubles(records)
+    found = failure_groups(records)
     for trouble in found[:_MOST_LINES]:
         out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
         remedy = f"; {trouble.remedy}" if trouble.remedy else ""

@@ -1,6 +1,6 @@
-"""Running commands over a ``Link``: what all transports do alike.
+"""Running commands over a ``NodeConnection``: what all transports do alike.
 
-A transport brings a ``Link``, which can have one line of shell text executed on a node;
+A transport brings a ``NodeConnection``, which can have one line of shell text executed on a node;
 ``LinkSession`` makes a ``Session`` of it, and ``Job`` is its ``Running``.
 """
 
@@ -38,7 +38,7 @@ _NEARLY = 0.99  # the node's clock and ours are two
 _TOO_LARGE = "output-too-large"
 
 
-class Link(Protocol):
+class NodeConnection(Protocol):
     """An open way to one node."""
 
     def execute(self, line: str) -> Pipes:
@@ -228,9 +228,9 @@ class Job:
 
 
 class LinkSession:
-    """A ``Session`` over a ``Link``; commands may run on it from several threads."""
+    """A ``Session`` over a ``NodeConnection``; commands may run on it from several threads."""
 
-    def __init__(self, node_name: str, link: Link, tag: Tag | None = None) -> None:
+    def __init__(self, node_name: str, link: NodeConnection, tag: Tag | None = None) -> None:
         """All that is started here, and all that it starts, carries ``tag``."""
         self._node_name = node_name
         self._link = link

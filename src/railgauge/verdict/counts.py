@@ -180,7 +180,7 @@ def _where(record: ItemRecord) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailureGroup:
     """One thing that went wrong, with all items that it made red."""
 
     what: str
@@ -202,12 +202,12 @@ def left_out(records: Iterable[ItemRecord]) -> list[tuple[str, int]]:
     return Counter(f"{item.subject}: {item.reason}" for item in absent).most_common()
 
 
-def troubles(records: Iterable[ItemRecord]) -> list[Trouble]:
-    """Failures, then errors, from the lowest rung up; items with one reason are one trouble."""
+def failure_groups(records: Iterable[ItemRecord]) -> list[FailureGroup]:
+    """Failures, then errors, from the lowest rung up; items with one reason are one group."""
     found: dict[tuple[str, int, str, str], list[str]] = {}
     for item in records:
         what = {Outcome.FAILED: "failed", Outcome.ERROR: "could not tell"}.get(item.outcome)
         if what:
             found.setdefault((what, item.rung, item.reason, item.remedy), []).append(item.id)
-    listed = [Trouble(*key, tuple(ids)) for key, ids in found.items()]
-    return sorted(listed, key=lambda trouble: (trouble.what != "failed", trouble.rung))
+    listed = [FailureGroup(*key, tuple(ids)) for key, ids in found.items()]
+    return sorted(listed, key=lambda group: (group.what != "failed", group.rung))

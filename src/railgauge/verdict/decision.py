@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
-from railgauge.diagnosis import Findings, diagnose, notes
+from railgauge.diagnosis import RunResults, diagnose, notes
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, demands
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.plan import Level
 from railgauge.verdict.counts import Verdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
@@ -43,16 +43,16 @@ class RunPlan:
     software: str
 
 
-def decide(run: RunPlan, findings: Findings) -> Verdict:
+def decide(run: RunPlan, results: RunResults) -> Verdict:
     """The verdict. The order in which items ended does not matter, only that of the plan.
 
     What the level demands and nothing answers counts as not run, whatever was planned.
     """
-    cluster, platform = findings.cluster, findings.platform
+    cluster, platform = results.cluster, results.platform
     level = plan.level(platform, cluster, run.level, run.rounds)
-    ordered = _ordered(run, findings.records)
-    findings = replace(findings, records=ordered)
-    absent = {item.id: item for item in not_run(run, findings)}
+    ordered = _ordered(run, results.records)
+    results = replace(results, records=ordered)
+    absent = {item.id: item for item in not_run(run, results)}
     counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
     return Verdict(
         run_id=run.run_id,
@@ -65,17 +65,17 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level),
         scope=scope_of(cluster, platform),
-        causes=diagnose(findings),
-        notes=(*subnet_notes(level), *notes(findings)),
+        causes=diagnose(results),
+        notes=(*subnet_notes(level), *notes(results)),
     )
 
 
-def not_run(run: RunPlan, findings: Findings) -> Iterator[ItemRecord]:
+def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """What the level demands of the cluster and no record answers or accounts for."""
-    platform, cluster = findings.platform, findings.cluster
+    platform, cluster = results.platform, results.cluster
     wanted = plan.level(platform, cluster, run.level, run.rounds)
-    records = _ordered(run, findings.records)
-    return unanswered(demands(Scope(platform, cluster, wanted)), records)
+    records = _ordered(run, results.records)
+    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
