@@ -37,11 +37,11 @@ from railgauge.core.question import (
     FactAt,
     Question,
 )
+from railgauge.core.terms import COUNTER_ROLES
 from railgauge.facts import GpuFacts, NodeFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio, read, traffic
 from railgauge.judging.assess import transport as judge_transport
-from railgauge.judging.traffic import AFTER, BEFORE
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def counted(*shares, nodes=("n1",)):
     return [
         transcript(node, role=role, stdout=text)
         for node in nodes
-        for role, text in zip((BEFORE, AFTER), texts, strict=True)
+        for role, text in zip(COUNTER_ROLES, texts, strict=True)
     ]
 
 

@@ -10,7 +10,8 @@ from testing.core_values import transcript
 from railgauge.config.thresholds.model import Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Basis, Outcome
-from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved, parse, probe_argv
+from railgauge.core.terms import Role
+from railgauge.judging.traffic import judge_traffic, moved, parse, probe_argv
 
 GB = 10**9
 HCA = "sys/class/infiniband/{}/ports/1/counters/{}:{}\n"
@@ -36,8 +37,8 @@ def netdev(name="eth1", **counters):
 def run(before, after, node="n1"):
     return [
         transcript(node),
-        transcript(node, role=BEFORE, stdout=before),
-        transcript(node, role=AFTER, stdout=after),
+        transcript(node, role=Role.COUNTERS_BEFORE, stdout=before),
+        transcript(node, role=Role.COUNTERS_AFTER, stdout=after),
     ]
 
 

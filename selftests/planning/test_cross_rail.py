@@ -20,7 +20,6 @@ from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assess import Assessor
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.run.store import text_file
@@ -215,8 +214,14 @@ class Said:
         self._run = (
             transcript("n1", stdout=client),
             transcript("n2", stdout=server, role="server"),
-            *(counted(n, nic, BEFORE, 0) for n, nic in zip(("n1", "n2"), carried, strict=True)),
-            *(counted(n, nic, AFTER, moved) for n, nic in zip(("n1", "n2"), carried, strict=True)),
+            *(
+                counted(n, nic, "counters-before", 0)
+                for n, nic in zip(("n1", "n2"), carried, strict=True)
+            ),
+            *(
+                counted(n, nic, "counters-after", moved)
+                for n, nic in zip(("n1", "n2"), carried, strict=True)
+            ),
         )
 
     def result(self, _case):

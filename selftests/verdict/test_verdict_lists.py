@@ -12,7 +12,7 @@ from railgauge.diagnosis.model import Where
 from railgauge.verdict import counts as verdict
 from railgauge.verdict.counts import (
     Counts,
-    Verdict,
+    RunVerdict,
     count,
     failure_groups,
     left_out,
@@ -54,7 +54,7 @@ def test_outcomes_are_counted_under_their_own_names():
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
     cause = Cause("memlock", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
-    full = Verdict(
+    full = RunVerdict(
         "run-1", "prod", "bench", "hardware", "smoke", "accepted", counts(), {}, {}, causes=(cause,)
     )
     data = full.to_json()

@@ -15,6 +15,7 @@ from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import FACT, READ, Question
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
@@ -76,7 +77,7 @@ class _Binding:
     def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
-        rungs |= {0} if item.subject in self._platform.expected else set()
+        rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
         if self._level.lacks_scan and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
         if not rungs:

@@ -43,7 +43,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Difference:
 class Judged:
     """All items of a run judged by one platform file, and the verdict that follows."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     records: Mapping[str, ItemRecord]
 
 
@@ -88,11 +88,11 @@ class Report:
     files: int
     cluster: Cluster
     limits: Limits
-    verdict: Verdict
+    verdict: RunVerdict
     again: int
     kept: int
     absent: int
-    other: Verdict | None = None
+    other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
 
@@ -224,7 +224,7 @@ def _refuse_other_items(
             _fail(f"{RUN}{record.FILE}", what)
 
 
-def _refuse_other_verdict(contents: Contents, verdict: Verdict, said: Statement) -> None:
+def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Statement) -> None:
     if contents.bytes(VERDICT) != json_text(verdict.to_json()).encode():
         what = f"is not the verdict that the evidence gives ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)

@@ -102,8 +102,8 @@ class Contents:
         run = strict.value(RunPlan, data, name)
         if run.level not in thresholds.LEVELS:
             raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
-        if not (_NAME.fullmatch(run.run_id) and _NAME.fullmatch(run.evidence)):
-            raise BadBundle("has a run id or an evidence that is no name", where=name)
+        if not _NAME.fullmatch(run.run_id):
+            raise BadBundle("has a run id that is no name", where=name)
         if run.rounds is not None and run.rounds < 1:
             raise BadBundle("has no rounds", where=name)
         if len(set(run.planned)) < len(run.planned):

@@ -16,8 +16,8 @@ from railgauge.bundle import strict
 from railgauge.bundle.errors import BadBundle
 from railgauge.core.model import Outcome
 from railgauge.core.plain import to_plain
+from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
-from railgauge.verdict.counts import ACCEPTED, INCOMPLETE, REJECTED
 
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
@@ -29,7 +29,11 @@ TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[A-Za-z0-9._+-]{1,200}")
-_RESULTS = {ACCEPTED: "PASSED", INCOMPLETE: "WARNED", REJECTED: "FAILED"}
+_RESULTS: Mapping[str, str] = {
+    Verdict.ACCEPTED: "PASSED",
+    Verdict.INCOMPLETE: "WARNED",
+    Verdict.REJECTED: "FAILED",
+}
 _TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
 
 

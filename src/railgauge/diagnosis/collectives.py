@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.host import listed, running_diagnostics
 from railgauge.diagnosis.model import LIKELY, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import (
@@ -20,7 +21,6 @@ from railgauge.diagnosis.pattern import (
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import SCALING
 
-_FIRST_RUNG = 4
 _PAIR = 2
 
 
@@ -92,7 +92,7 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
         for name, values in _asked_for(scene).items()
         if scene.results.cluster.environment.get(name, values[0]) not in values
     }
-    slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
+    slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
     # One figure of a pair that reaches its limit does not clear the pair while another misses.
     wrong = {(record.subject, record.nodes) for record in failing}
@@ -118,7 +118,7 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
 def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
     """The values of each variable: a measurement may want another one than all the rest."""
     platform = scene.results.platform
-    own = [m.environment for m in platform.measurements.values() if m.rung >= _FIRST_RUNG]
+    own = [m.environment for m in platform.measurements.values() if m.rung >= Rung.COLLECTIVE]
     found: dict[str, list[str]] = {}
     for environment in (platform.environment, *own):
         for name, value in environment.items():
@@ -128,7 +128,7 @@ def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
 
 def unstable(scene: Scene) -> Iterator[CauseClaim]:
     """Iterations that fall into two groups; the facts may say why where no test asked them."""
-    swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and swing_in([r])]
+    swinging = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
     for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
         diagnostics = running_diagnostics(scene.facts(claim.where.node))
         says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
@@ -149,7 +149,7 @@ def _shows_scaling(record: ItemRecord) -> bool:
 
 def slow_collectives(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives that are slow over a path that is fine: rung by rung."""
-    for rung in (4, 5):
+    for rung in (Rung.COLLECTIVE, Rung.APPLICATION):
         slow = [r for r in scene.open if r.rung == rung and any(map(is_value, missed(r)))]
         yield from _alone(slow)
         claims = list(between_nodes(scene, slow, Pattern("slow-node", "slow-path")))

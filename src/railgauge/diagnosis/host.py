@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.errors import VersionUndeclared
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.judging.record import ItemRecord
@@ -28,7 +29,11 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
     """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
     for node, records in _missed_on(scene, "gpu_count").items():
         lost = _lost_gpu(scene, node)
-        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu") and _is_moved(r)]
+        rest = [
+            r
+            for r in scene.on(Rung.PREFLIGHT, node)
+            if r.pairing.startswith("gpu") and _is_moved(r)
+        ]
         says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
         yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest))
 
@@ -277,7 +282,11 @@ def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
 
 
 def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
-    return [r for r in scene.on(0, node) if r.pairing == part or r.pairing.endswith(f"-{part}")]
+    return [
+        r
+        for r in scene.on(Rung.PREFLIGHT, node)
+        if r.pairing == part or r.pairing.endswith(f"-{part}")
+    ]
 
 
 def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRecord]]:

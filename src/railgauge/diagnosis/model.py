@@ -9,6 +9,7 @@ from typing import Any
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
+from railgauge.core.terms import Rung
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.judging.confirmation import Confirmed
@@ -134,7 +135,7 @@ class Scene:
         """The open items of these subjects."""
         return [record for record in self.open if record.subject in subjects]
 
-    def on(self, rung: int, node: str) -> list[ItemRecord]:
+    def on(self, rung: Rung, node: str) -> list[ItemRecord]:
         """The open items of one rung that one node takes part in."""
         return [record for record in self.open if record.rung == rung and node in record.nodes]
 

@@ -8,6 +8,7 @@ from ClusterShell.RangeSet import RangeSet
 
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, shortened
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
@@ -63,7 +64,7 @@ def _beside(results: RunResults, nodes: Sequence[str]) -> str:
     good = [
         (record, judged)
         for record in results.records.values()
-        if record.rung == _COLLECTIVE and set(nodes) <= set(record.nodes)
+        if record.rung == Rung.COLLECTIVE and set(nodes) <= set(record.nodes)
         for judged in record.judgements
         if judged.outcome is Outcome.PASSED
     ]
@@ -77,9 +78,6 @@ def _beside(results: RunResults, nodes: Sequence[str]) -> str:
     if said and "traffic_spread" in figures:
         said.append("traffic is spread over all NICs")
     return f"beside it {', '.join(said)}" if said else ""
-
-
-_COLLECTIVE = 4
 
 
 def _far_interrupts(facts: NodeFacts) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.localise import Part, PathResult, Undecided, blame_links, blame_paths
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import has_value, worst_of
@@ -31,7 +32,7 @@ _KIND = {
 
 def over_paths(scene: Scene) -> Iterator[CauseClaim]:
     """Pairs of nodes over NICs and GPUs: host memory first, for GPU memory takes the same NICs."""
-    for rungs in ((1,), (1, 2)):
+    for rungs in ((Rung.NETWORK,), (Rung.NETWORK, Rung.GPUDIRECT)):
         slow = [r for r in scene.open if r.rung in rungs and _is_path(r) and missed(r)]
         if slow:
             claims = list(_over_paths(scene, slow, rungs))
@@ -164,19 +165,16 @@ def _suspect(devices: Iterable[str]) -> str:
 
 def links(scene: Scene) -> Iterator[CauseClaim]:
     """GPU-to-GPU links inside a node: single links, all links of a GPU, or the whole node."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and _link(r)]
+    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and _link(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = [record for record in slow if record.nodes[0] == node]
         yield from _links_of(scene, node, here)
 
 
-_LINK_RUNG = 3
-
-
 def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[CauseClaim]:
     matrix = {
         link: False
-        for record in _measured(scene, (_LINK_RUNG,))
+        for record in _measured(scene, (Rung.INTRANODE,))
         if record.nodes == (node,) and (link := _link(record))
     }
     matrix |= {link: True for record in slow if (link := _link(record))}
@@ -202,7 +200,9 @@ def _link(record: ItemRecord) -> tuple[int, int] | None:
 
 def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
     """GPUs that are slow by themselves: between GPU and host, or in what they send in all."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and r.pairing[:3] == "gpu"]
+    slow = [
+        r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and r.pairing[:3] == "gpu"
+    ]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = [record for record in slow if record.nodes[0] == node]
         gpus = dict.fromkeys(record.pairing for record in here)
@@ -218,7 +218,7 @@ def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
 
 def in_node(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives inside a node that are slow although its links are not."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r)]
+    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = tuple(record for record in slow if record.nodes[0] == node)
         says = f"{worst_of(here)}, inside the node"

@@ -43,10 +43,10 @@ from railgauge.core.question import (
     CaseResult,
     Question,
 )
+from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.facts import FactsByNode
 from railgauge.judging.agreement import held
 from railgauge.judging.evidence import (
-    SERVICE,
     frequency_doubt,
     refuse_failure,
     refuse_other_sizes,
@@ -57,7 +57,7 @@ from railgauge.judging.expectation import judge_at
 from railgauge.judging.judge import judge, judge_corruption, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.judging.results import judge_results
-from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved
+from railgauge.judging.traffic import judge_traffic, moved
 from railgauge.leases.slots import in_its_slot
 from railgauge.tools import declared_metric, tool
 from railgauge.tools.claims import Asked
@@ -93,7 +93,7 @@ class Assessment:
         )
 
 
-class Evidence(Protocol):
+class EvidenceSource(Protocol):
     """Where transcripts and facts come from."""
 
     @property
@@ -130,11 +130,11 @@ def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
     measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
-    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    heard = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
     if not heard:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
     # A service was stopped by us; only if it is all there is did it end by itself, too early.
-    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
+    said = [transcript for transcript in heard if transcript.role != Role.SERVICE] or heard
     outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
@@ -326,7 +326,7 @@ class Assessor:
     """Answers questions from evidence, under the limits of one platform file."""
 
     def __init__(
-        self, platform: Platform, evidence: Evidence, declared: Fabric | None = None
+        self, platform: Platform, evidence: EvidenceSource, declared: Fabric | None = None
     ) -> None:
         self._platform = platform
         self._declared = declared

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from railgauge.config.thresholds.model import Nic, Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Command, Judgement, Outcome, Transcript
+from railgauge.core.terms import Role
 from railgauge.core.units import format_value
-
-BEFORE, AFTER = "counters-before", "counters-after"
 
 # The kernel counts InfiniBand data in words of four bytes (Documentation/ABI, infiniband).
 _BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
@@ -138,10 +137,10 @@ class Moved:
 
 def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
     """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
-    befores = {t.node: parse(t.stdout) for t in run if t.role == BEFORE}
+    befores = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_BEFORE}
     if not befores:
         raise FactMissing("the counters of the NICs were not read")
-    afters = {t.node: parse(t.stdout) for t in run if t.role == AFTER}
+    afters = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_AFTER}
     return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
 
 

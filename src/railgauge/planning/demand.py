@@ -22,6 +22,7 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
+from railgauge.core.terms import Rung, Scope
 from railgauge.planning import expectations, plan
 from railgauge.planning.forecast import work
 from railgauge.planning.plan import Level, Place
@@ -54,7 +55,7 @@ class Demand:
 
     key: ItemKey
     place: str
-    rung: int
+    rung: Rung
     question: Question
     why_not: str = ""
 
@@ -116,7 +117,9 @@ def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
     for name, expectation in scope.platform.expected.items():
         for part in expectations.parts(scope.platform, expectation):
             question = fact_question(scope.platform, name, node, part)
-            yield Demand(ItemKey(name, FACT, (node,), part_label(part), None), node, 0, question)
+            yield Demand(
+                ItemKey(name, FACT, (node,), part_label(part), None), node, Rung.PREFLIGHT, question
+            )
 
 
 def fact_question(platform: Platform, name: str, node: str, part: expectations.Part) -> Question:
@@ -205,7 +208,7 @@ def ratio_question(
     A pair is compared with its first node, where the other measurement is one of a node.
     """
     other = platform.measurements[assertion.over]
-    where = place.source if other.scope == "node" and isinstance(place, Pair) else place
+    where = place.source if other.scope == Scope.NODE and isinstance(place, Pair) else place
     beside = plan.case_at(other, level, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
 
@@ -236,10 +239,10 @@ def _unscanned(scope: DemandInputs) -> Iterator[Demand]:
             yield Demand(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
 
 
-def scan_rung(platform: Platform, name: str) -> int:
+def scan_rung(platform: Platform, name: str) -> Rung:
     """The rung of a test of the subnet, also where the platform file has no such measurement."""
     measurement = platform.measurements.get(name)
-    return measurement.rung if measurement else 1
+    return measurement.rung if measurement else Rung.NETWORK
 
 
 def _subnet(

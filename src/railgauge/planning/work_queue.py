@@ -59,7 +59,7 @@ class WorkerQueue:
         return self.left + len(self.units) - 1 if self.units else 0.0
 
 
-class Handout:
+class WorkQueue:
     """The units that nobody has yet, in the order of the ladder; none is lost, none given twice."""
 
     def __init__(self, units: Iterable[Unit]) -> None:

@@ -18,6 +18,7 @@ from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
 from railgauge.facts import NodeAnswer
 from railgauge.judging import stamp, traffic
+from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import Leases
 from railgauge.planning import plan
 from railgauge.planning.plan import Level
@@ -62,18 +63,18 @@ class Context:
         return hasattr(self.config, "workerinput")
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """What stands on every page. Known for certain once the nodes were surveyed."""
         return self._surveyed_evidence if self.is_surveyed else self.evidence_of({})
 
     @cached_property
-    def _surveyed_evidence(self) -> str:
+    def _surveyed_evidence(self) -> Evidence:
         return self.evidence_of(self.found)
 
-    def evidence_of(self, found: Mapping[str, NodeAnswer]) -> str:
+    def evidence_of(self, found: Mapping[str, NodeAnswer]) -> Evidence:
         """The evidence that such a survey gives; in a replay nothing is measured at all."""
         if self.recording:
-            return stamp.REPLAYED
+            return Evidence.REPLAYED
         return stamp.of_nodes(found.values(), self.declared.transport)
 
     @property

@@ -73,7 +73,7 @@ def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
         when="teardown",  # of an item's phases this one makes the row of pytest-html
-        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", context.evidence)],
+        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(context.evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]
     return report

@@ -44,7 +44,7 @@ from railgauge.run.store import write_whole
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.run.survey import found_to_json, survey
 from railgauge.verdict import decision
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
@@ -78,7 +78,7 @@ class Controller:
         self.context = context
         self.planned: list[str] = []
         self.records: dict[str, record.ItemRecord] = {}
-        self.verdict: Verdict | None = None
+        self.verdict: RunVerdict | None = None
         self.plots: list[Plot] = []
         self._began = datetime.now().astimezone()
         self._lab: Any = None
@@ -301,7 +301,7 @@ class Controller:
         judgements = (j for r in self.records.values() for j in r.judgements)
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
-    def _decide(self) -> Verdict:
+    def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
     def _findings(self) -> RunResults:

@@ -11,15 +11,15 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, Cause
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, printable, unexplained
 from railgauge.run.prepare import SettingChange
 from railgauge.verdict.counts import (
-    ACCEPTED,
-    REJECTED,
-    Verdict,
+    RunVerdict,
     failure_groups,
     left_out,
     worst_measurements,
@@ -47,7 +47,7 @@ def header(context: Any) -> list[str]:
         f"in {len(context.level.rounds)} rounds",
     ]
     lines += subnet_notes(context.level)
-    if context.evidence != "hardware":
+    if context.evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(context.evidence))
     if context.folder:
         lines.append(f"reports: {context.folder}")
@@ -105,7 +105,7 @@ def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
 
 def summary(
     out: pytest.TerminalReporter,
-    verdict: Verdict,
+    verdict: RunVerdict,
     records: Mapping[str, ItemRecord],
     folder: Path,
 ) -> None:
@@ -118,8 +118,10 @@ def summary(
     for note in verdict.notes:
         _paragraph(out, "note", [note])
     _counts(out, verdict)
-    colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
-    simulated = "" if verdict.evidence == "hardware" else f" ({verdict.evidence.upper()} evidence)"
+    colour = {Verdict.ACCEPTED: "green", Verdict.REJECTED: "red"}.get(verdict.verdict, "yellow")
+    simulated = (
+        "" if verdict.evidence == Evidence.HARDWARE else f" ({verdict.evidence.upper()} evidence)"
+    )
     out.write_line("")
     scope = f" ({verdict.scope})" if verdict.scope else ""
     out.write_line(
@@ -162,7 +164,7 @@ def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> No
 
 
 def _not_run(
-    out: pytest.TerminalReporter, verdict: Verdict, records: Mapping[str, ItemRecord]
+    out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
 ) -> None:
     """What the level demands and did not run: as bad as an error, for nothing is known of it."""
     counts = verdict.counts
@@ -190,7 +192,7 @@ def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> N
         )
 
 
-def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
+def _counts(out: pytest.TerminalReporter, verdict: RunVerdict) -> None:
     counts = verdict.counts
     words = (
         ("passed", counts.passed),

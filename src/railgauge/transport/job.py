@@ -23,6 +23,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Command, Transcript
+from railgauge.core.terms import Role
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
 from railgauge.transport.tag import Tag
@@ -208,7 +209,7 @@ class Job:
             duration_s=self._duration_s(),
             started_at=self._start.at,
             environment=command.environment,
-            role="client" if command.listens_on is None else "server",
+            role=Role.CLIENT if command.listens_on is None else Role.SERVER,
             error=error,
         )
 

@@ -17,6 +17,7 @@ from railgauge.config.thresholds.limits import says_something
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.model import Limit
+from railgauge.core.terms import Scope
 from railgauge.core.units import format_size, format_value
 from railgauge.judging.dispersion import two_groups
 from railgauge.tools import declared_metric
@@ -138,7 +139,7 @@ def _derive(
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
         return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
-    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == "path" else _LINKS_DECIDE_BYTES
+    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else _LINKS_DECIDE_BYTES
     sought = _Sought(limit, declared.lower_is_better, wish, large_bytes)
     was = _in_words(sought)
     try:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from railgauge.core.errors import BadInput
+from railgauge.judging.stamp import Evidence
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LINES, VERDICT = "measurements.jsonl", "verdict.json"
-_REPLAYED = "replayed"
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
 # A verdict is some kilobytes, a line of measurements less than one.
 _VERDICT_MAX_BYTES = 16 * 2**20
@@ -102,7 +102,7 @@ def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path
         night = _verdict(folder)
         if isinstance(night, str):
             said.append((_plain(folder.name), night))
-        elif night.fleet.evidence == _REPLAYED:
+        elif night.fleet.evidence == Evidence.REPLAYED:
             said.append((_plain(folder.name), "replayed: it is no night of its own"))
         elif night.run_id in seen:
             said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))

@@ -10,19 +10,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
+from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.plan import Level
-from railgauge.verdict.counts import Verdict, count, coverage, scope_of, verdict_of
+from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
 
 FILE = "run.json"
 SCHEMA_VERSION = 2
 
 # Where payload moves between nodes, so that the NICs' counters have something to say.
-_BETWEEN_NODES = (1, 2, 4)
+_BETWEEN_NODES = (Rung.NETWORK, Rung.GPUDIRECT, Rung.COLLECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,14 @@ class RunPlan:
 
     schema_version: int
     run_id: str
-    evidence: str
+    evidence: Evidence
     level: str
     rounds: int | None
     planned: tuple[str, ...]
     software: str
 
 
-def decide(run: RunPlan, results: RunResults) -> Verdict:
+def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """The verdict. The order in which items ended does not matter, only that of the plan.
 
     What the level demands and nothing answers counts as not run, whatever was planned.
@@ -54,7 +56,7 @@ def decide(run: RunPlan, results: RunResults) -> Verdict:
     results = replace(results, records=ordered)
     absent = {item.id: item for item in not_run(run, results)}
     counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
-    return Verdict(
+    return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
         platform=platform.name,
@@ -84,7 +86,7 @@ def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemR
 
 _NO_PAIR = "has no pair to measure"
 _LACKS = {
-    "group": "has no group of more than two nodes to measure",
+    Scope.GROUP: "has no group of more than two nodes to measure",
 }
 
 
@@ -94,7 +96,7 @@ def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     if not level.scanners and not level.lacks_scan:
         reasons = {**dict.fromkeys(SUBNET, _why_no_scan(level)), **reasons}
     for name, measurement in platform.measurements.items():
-        if measurement.scope == "fabric":
+        if measurement.scope == Scope.FABRIC:
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"made at level {' and '.join(measurement.extents)}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_size, format_value
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
@@ -29,7 +30,11 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
     blocks = blocks_of(nodes)
 
     def place(record: ItemRecord) -> Place | None:
-        if len(record.nodes) != 2 or record.rung == 0 or not blocks.keys() >= {*record.nodes}:  # noqa: PLR2004
+        if (
+            len(record.nodes) != 2  # noqa: PLR2004
+            or record.rung == Rung.PREFLIGHT
+            or not blocks.keys() >= {*record.nodes}
+        ):
             return None
         return blocks[record.nodes[0]], blocks[record.nodes[1]]
 
