@@ -22,7 +22,14 @@ from testing.assess_values import (
 )
 from testing.core_values import limit, transcript
 
-from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.config.thresholds.model import (
+    Assertion,
+    FabricLimits,
+    Gpus,
+    Results,
+    Traffic,
+    Transport,
+)
 from railgauge.core.errors import DataCorrupted, FactMissing, MetricMissing, NoEvidence
 from railgauge.core.model import Fabric, Outcome
 from railgauge.core.question import (
@@ -31,6 +38,7 @@ from railgauge.core.question import (
     LIMITS,
     RATIO,
     READ,
+    RESULTS,
     TRAFFIC,
     TRANSPORT,
     CaseResult,
@@ -40,6 +48,7 @@ from railgauge.core.question import (
 from railgauge.facts import GpuFacts, NodeFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessor, Findings, Measured, fabric, ratio, read, traffic
+from railgauge.judging.assess import results as judge_named
 from railgauge.judging.assess import transport as judge_transport
 from railgauge.judging.traffic import AFTER, BEFORE
 
@@ -112,13 +121,14 @@ def test_what_the_file_does_not_ask_is_an_error_that_says_what():
     for found, what in (
         (traffic(PLATFORM, one), "the NICs' counters"),
         (judge_transport(one), "the transport"),
+        (judge_named(PLATFORM, one), "named tests"),
         (fabric(SUBNET, one), "the subnet"),
     ):
         assert outcomes(found) == ([], ["metric-missing"])
         assert what in str(found.errors[0])
 
 
-# --- transport, ratio, subnet ---
+# --- transport, named tests, ratio, subnet ---
 
 
 def test_the_transport_of_every_run_is_judged():
@@ -129,6 +139,26 @@ def test_the_transport_of_every_run_is_judged():
     assert outcomes(both) == (["passed", "failed"], [])
     silent = judge_transport(measured(logs["IB"], out(), on=on))
     assert outcomes(silent) == ([], ["metric-missing"])
+
+
+NAMED = Results(("pcie",), BASIS)
+
+
+def test_the_named_tests_of_every_run_are_judged_of_all_gpus_on_the_first_node(monkeypatch):
+    said, missed = [], MetricMissing("torn")
+
+    def judge_results(parsed, spec, gpus, node):
+        said.append((parsed.samples[0].value, spec, gpus, node))
+        return (f"judged {len(said)}",), (missed,)
+
+    monkeypatch.setattr(assess, "judge_results", judge_results)
+    on, of = platform(results=NAMED), replace(CASE, nodes=("n1", "n2", "n3"))
+    bare = judge_named(on, measured(out(1), out(2), on=on, of=of))
+    assert bare == Findings(("judged 1", "judged 2"), (missed, missed))
+    assert said == [(1, NAMED, 0, "n1"), (2, NAMED, 0, "n1")]
+    gpus = Gpus("metax", "MetaX C500", 8, 65536)
+    judge_named(replace(on, gpus=gpus), measured(out(3), on=on))
+    assert said[2] == (3, NAMED, 8, "n1")
 
 
 def scaled(one, other):
@@ -206,6 +236,12 @@ def test_a_scan_is_judged_for_a_switch_and_by_an_earlier_one(scans):
     assert (scans.given[3].text, scans.given[4]) == ("now\nerr", None)
 
 
+def test_a_scan_is_what_the_first_command_of_the_first_run_printed(scans):
+    first, other, again = (transcript("n1", stdout=text) for text in ("first", "other", "again"))
+    fabric(SUBNET, replace(scanned("x"), transcripts=((first, other), (again,))))
+    assert scans.given[3].text == "first"
+
+
 def test_what_a_scan_shows_and_what_it_cannot_are_both_kept(scans):
     missed = MetricMissing("torn")
     scans.says = (["judged"], [missed])
@@ -271,7 +307,7 @@ def test_limits_that_lack_what_was_asked_are_an_error():
 # Of which the file asks in every way.
 FULL = platform(
     traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
-    fabric=ASKED, limits=SCALED.measurements[NAME].limits,
+    fabric=ASKED, limits=SCALED.measurements[NAME].limits, results=NAMED,
 )  # fmt: skip
 
 
@@ -279,6 +315,7 @@ def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
     read_as = {
         TRAFFIC: "the counters of the NICs were not read",
         TRANSPORT: "the log names no transport",
+        RESULTS: "pcie",
     }
     for kind, says in read_as.items():
         assert says in str(answer(Question(kind, CASE), out(), on=FULL).errors[0])
@@ -294,6 +331,13 @@ def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
 def test_a_kind_of_question_that_is_not_known_has_no_answer(kind):
     found = answer(Question(kind, CASE, SIZE, other=CASE, metric="bw_average"), out(), on=FULL)
     assert f"nothing is known of a question of kind {kind!r}" in str(found.errors[0])
+
+
+def test_of_a_long_name_an_error_shows_the_beginning():
+    kind = answer(Question("k" * 50, CASE), out()).errors[0]
+    assert kind.what == f"nothing is known of a question of kind {'k' * 40!r}"
+    metric = answer(Question(FACT, metric="m" * 90, fact=FactAt("n1", ()))).errors[0]
+    assert metric.what == f"platform bench expects no {'m' * 80}"
 
 
 @pytest.mark.parametrize(
