@@ -194,6 +194,27 @@ def test_by_model_is_of_a_device_that_has_one(path):
         assert raised.value.where == "n1"
 
 
+def test_of_a_long_name_an_error_shows_the_beginning():
+    device, model = "d" * 100, "m" * 100
+    long = replace(
+        N1, netdevs=(NetdevFacts(device),), nics=(replace(NICS[0], hca_type=model), *NICS[1:])
+    )
+    for paths, what in (
+        (("k" * 100,), f"there is no fact {'k' * 80}"),
+        (
+            (f"netdevs.{device}.name", "os"),
+            f"netdevs.{'d' * 72} is not of a device that has a model",
+        ),
+        (("nics.mlx5_0.firmware",), f"nothing is declared for the model {'m' * 80}"),
+    ):
+        with pytest.raises(FactMissing) as raised:
+            judged(at(*paths), "by_model", FIRMWARES, nodes=(replace(long, os="x"),))
+        assert raised.value.what == what
+    with pytest.raises(FactMissing) as raised:
+        declared_at(PLATFORM, "c" * 100)
+    assert raised.value.what == f"the platform file declares no {'c' * 80}"
+
+
 def test_by_model_without_models_falls_back_to_no_declaration():
     assert outcome(at("kernel"), "by_model", "6.1") is FAILED
 
