@@ -76,14 +76,23 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "additionalProperties": _unexpected,
     "required": _absent,
     "enum": lambda error: (
-        f"{error.instance!r} is not one of {', '.join(map(repr, error.validator_value))}"
+        f"{error.instance!r} is not one of {', '.join(map(repr, _but_null(error.validator_value)))}"
     ),
     "pattern": lambda error: (
         f"{error.instance!r} has characters that are not allowed here "
         f"(allowed: {error.validator_value})"
     ),
-    "type": lambda error: f"{_short(error.instance)} should be of type {error.validator_value}",
+    "type": lambda error: (
+        f"{_short(error.instance)} should be of type "
+        f"{' or '.join(_but_null(error.validator_value))}"
+    ),
 }
+
+
+def _but_null(allowed: str | Sequence[Any]) -> list[Any]:
+    """``null`` takes an entry away: nobody who wrote another value meant it."""
+    each = [allowed] if isinstance(allowed, str) else allowed
+    return [one for one in each if one not in (None, "null")]
 
 
 def _short(value: object) -> str:

@@ -229,22 +229,26 @@ class _Completing:
         }
 
     def _entry(self, section: str, name: str, entry: Document) -> dict[str, Any]:
-        """With what it extends: the templates that it names, else the one of its own name."""
+        """On top of the template of its own name, if there is one, and of those that it names."""
         templates = self._templates.get(section, {})
-        own = {"extends": name, **entry} if name in templates else entry
+        named = entry.get("extends", [])
+        own = [name] if name in templates else []
+        below = {"extends": [*own, *([named] if isinstance(named, str) else named)]}
         path, key = self._origins.get((section, name), (self._path, f"$/hardware/{section}"))
-        found = _extended(own, templates, (), (path, key))
+        found = _extended({**entry, **below}, templates, (), (path, key))
         return {key: value for key, value in found.items() if key != "datasheet"}
 
 
 def _with_limits(measurement: Any) -> Any:
     """``limit`` is what all ``limits`` have that do not say otherwise."""
-    if not isinstance(measurement, Mapping) or "limit" not in measurement:
+    if not isinstance(measurement, Mapping):
         return measurement
     result = {key: value for key, value in measurement.items() if key != "limit"}
     if "limits" in result:
-        each = [_without_null(_merged(measurement["limit"], one)) for one in result["limits"]]
-        result["limits"] = [limit for one in each for limit in _by_metric(one)]
+        each = [_merged(measurement.get("limit", {}), one) for one in result["limits"]]
+        result["limits"] = _by_metric(each)
+    if "asserts" in result:
+        result["asserts"] = _by_metric(result["asserts"])
     return result
 
 
@@ -263,10 +267,14 @@ def _extended(
     return _merged(result, {key: value for key, value in entry.items() if key != "extends"})
 
 
-def _by_metric(limit: Document) -> list[dict[str, Any]]:
-    """One limit for each metric of ``lat_avg,lat_typical``."""
-    metrics = str(limit["metric"]).split(",") if "metric" in limit else []
-    return [{**limit, "metric": metric.strip()} for metric in metrics] or [dict(limit)]
+def _by_metric(entries: Sequence[Any]) -> list[Any]:
+    """One entry for each metric of ``lat_avg,lat_typical``."""
+    return [
+        {**entry, "metric": metric.strip()} if "," in str(written) else entry
+        for entry in map(_without_null, entries)
+        for written in [entry.get("metric") if isinstance(entry, Mapping) else ""]
+        for metric in str(written).split(",")
+    ]
 
 
 def _listed(entries: Document) -> list[Any]:
