@@ -12,14 +12,19 @@ from railgauge.core.errors import BadInput
 JsonPath = Sequence[str | int]
 
 
-def complaints(schema_file: Path, document: object) -> Iterator[tuple[JsonPath, str]]:
+def complaints(
+    schema_file: Path, document: object, definition: str = ""
+) -> Iterator[tuple[JsonPath, str]]:
     """Every place of ``document`` that breaks the schema, with what to write instead.
 
+    ``definition`` is one of its ``$defs`` that the document must satisfy as well.
     Raises ``BadInput`` if the schema file itself is not there or is damaged.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
 
-    validator = Draft202012Validator(_read(schema_file))
+    schema = _read(schema_file)
+    more = {"$ref": f"#/$defs/{definition}"} if definition else {}
+    validator = Draft202012Validator({**schema, **more})
     for error in sorted(
         validator.iter_errors(document), key=lambda error: list(map(str, error.path))
     ):

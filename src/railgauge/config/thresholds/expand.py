@@ -50,6 +50,27 @@ def expanded(files: Sequence[Written]) -> Expanded:
     return Expanded(_Completing(files[-1].path, whole, origins).document(), origins)
 
 
+def is_short(document: Any) -> bool:
+    """Whether entries of a file may lack what the long form must have: it comes from elsewhere."""
+    if not isinstance(document, Mapping):
+        return False
+    made = list(_objects(document.get("measurements")))
+    levels = [document.get("levels"), *(one.get("levels") for one in made)]
+    hardware = document.get("hardware")
+    nics = hardware.get("nics") if isinstance(hardware, Mapping) else None
+    return (
+        any(key in document for key in _SHORT_ONLY)
+        or any(isinstance(entries, Mapping) for entries in (nics, document.get("prepare")))
+        or any("limit" in one or "extends" in one for one in made)
+        or any("," in key for level in levels if isinstance(level, Mapping) for key in level)
+    )
+
+
+def _objects(section: Any) -> Iterator[Document]:
+    entries = section.values() if isinstance(section, Mapping) else ()
+    return (entry for entry in entries if isinstance(entry, Mapping))
+
+
 # Only in the short form; nothing of it is left in the long one.
 _SHORT_ONLY = ("extends", "bases", "templates")
 # Objects whose keys are sets of names.
@@ -130,7 +151,7 @@ class _Unfolding:
     def _names(self, key: str, path: str) -> Iterator[str]:
         """``a[0-1],b`` as ``a0``, ``a1`` and ``b``, in the order in which they stand there."""
         parts = [part.strip() for part in _PART.findall(key)]
-        if ",".join(parts) != ",".join(part.strip() for part in key.split(",")):
+        if not parts or ",".join(parts) != ",".join(part.strip() for part in key.split(",")):
             _refuse(self._file.path, path, f"{key!r} is no set of names: write a[0-7] or a,b")
         for part in parts:
             yield from self._folded(part, path) if "[" in part else [part]

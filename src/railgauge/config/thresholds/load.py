@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from railgauge.config.schema import complaints
 from railgauge.config.thresholds import source
-from railgauge.config.thresholds.expand import Origins, Written, expanded
+from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -61,17 +61,23 @@ _SCHEMA = Path(__file__).with_name(source.SCHEMA)
 def _loaded(path: Path, text: str, folder: Path | None, schema_file: Path) -> Platform:
     files = source.files(path, source.parsed(path, text), folder)
     for file in files:
-        _check(file, schema_file)
+        _check(file, schema_file, "" if file != files[-1] or is_short(file.document) else _COMPLETE)
     long = expanded(files)
     if long.document != files[-1].document:
-        _check(Written(str(path), long.document), schema_file, long.origins)
+        _check(Written(str(path), long.document), schema_file, _COMPLETE, long.origins)
         text = json.dumps(long.document, indent=2, ensure_ascii=False) + "\n"
     return replace(_Reader(path).platform(long.document), text=text)
 
 
-def _check(file: Written, schema_file: Path, origins: Origins = MappingProxyType({})) -> None:
+# What the schema asks of the long form, and not of every file that is a part of it.
+_COMPLETE = "complete"
+
+
+def _check(
+    file: Written, schema_file: Path, definition: str, origins: Origins = MappingProxyType({})
+) -> None:
     gathered = Gathered()
-    for keys, what in complaints(schema_file, file.document):
+    for keys, what in complaints(schema_file, file.document, definition):
         with gathered.trying():
             raise ThresholdError(what, where=_where(file, [*map(str, keys)], origins))
     gathered.raise_any()
