@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 from testing.core_values import ROOT, document, limit_of, long_form, measurement_of, put
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
+from railgauge.planning import plan
 
 # Digests of the parts of platforms as they were before they were shortened.
 LONG_FORMS = json.loads((ROOT / "selftests/config/long_forms.json").read_text(encoding="utf-8"))
@@ -300,3 +302,13 @@ def test_what_is_shared_needs_no_other_file(name, tmp_path):
         (ROOT / "thresholds" / "shared" / f"{name}.json").read_text(encoding="utf-8")
     )
     assert long(tmp_path, {**doc, "extends": "it"}, it=shared) == doc
+
+
+def test_the_example_of_the_docs_is_a_platform():
+    page = (ROOT / "docs" / "platform-files.md").read_text(encoding="utf-8")
+    (text,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if "extends" in one)
+    platform = thresholds.load_file(ROOT / "two-rails.json", text, ROOT / "thresholds")
+    assert list(plan.complaints(platform)) == []
+    assert {**platform.affinity[0]} == {"mlx5_0": "PXB", "mlx5_1": "SYS"}
+    assert (platform.nics[1].numa_node, platform.gpus.count) == (1, 4)
+    assert len(text.splitlines()) * 6 < len(platform.text.splitlines())
