@@ -38,7 +38,8 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.core.terms import COUNTER_ROLES
-from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio, read, traffic
 from railgauge.judging.assess import transport as judge_transport
