@@ -32,10 +32,8 @@ def _are_strangers(paths: list[str]) -> bool:
 
 def _tool(path: str) -> str:
     """The tool whose folder a file is in; empty for a file that others import too."""
-    parts = path.split("/")
-    return (
-        parts[1] if parts[0] == "tools" and len(parts) == len(("tools", "folder", "file")) else ""
-    )
+    part, *inner = path.split("/")
+    return inner[0] if part == "tools" and len(inner) > 1 else ""
 
 
 def test_no_two_public_classes_share_a_name():
