@@ -9,17 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.core.errors import BadInput, FactMissing
-from railgauge.facts import (
-    GidFacts,
-    GpuFacts,
-    IrqFacts,
-    NetdevFacts,
-    NicFacts,
-    NodeFacts,
-    from_json,
-    require,
-    to_json,
-)
+from railgauge.facts import NodeFacts, from_json, require, to_json
+from railgauge.facts.model import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 MAPPINGS = st.dictionaries(st.text(), st.text(), max_size=3)

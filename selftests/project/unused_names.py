@@ -135,6 +135,35 @@ class Package:
             if not hasattr(called.get(name), method.name)
         )
 
+    def unused_exports(self) -> list[str]:
+        """Names that a module imports only to offer them, and that nothing takes from there."""
+        return sorted(
+            f"{module.name}: {name}"
+            for module in self.modules.values()
+            for node in module.definitions.get("__all__", [])
+            for name in _words(node.value)
+            if name in module.bindings and (module.name, name) not in self.reached
+            if f"{module.name}.{name}" not in self.modules  # else an import may mean the module
+            if module.package == module.name
+        )
+
+    def unread_fields(self) -> list[str]:
+        """Fields of dataclasses that no attribute reads, and that no string names, sorted.
+
+        A string names a field where it is read by its name: as part of a path, or in a query.
+        """
+        trees = [node for module in self.modules.values() for node in _code_of(module)]
+        named = {word for tree in trees for word in _named(tree)}
+        return sorted(
+            f"{module.name}: {name}.{field.target.id}"
+            for module in self.modules.values()
+            for name, nodes in module.definitions.items()
+            for node in nodes
+            if isinstance(node, ast.ClassDef) and _is_dataclass(node)
+            for field in node.body
+            if isinstance(field, ast.AnnAssign) and field.target.id not in named
+        )
+
     def _foreign(self, module: str, node: ast.ClassDef) -> Iterator[object]:
         for base in node.bases:
             target = self._target(self.modules[module], base, frozenset())
@@ -219,6 +248,30 @@ class Package:
         self.said.add(text)
         inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
         self.loaded |= {text, f"{module.package}.{inner}"} & set(self.modules)
+
+
+def _words(node: ast.AST) -> list[str]:
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+
+
+def _code_of(module: Module) -> list[ast.AST]:
+    return [*module.statements, *(node for nodes in module.definitions.values() for node in nodes)]
+
+
+def _named(tree: ast.AST) -> Iterator[str]:
+    """Attributes that are read, and the words of strings that are no docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield node.attr
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs
+        ):
+            yield from re.findall(r"\w+", node.value)
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 def _imports_by_word(call: ast.Call) -> bool:

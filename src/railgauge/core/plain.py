@@ -162,6 +162,8 @@ def _fields(kind: Any) -> tuple[dict[str, _Reader], tuple[str, ...]]:
 def _member(kind: type[Enum]) -> _Reader:
     def read(data: Any) -> Enum:
         try:
+            if isinstance(data, bool):  # equal to a number, and none
+                raise ValueError
             return kind(data)
         except ValueError:
             _refuse(f"{str(data)[:60]!r} is none of {', '.join(str(m.value) for m in kind)}")

@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from railgauge.facts.model import (
     FactsByNode,
-    GidFacts,
-    GpuFacts,
-    IrqFacts,
-    NetdevFacts,
-    NicFacts,
     NodeAnswer,
     NodeFacts,
     from_json,
@@ -24,11 +19,6 @@ from railgauge.facts.probe import probe_script
 
 __all__ = [
     "FactsByNode",
-    "GidFacts",
-    "GpuFacts",
-    "IrqFacts",
-    "NetdevFacts",
-    "NicFacts",
     "NodeAnswer",
     "NodeFacts",
     "from_json",

@@ -56,7 +56,6 @@ class DiagResult:
     category: str = ""
     gpus: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
-    information: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,6 @@ def _result(row: _Row, status: re.Match[str]) -> DiagResult:
         category=row.category,
         gpus=tuple(map(int, gpus)),
         warnings=tuple(words for label, words in said if label != "Info"),
-        information=tuple(words for label, words in said if label == "Info"),
     )
 
 
@@ -250,7 +248,6 @@ def _json_result(
         category=category,
         gpus=_gpus(result),
         warnings=_words(result.get("warnings")),
-        information=_words(result.get("info")),
     )
 
 
@@ -280,11 +277,10 @@ def _json_details(report: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class BandwidthFigure:
-    """A bandwidth in a check's message; ``is_approximate`` where a ``~`` stands before it."""
+    """A bandwidth in a check's message; a ``~`` may stand before it."""
 
     value: float
     unit: str
-    is_approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +318,6 @@ def _nhc_result(match: re.Match[str]) -> NhcResult | None:
 
 def _figures(message: str) -> tuple[BandwidthFigure, ...]:
     return tuple(
-        BandwidthFigure(float(value), _UNITS.get(unit, unit), bool(about))
-        for about, value, unit in _FIGURE.findall(message)
+        BandwidthFigure(float(value), _UNITS.get(unit, unit))
+        for _, value, unit in _FIGURE.findall(message)
     )

@@ -42,7 +42,6 @@ class _Group:
 
     group: str
     communicators: str
-    nodes_per_communicator: str
     ranks_per_node: str
     ranks_per_communicator: str
     ranks: str
@@ -97,7 +96,10 @@ def _sections(lines: list[str]) -> dict[str, list[str]]:
 
 def _group(line: str) -> _Group | None:
     match = _GROUP.fullmatch(line)
-    return _Group(*match.groups()) if match else None
+    if match is None:
+        return None
+    group, communicators, _nodes_each, *rest = match.groups()
+    return _Group(group, communicators, *rest)
 
 
 def _collect_job(lines: list[str], findings: Findings) -> None:

@@ -6,7 +6,7 @@
 
 from railgauge.tools.mpi_bench.metrics import METRICS
 from railgauge.tools.mpi_bench.parse import parse, payload_bytes
-from railgauge.tools.mpi_bench.plan import COMMANDS, commands
+from railgauge.tools.mpi_bench.plan import commands
 
-__all__ = ["COMMANDS", "METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 from railgauge.tools.mpi_bench.claims import claims

@@ -22,7 +22,7 @@ _PARTS = ("_read1", "_read2", "_write1", "_write2", "_total")
 
 
 @dataclass(slots=True)
-class Case:
+class CaseText:
     """One test case while it is read. ``width`` is ``None`` until the column numbers come."""
 
     name: str
@@ -66,14 +66,14 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             yield line, number < len(lines)
 
 
-def _read_cases(text: str, findings: Findings) -> tuple[list[Case], int]:
-    cases: list[Case] = []
+def _read_cases(text: str, findings: Findings) -> tuple[list[CaseText], int]:
+    cases: list[CaseText] = []
     waived = 0
     for line, is_whole in _lines(text):
         if running := _RUNNING.match(line):
             if cases:
                 cases[-1].finish()
-            cases.append(Case(running[1]))
+            cases.append(CaseText(running[1]))
         elif line.lstrip().startswith("Waived:"):
             waived += 1
             if cases and not cases[-1].description and not cases[-1].matrices:
@@ -85,7 +85,7 @@ def _read_cases(text: str, findings: Findings) -> tuple[list[Case], int]:
     return cases, waived
 
 
-def _read_line(line: str, is_whole: bool, case: Case, findings: Findings) -> None:
+def _read_line(line: str, is_whole: bool, case: CaseText, findings: Findings) -> None:
     if total := _SUM.match(line):
         _read_sum(total, case, findings)
     elif case.width is None and case.description:
@@ -98,7 +98,7 @@ def _read_line(line: str, is_whole: bool, case: Case, findings: Findings) -> Non
         case.description = line.strip()
 
 
-def _read_sum(match: re.Match[str], case: Case, findings: Findings) -> None:
+def _read_sum(match: re.Match[str], case: CaseText, findings: Findings) -> None:
     name = match[1]
     for part in _PARTS:
         name = name.removesuffix(part) if name != case.name else name
@@ -109,7 +109,7 @@ def _read_sum(match: re.Match[str], case: Case, findings: Findings) -> None:
     case.finish()
 
 
-def _read_row(match: re.Match[str], is_whole: bool, case: Case, findings: Findings) -> None:
+def _read_row(match: re.Match[str], is_whole: bool, case: CaseText, findings: Findings) -> None:
     tokens = match[2].split()
     unfit = [token for token in tokens if not _NUMBER.fullmatch(token) and token != _NOT_AVAILABLE]
     if unfit or len(tokens) != case.width or int(match[1]) != len(case.rows):
@@ -121,14 +121,14 @@ def _read_row(match: re.Match[str], is_whole: bool, case: Case, findings: Findin
     case.rows.append(tuple(None if t == _NOT_AVAILABLE else float(t) for t in tokens))
 
 
-def _collect_case(case: Case, findings: Findings) -> None:
+def _collect_case(case: CaseText, findings: Findings) -> None:
     if not case.matrices and not case.is_waived:
         findings.complain("truncated", f"{case.name} was started and has no matrix")
     for matrix in case.matrices:
         collect(matrix, findings)
 
 
-def _check_sums(cases: list[Case], findings: Findings) -> None:
+def _check_sums(cases: list[CaseText], findings: Findings) -> None:
     """Versions since 0.3 print a sum below each matrix: where one lacks, the output may go on."""
     matrices = [matrix for case in cases for matrix in case.matrices]
     lacking = [matrix.metric for matrix in matrices if matrix.total is None]
