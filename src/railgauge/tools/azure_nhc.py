@@ -33,7 +33,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     Where it lies stands under ``azure-nhc`` in the hostfile's ``tools``. Raises ``BadInput``.
     """
     read_options(setting, frozenset())
-    script = program(setting, _SCRIPT, "azure-nhc")
+    script = program(setting, _SCRIPT)
     limit_s = setting.measurement.time_limit_s
     return (Command(setting.case.nodes[0], (script,), {"LC_ALL": "C"}, limit_s),)
 

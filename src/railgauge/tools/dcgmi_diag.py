@@ -73,7 +73,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     run = options.text("run")
     if not _RUN.fullmatch(run):
         options.refuse(f"run is {run!r}", "give a level, 1 to 4, or the name of one test")
-    argv = (program(setting, "dcgmi", "dcgmi"), "diag", "-r", run)
+    argv = (program(setting, "dcgmi"), "diag", "-r", run)
     limit_s = setting.measurement.time_limit_s
     return (Command(setting.case.nodes[0], argv, {"LC_ALL": "C"}, limit_s),)
 

@@ -10,7 +10,6 @@ from railgauge.tools import Setting
 from railgauge.tools.findings import Findings, missing_program
 from railgauge.tools.options import program, read_options
 
-_KEY = "infiniband-diags"  # under ``tools`` in the hostfile
 # ``$1`` is an exit code that is an answer: of ibqueryerrors 1 means that it found errors, of sminfo
 # 255 that nobody answered. Which of both it was is for the output to show.
 _SCRIPT = 'answer=$1; shift; "$0" "$@"; code=$?; [ "$code" = "$answer" ] || exit "$code"'
@@ -31,7 +30,7 @@ def asks(setting: Setting, name: str, *arguments: str, answer: int = 0) -> tuple
             remedy="name the node that scans it under 'fabric'",
         )
     adapter = ("-C", fabric.hca) if fabric.hca else ()
-    path = program(setting, name, name, _KEY)
+    path = program(setting, name)
     argv = ("sh", "-c", _SCRIPT, path, str(answer), *adapter, *arguments)
     return (Command(fabric.node, argv, {"LC_ALL": "C"}, setting.measurement.time_limit_s),)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from railgauge.core.model import Parsed
 from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.transferbench.links import collect_all_to_all
+from railgauge.tools.transferbench.all_to_all import collect_all_to_all
 from railgauge.tools.transferbench.peers import collect_peers
-from railgauge.tools.transferbench.reading import Reading, Transfer, read
-from railgauge.tools.transferbench.tables import Matrix
+from railgauge.tools.transferbench.reading import Matrix, Reading, Transfer, read
 
 
 def parse(text: str) -> Parsed:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from railgauge.tools.findings import Findings
-from railgauge.tools.transferbench.reading import Reading
-from railgauge.tools.transferbench.tables import Matrix, Row
+from railgauge.tools.transferbench.reading import Matrix, Reading, Row
 
 _UNIT = "GB/s"
 _ARROWS = {"->": "_forward", "<-": "_backward", "<->": "_bidirectional"}

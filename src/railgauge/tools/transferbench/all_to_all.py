@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from railgauge.tools.findings import Findings
-from railgauge.tools.transferbench.reading import METRICS, Reading
-from railgauge.tools.transferbench.tables import Matrix, Row
+from railgauge.tools.transferbench.reading import CLOSINGS, Matrix, Reading, Row
 
 _UNIT = "GB/s"
 # Half of the last printed decimal: figures have three of them, newer versions two.
@@ -36,7 +35,7 @@ def _complain_of_gaps(
         findings.complain("truncated", f"the matrix has no row for {', '.join(sorted(lacking))}")
     elif len(rows) == len(matrix.rows):
         findings.complain("truncated", "the matrix has no row of totals")
-    if {metric for metric, _, _ in reading.closings} != set(METRICS.values()):
+    if {metric for metric, _, _ in reading.closings} != set(CLOSINGS.values()):
         findings.complain("truncated", "the output ends before its three averages")
 
 

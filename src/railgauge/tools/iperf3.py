@@ -1,12 +1,91 @@
-"""What ``iperf3 -J`` prints, to samples and typed problems."""
+"""iperf3: TCP between two nodes, over however many streams.
+
+Formats: the JSON (``-J``) of iperf 3.1 to 3.19.
+"""
 
 from __future__ import annotations
 
 import re
 
-from railgauge.core.model import Parsed
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command, Parsed
+from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
+from railgauge.tools.options import Options, check_port, one_size, program, read_options
+
+_WAYS = ("", "_reverse")
+
+METRICS = (
+    *several(tuple(f"bw_{side}{way}" for side in ("sent", "received") for way in _WAYS), "Gb/s"),
+    Metric("bw_interval", ("Gb/s",), HIGHER, may_be_zero=True),
+    *(Metric(f"retransmits{way}", ("count",), LOWER, may_be_zero=True) for way in _WAYS),
+)
+
+
+_OPTIONS = frozenset({"duration_s", "streams", "reverse", "omit_s", "bind_device"})
+_MOST_STREAMS = 128
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:
+    """The server on the pair's target, which listens on TCP ``port``, then the client.
+
+    Options: ``duration_s`` (10), ``streams`` (1), ``reverse`` (the target sends), ``omit_s`` (how
+    much of the start is left out), ``bind_device`` (bind both sides to the pairing's NIC). A size
+    of the case is the length of each write (``-l``). Raises ``BadInput`` for anything else.
+    """
+    options = read_options(setting, _OPTIONS)
+    check_port(port, options.where)
+    source, target = _pair(setting)
+    node, end = setting.cluster.node(target), setting.case.path_at(target)
+    address = node.reached_over(end.nic) if end else node.data_address
+    tool = program(setting, "iperf3")
+    server = (tool, "-s", "-1", "-p", str(port), *_bind(setting, options, target))
+    bind = _bind(setting, options, source)
+    client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
+    return (
+        _command(setting, target, server, port),
+        _command(setting, source, client, None),
+    )
+
+
+def _pair(setting: Setting) -> tuple[str, str]:
+    if len(setting.case.nodes) != 2:  # noqa: PLR2004 - a pair
+        raise BadInput("iperf3 runs between two nodes", where=setting.measurement.name)
+    return setting.case.nodes[0], setting.case.nodes[1]
+
+
+def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
+    if not options.flag("bind_device"):
+        return ()
+    if (end := setting.case.path_at(node)) is None:
+        options.refuse("bind_device without a NIC", "measure it over the platform's pairings")
+    return ("--bind-dev", end.nic)
+
+
+def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
+    streams = options.count("streams", 1) or 1
+    if streams > _MOST_STREAMS:
+        options.refuse(f"{streams} streams", f"iperf3 takes {_MOST_STREAMS} at most")
+    flags = ["-t", str(options.count("duration_s", 10)), "-P", str(streams)]
+    if omitted_s := options.count("omit_s", 0, least=0):
+        flags += ["-O", str(omitted_s)]
+    if size := one_size(setting):
+        flags += ["-l", str(size)]
+    return (*flags, *(("-R",) if options.flag("reverse") else ()))
+
+
+def _command(setting: Setting, node: str, argv: tuple[str, ...], listens_on: int | None) -> Command:
+    return Command(
+        node=node,
+        argv=argv,
+        environment=dict(setting.environment),
+        time_limit_s=setting.measurement.time_limit_s,
+        listens_on=listens_on,
+    )
+
 
 _GIGA = 1e9
 _BITS_PER_BYTE = 8
@@ -162,3 +241,46 @@ def payload_bytes(parsed: Parsed) -> float:
     if not isinstance(seconds, int | float) or not received:
         return 0.0
     return received[0] * _GIGA / _BITS_PER_BYTE * seconds
+
+
+_NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
+_THREADED = (3, 16)
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Protocol, streams and their threads, direction, seconds, omitted start, length of a write."""
+    said = heard[0].parsed.summary
+    found = [
+        equal("protocol", "TCP", said.get("protocol")),
+        equal("streams", asked.option("streams", 1), said.get("streams")),
+        equal("sender", _sender(asked.option("reverse")), _said_sender(said.get("reverse"))),
+        equal("both ways", False, said.get("both_ways")),
+        _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
+        _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
+    ]
+    found += _threads(asked.option("streams", 1), heard[0].parsed)
+    if asked.case.sizes:
+        found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
+    return tuple(found)
+
+
+def _threads(streams: object, parsed: Parsed) -> list[Claim]:
+    """Before 3.16 one thread serves all streams: one core is measured then, and not the link."""
+    found = _NUMBERS.match(parsed.tool_version or "")
+    if found is None or streams == 1:
+        return []
+    threaded = (int(found[1]), int(found[2])) >= _THREADED
+    said = streams if threaded else f"1 (iperf {parsed.tool_version}; install 3.16)"
+    return [equal("threads", streams, said)]
+
+
+def _sender(reverse: object) -> str:
+    return "the server" if reverse else "the client"
+
+
+def _said_sender(reverse: object) -> str | None:
+    return None if reverse is None else _sender(reverse)
+
+
+def _seconds(item: str, asked: object, said: object) -> Claim:
+    return equal(item, asked, f"{said:g}" if isinstance(said, int | float) else None)
