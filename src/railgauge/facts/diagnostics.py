@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.core.model import Problem
+from railgauge.core.problems import Problem, ProblemKind, Severity
 
 _TITLES = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 _STATUS = re.compile(
@@ -100,31 +100,33 @@ def parse_dcgmi_diag(text: str) -> DiagReport:
     return _parse_table(text)
 
 
-def _error(kind: str, message: str) -> Problem:
-    return Problem(kind, "error", " ".join(message[:200].split()))
+def _error(kind: ProblemKind, message: str) -> Problem:
+    return Problem(kind, Severity.ERROR, " ".join(message[:200].split()))
 
 
 def _parse_table(text: str) -> DiagReport:
     rows, details, is_closed = _read_rows(text)
-    problems = [_error("tool-failed", match[0]) for match in _COMPLAINT.finditer(text)][:1]
+    problems = [_error(ProblemKind.TOOL_FAILED, match[0]) for match in _COMPLAINT.finditer(text)][
+        :1
+    ]
     results = []
     for row in rows:
         status = _STATUS.fullmatch(row.printed)
         if status is None:
-            problems.append(_error("unparsable", f"{row.name}: {row.printed!r}"))
+            problems.append(_error(ProblemKind.UNPARSABLE, f"{row.name}: {row.printed!r}"))
             continue
         results.append(_result(row, status))
     if not problems and not rows and not details:
         problems.append(_nothing(text))
     elif (rows or details) and not is_closed:
-        problems.append(_error("truncated", "the table has no last line"))
+        problems.append(_error(ProblemKind.TRUNCATED, "the table has no last line"))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
 def _nothing(text: str) -> Problem:
     if not text.strip():
-        return _error("no-output", "nothing was printed")
-    return _error("no-table", "no table of dcgmi diag in this text")
+        return _error(ProblemKind.NO_OUTPUT, "nothing was printed")
+    return _error(ProblemKind.NO_TABLE, "no table of dcgmi diag in this text")
 
 
 def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
@@ -203,11 +205,11 @@ def _parse_json(text: str, start: int) -> DiagReport:
         content, _ = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         is_cut = not text.rstrip().endswith("}")
-        kind = "truncated" if is_cut else "unparsable"
+        kind = ProblemKind.TRUNCATED if is_cut else ProblemKind.UNPARSABLE
         return DiagReport(problems=(_error(kind, f"JSON: {error}"),))
     report = next((content[title] for title in _TITLES if title in content), None)
     if not isinstance(report, dict):
-        return DiagReport(problems=(_error("no-table", "JSON, but not of dcgmi diag"),))
+        return DiagReport(problems=(_error(ProblemKind.NO_TABLE, "JSON, but not of dcgmi diag"),))
     return _read_report(report)
 
 
@@ -215,16 +217,18 @@ def _read_report(report: dict[str, object]) -> DiagReport:
     problems = []
     for key in ("runtime_error", "error", "errors"):
         if said := report.get(key):
-            problems.append(_error("tool-failed", str(said)))
+            problems.append(_error(ProblemKind.TOOL_FAILED, str(said)))
     results = []
     for category, name, result in _json_results(report):
         status = _STATUS.fullmatch(str(result.get("status")))
         if status is None:
-            problems.append(_error("unparsable", f"{name}: status {result.get('status')!r}"))
+            problems.append(
+                _error(ProblemKind.UNPARSABLE, f"{name}: status {result.get('status')!r}")
+            )
         else:
             results.append(_json_result(category, name, status, result))
     if not results and not problems:
-        problems.append(_error("no-table", "no test ran"))
+        problems.append(_error(ProblemKind.NO_TABLE, "no test ran"))
     return DiagReport(tuple(results), tuple(_json_details(report)), tuple(problems))
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.facts.diagnostics import NhcResult, parse_nhc
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -48,22 +50,20 @@ def parse(text: str) -> Parsed:
     knows them to say (``summary.tests``). A torn last line is ``truncated``, and its success does
     not count.
     """
-    text = plain(text)
+    text = clean(text)
     whole, _, torn = text.rpartition("\n")
     failed = tuple(result for result in parse_nhc(torn) if not result.has_passed)
     results = (*parse_nhc(whole), *failed)
-    findings = Findings()
-    if missing := missing_program(text, (_SCRIPT,)):
-        findings.problems.append(missing)
-    elif torn.strip():
-        findings.complain("truncated", "the last line has no end")
-    _collect(results, findings)
-    _collect_nothing(text, results, findings)
+    collector = OutputCollector()
+    if collector.check_started(text, _SCRIPT) and torn.strip():
+        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+    _collect(results, collector)
+    _collect_nothing(text, results, collector)
     summary = {
         "results": [asdict(result) for result in results],
         "tests": [_test(result) for result in results],
     }
-    return findings.parsed("azure-nhc", None, summary)
+    return collector.parsed("azure-nhc", None, summary)
 
 
 def _test(result: NhcResult) -> dict[str, object]:
@@ -79,24 +79,21 @@ def _test(result: NhcResult) -> dict[str, object]:
     }
 
 
-def _collect(results: tuple[NhcResult, ...], findings: Findings) -> None:
+def _collect(results: tuple[NhcResult, ...], collector: OutputCollector) -> None:
     if not results:
         return
     passed = sum(result.has_passed for result in results)
-    findings.add("checks_passed", "count", passed, may_be_zero=True)
-    findings.add("checks_failed", "count", len(results) - passed, may_be_zero=True)
+    collector.add("checks_passed", "count", passed, may_be_zero=True)
+    collector.add("checks_failed", "count", len(results) - passed, may_be_zero=True)
     for result in results:
         for figure in result.figures:
-            findings.add(result.check or "unnamed", figure.unit, figure.value)
+            collector.add(result.check or "unnamed", figure.unit, figure.value)
         if not result.has_passed:
             message = f"{result.check}: {result.message} {result.fault_code}"
-            findings.warn("check-failed", message)
+            collector.warn(ProblemKind.CHECK_FAILED, message)
 
 
-def _collect_nothing(text: str, results: tuple[NhcResult, ...], findings: Findings) -> None:
-    if results or findings.has_errors:
+def _collect_nothing(text: str, results: tuple[NhcResult, ...], collector: OutputCollector) -> None:
+    if results or collector.has_errors:
         return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    else:
-        findings.complain("no-table", "no result line of a node health check in this text")
+    collector.nothing(text, "no result line of a node health check in this text")

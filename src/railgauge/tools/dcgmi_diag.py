@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.facts.diagnostics import DiagReport, DiagResult, parse_dcgmi_diag
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import Asked, Claim, Heard, equal
-from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.options import program, read_options
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
+_WARNINGS = {"fail": ProblemKind.TEST_FAILED, "warn": ProblemKind.TEST_WARNED}
 _STATUSES = ("pass", "fail", "warn", "skip", "not run")
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
 _IDS = "GPU Device IDs Detected"
@@ -87,16 +90,16 @@ def parse(text: str) -> Parsed:
     test that failed or warned is a measured value and the warning ``test-failed`` or
     ``test-warned``; what is no whole report is an error, as ``parse_dcgmi_diag`` names it.
     """
-    text = plain(text)
+    text = clean(text)
     report = parse_dcgmi_diag(text)
-    findings = Findings()
-    missing = missing_program(text, ("dcgmi",))
-    findings.problems.extend([missing] if missing else report.problems)
+    collector = OutputCollector()
+    if collector.check_started(text, "dcgmi"):
+        collector.problems.extend(report.problems)
     if report.results:
-        _collect_counts(report, findings)
+        _collect_counts(report, collector)
     for result in report.results:
-        if result.status in ("fail", "warn"):
-            findings.warn(f"test-{result.status}ed", _said(result))
+        if kind := _WARNINGS.get(result.status):
+            collector.warn(kind, _said(result))
     details = dict(report.details)
     tests = list(_tests(report))
     summary = {
@@ -107,14 +110,14 @@ def parse(text: str) -> Parsed:
         "details": details,
     }
     version = details.get("DCGM Version") or details.get("version")
-    return findings.parsed("dcgmi-diag", version, summary)
+    return collector.parsed("dcgmi-diag", version, summary)
 
 
-def _collect_counts(report: DiagReport, findings: Findings) -> None:
+def _collect_counts(report: DiagReport, collector: OutputCollector) -> None:
     statuses = [result.status for result in report.results]
     for status in _STATUSES:
         metric = f"tests_{status.replace(' ', '_')}"
-        findings.add(metric, "count", statuses.count(status), may_be_zero=True)
+        collector.add(metric, "count", statuses.count(status), may_be_zero=True)
 
 
 def _said(result: DiagResult) -> str:

@@ -9,12 +9,14 @@ import re
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import Problem, ProblemKind
 from railgauge.tools import Setting
 from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
-from railgauge.tools.findings import Findings, missing_program, plain
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, one_size, program, read_options
+from railgauge.tools.text import clean
 
 _WAYS = ("", "_reverse")
 
@@ -95,11 +97,22 @@ _ENDINGS = {"": "", "_bidir_reverse": "_reverse"}
 _SIDES = ("sent", "received")
 _VERSION = re.compile(r"iperf ([0-9][\w.+-]{0,20})")
 _KINDS = {
-    "connection-refused": ("connection refused", "no route to host", "timed out", "unreachable"),
-    "port-in-use": ("address already in use",),
-    "server-busy": ("server is busy",),
-    "unknown-host": ("name or service not known", "name resolution", "unknown host"),
-    "peer-gone": ("has terminated", "closed", "reset by peer", "broken pipe", "control socket"),
+    ProblemKind.CONNECTION_REFUSED: (
+        "connection refused",
+        "no route to host",
+        "timed out",
+        "unreachable",
+    ),
+    ProblemKind.PORT_IN_USE: ("address already in use",),
+    ProblemKind.SERVER_BUSY: ("server is busy",),
+    ProblemKind.UNKNOWN_HOST: ("name or service not known", "name resolution", "unknown host"),
+    ProblemKind.PEER_GONE: (
+        "has terminated",
+        "closed",
+        "reset by peer",
+        "broken pipe",
+        "control socket",
+    ),
 }
 
 
@@ -116,98 +129,99 @@ def parse(text: str) -> Parsed:
     ``omitted_s`` and ``write_bytes`` as they were asked of the tool; ``seconds``, ``congestion``,
     ``cpu_host_percent``, ``cpu_remote_percent``.
     """
-    text = plain(text)
-    findings = Findings()
-    if missing := missing_program(text, ("iperf3",)):
-        findings.problems.append(missing)
+    text = clean(text)
+    collector = OutputCollector()
+    collector.check_started(text, "iperf3")
     document = read_document(text)
     if not isinstance(document, Document):
-        _collect_plain_text(text, document.kind, document.message, findings)
-        return findings.parsed("iperf3")
+        _collect_plain_text(text, document, collector)
+        return collector.parsed("iperf3")
     if document.behind.lstrip().startswith("{"):
-        findings.complain("several-tables", "several JSON documents: which one is meant?")
-    return _parse_document(document.content, findings)
+        collector.error(ProblemKind.SEVERAL_TABLES, "several JSON documents: which one is meant?")
+    return _parse_document(document.content, collector)
 
 
-def _collect_plain_text(text: str, kind: str, message: str, findings: Findings) -> None:
+def _collect_plain_text(text: str, found: Problem, collector: OutputCollector) -> None:
     """Text without JSON: an error, a server's greeting, or the table meant for people."""
     error = re.search(r"iperf3: error - ([^\n]{1,200})", text)
     if error:
-        findings.complain(_kind(error[1]), error[1])
-    elif kind == "no-table" and "[ ID]" in text and "Server listening on" not in text:
-        findings.complain("unparsable", "a table for people; the JSON of -J is needed")
-    elif not findings.has_errors:
-        findings.complain(kind, message)
+        collector.error(_kind(error[1]), error[1])
+    elif (
+        found.kind is ProblemKind.NO_TABLE and "[ ID]" in text and "Server listening on" not in text
+    ):
+        collector.error(ProblemKind.UNPARSABLE, "a table for people; the JSON of -J is needed")
+    elif not collector.has_errors:
+        collector.problems.append(found)
 
 
-def _kind(error: str) -> str:
+def _kind(error: str) -> ProblemKind:
     words = error.lower()
     found = (kind for kind, signs in _KINDS.items() if any(sign in words for sign in signs))
-    return next(found, "tool-failed")
+    return next(found, ProblemKind.TOOL_FAILED)
 
 
-def _parse_document(content: dict[str, object], findings: Findings) -> Parsed:
+def _parse_document(content: dict[str, object], collector: OutputCollector) -> Parsed:
     if error := content.get("error"):
-        findings.complain(_kind(str(error)), str(error)[:400])
+        collector.error(_kind(str(error)), str(error)[:400])
     end = part(content, "end")
-    if not end and not findings.has_errors:
+    if not end and not collector.has_errors:
         known = "start" in content or "intervals" in content
-        kind = "truncated" if known else "no-table"
-        findings.complain(kind, "no results of iperf3 in the JSON")
-    findings.size_bytes = integer(part(content, "start", "test_start").get("blksize"))
+        kind = ProblemKind.TRUNCATED if known else ProblemKind.NO_TABLE
+        collector.error(kind, "no results of iperf3 in the JSON")
+    collector.size_bytes = integer(part(content, "start", "test_start").get("blksize"))
     if end:
-        _collect_end(end, findings)
-        _collect_intervals(content, findings)
-        _check_completeness(content, findings)
-    return findings.parsed("iperf3", _version(content), _summary(content))
+        _collect_end(end, collector)
+        _collect_intervals(content, collector)
+        _check_completeness(content, collector)
+    return collector.parsed("iperf3", _version(content), _summary(content))
 
 
-def _collect_end(end: dict[str, object], findings: Findings) -> None:
+def _collect_end(end: dict[str, object], collector: OutputCollector) -> None:
     for name, ending in _ENDINGS.items():
         for side in _SIDES:
             total = part(end, f"sum_{side}{name}")
             if total:
-                _collect_total(f"bw_{side}{ending}", total, findings)
+                _collect_total(f"bw_{side}{ending}", total, collector)
         retransmits = integer(part(end, f"sum_sent{name}").get("retransmits"))
         if retransmits is not None:
-            findings.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
-    if not findings.samples and not findings.has_errors:
-        findings.complain("metric-missing", "neither sum_sent nor sum_received at the end")
+            collector.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
+    if collector.is_empty:
+        collector.error(ProblemKind.METRIC_MISSING, "neither sum_sent nor sum_received at the end")
 
 
-def _collect_total(metric: str, total: dict[str, object], findings: Findings) -> None:
+def _collect_total(metric: str, total: dict[str, object], collector: OutputCollector) -> None:
     rate = number(total.get("bits_per_second"))
     size, seconds = number(total.get("bytes")), number(total.get("seconds"))
     if rate is None:
-        findings.complain("metric-missing", f"{metric}: no bits_per_second")
+        collector.error(ProblemKind.METRIC_MISSING, f"{metric}: no bits_per_second")
         return
-    findings.add(metric, "Gb/s", rate / _GIGA)
+    collector.add(metric, "Gb/s", rate / _GIGA)
     if size and seconds and abs(size * _BITS_PER_BYTE / seconds - rate) > _AGREEMENT * rate:
         message = (
             f"{metric}: {size:.0f} bytes in {seconds:.3f} s are not {rate:.0f} bits per second"
         )
-        findings.complain("inconsistent", message)
+        collector.error(ProblemKind.INCONSISTENT, message)
 
 
-def _collect_intervals(content: dict[str, object], findings: Findings) -> None:
+def _collect_intervals(content: dict[str, object], collector: OutputCollector) -> None:
     for interval in items(content.get("intervals")):
         total = part(interval, "sum")
         rate = number(total.get("bits_per_second"))
         if rate is not None and total.get("omitted") is not True:
-            findings.add("bw_interval", "Gb/s", rate / _GIGA, may_be_zero=True)
+            collector.add("bw_interval", "Gb/s", rate / _GIGA, may_be_zero=True)
 
 
-def _check_completeness(content: dict[str, object], findings: Findings) -> None:
+def _check_completeness(content: dict[str, object], collector: OutputCollector) -> None:
     asked = part(content, "start", "test_start")
     end = part(content, "end")
     duration_s = number(asked.get("duration"))
     seconds = number(part(end, "sum_sent").get("seconds"))
     if duration_s and seconds is not None and seconds < _SHORTEST_PART * duration_s:
         message = f"the test ended after {seconds:.1f} of {duration_s:.0f} s"
-        findings.complain("truncated", message)
+        collector.error(ProblemKind.TRUNCATED, message)
     streams, found = integer(asked.get("num_streams")), len(items(end.get("streams")))
     if streams is not None and "streams" in end and found < streams:
-        findings.complain("inconsistent", f"{found} of {streams} streams are reported")
+        collector.error(ProblemKind.INCONSISTENT, f"{found} of {streams} streams are reported")
 
 
 def _version(content: dict[str, object]) -> str | None:

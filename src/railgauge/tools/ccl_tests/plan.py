@@ -7,7 +7,18 @@ from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.tools import Setting
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
+from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
 from railgauge.tools.options import program
+
+METRICS = (
+    Metric("time_us", ("us",), LOWER),
+    Metric("cputime_us", ("us",), LOWER),
+    Metric("algbw", ("GB/s",), HIGHER),
+    Metric("busbw", ("GB/s",), HIGHER),
+    Metric("wrong", ("count",), LOWER, may_be_zero=True),
+    Metric("avg_busbw", ("GB/s",), HIGHER, per=SWEEP),
+)
+
 
 COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.text import lines
+
 # Borders of the newer versions and the commas of OUTPUT_TO_CSV part cells as blanks do.
 BORDERS = str.maketrans(dict.fromkeys("│┃║|,─━═┌┐└┘├┤┬┴┼╔╗╚╝╠╣╦╩╬", " "))
 
@@ -37,7 +40,7 @@ class Matrix:
 
     columns: tuple[str, ...]
     rows: list[Row] = field(default_factory=list)
-    complaints: list[tuple[str, str]] = field(default_factory=list)
+    complaints: list[tuple[ProblemKind, str]] = field(default_factory=list)
     is_bidirectional: bool = False
     decimals: int = 3
 
@@ -99,15 +102,15 @@ def _widths(label: str, matrix: Matrix) -> tuple[int, ...]:
     return (width + 1, width, width - 1) if "actual" in matrix.columns else (width,)
 
 
-def _wrong(tokens: list[str], is_whole: bool, widths: tuple[int, ...]) -> str:
+def _wrong(tokens: list[str], is_whole: bool, widths: tuple[int, ...]) -> ProblemKind | None:
     unfit = [token for token in tokens if not _NUMBER.fullmatch(token) and token != _NOT_AVAILABLE]
     if not is_whole and (unfit or len(tokens) not in widths or not _has_whole_end(tokens)):
-        return "truncated"
+        return ProblemKind.TRUNCATED
     if any(not token[:1].isdigit() for token in unfit):
-        return "not-a-number"
+        return ProblemKind.NOT_A_NUMBER
     if len(tokens) not in widths or not _has_whole_end(tokens):
-        return "truncated"
-    return "unparsable" if unfit else ""
+        return ProblemKind.TRUNCATED
+    return ProblemKind.UNPARSABLE if unfit else None
 
 
 def _has_whole_end(tokens: list[str]) -> bool:
@@ -204,10 +207,8 @@ def read(text: str) -> Reading:
     reading.subexecutors = tuple(dict.fromkeys(found))
     reading.is_announced = "All-To-All benchmark" in text or bool(_DIRECTION.search(text))
     state = _State()
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if len(line) <= _LONGEST_LINE:
-            _read_line(line, number < len(lines), state, reading)
+    for line, is_whole in lines(text, _LONGEST_LINE):
+        _read_line(line, is_whole, state, reading)
     return reading
 
 
