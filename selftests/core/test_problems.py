@@ -17,7 +17,6 @@ TABLE = SOURCES / "core" / "problems.py"
 PARSERS = [
     *sorted((SOURCES / "tools").rglob("*.py")),
     *sorted((SOURCES / "launchers").glob("*failures.py")),
-    SOURCES / "facts" / "diagnostics.py",
 ]
 
 

@@ -1,15 +1,15 @@
-"""Azure's node health checks, run on the node they check; ``facts.diagnostics`` reads them.
+"""Azure's node health checks, run on the node that they check.
 
 They start collectives and RDMA of their own: the lease of the node keeps other measurements away.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import re
+from dataclasses import asdict, dataclass
 
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.facts.diagnostics import NhcResult, parse_nhc
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
@@ -27,6 +27,14 @@ METRICS = (
     Metric("checks_failed", ("count",), LOWER, may_be_zero=True),
 )
 _SCRIPT = "run-health-checks.sh"
+_NHC = re.compile(
+    r"(SUCCESS|ERROR):[ \t]{1,9}nhc:[ \t]{1,9}Health check (passed|failed):"
+    r"[ \t]{0,9}([^\n]{0,2000})"
+)
+_CHECK = re.compile(r"([A-Za-z_][\w.-]{0,80}):(?:[ \t]{1,9}|$)(.{0,2000})")
+_FAULT = re.compile(r"\.?[ \t]{0,4}FaultCode: (\w{1,40})[ \t]{0,9}$")
+_FIGURE = re.compile(r"(~?)(?<![\w.])(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|GBps|Gb/s|Gbps)(?!\w)")
+_UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -97,3 +105,55 @@ def _collect_nothing(text: str, results: tuple[NhcResult, ...], collector: Outpu
     if results or collector.has_errors:
         return
     collector.nothing(text, "no result line of a node health check in this text")
+
+
+# --- the lines that it prints ---
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A bandwidth in a check's message; ``is_approximate`` where a ``~`` stands before it."""
+
+    value: float
+    unit: str
+    is_approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NhcResult:
+    """One result line. ``check`` is empty for a failure that names none."""
+
+    check: str
+    has_passed: bool
+    message: str
+    fault_code: str = ""
+    figures: tuple[Figure, ...] = ()
+
+
+def parse_nhc(text: str) -> tuple[NhcResult, ...]:
+    """Result lines of Azure's node health checks, in printed order; anything else is passed over.
+
+    A success counts only if its check is named and its line whole; a failure always counts.
+    ``Gbps`` and ``GBps`` are given as ``Gb/s`` and ``GB/s``. Never raises.
+    """
+    found = (_nhc_result(match) for match in _NHC.finditer(clean(text)))
+    return tuple(result for result in found if result)
+
+
+def _nhc_result(match: re.Match[str]) -> NhcResult | None:
+    has_passed = (match[1], match[2]) == ("SUCCESS", "passed")
+    check = _CHECK.fullmatch(match[3].strip())
+    name, message = (check[1], check[2]) if check else ("", match[3].strip())
+    if has_passed and not name:
+        return None
+    fault = _FAULT.search(message)
+    if fault:
+        message = message[: fault.start()]
+    return NhcResult(name, has_passed, message, fault[1] if fault else "", _figures(message))
+
+
+def _figures(message: str) -> tuple[Figure, ...]:
+    return tuple(
+        Figure(float(value), _UNITS.get(unit, unit), bool(about))
+        for about, value, unit in _FIGURE.findall(message)
+    )

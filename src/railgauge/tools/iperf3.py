@@ -89,6 +89,8 @@ def _command(setting: Setting, node: str, argv: tuple[str, ...], listens_on: int
     )
 
 
+# --- what it printed ---
+
 _GIGA = 1e9
 _BITS_PER_BYTE = 8
 _AGREEMENT = 0.01
@@ -256,6 +258,8 @@ def payload_bytes(parsed: Parsed) -> float:
         return 0.0
     return received[0] * _GIGA / _BITS_PER_BYTE * seconds
 
+
+# --- what it says it was asked to do ---
 
 _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _THREADED = (3, 16)

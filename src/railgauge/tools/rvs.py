@@ -84,9 +84,7 @@ def _collect_nothing(text: str, collector: OutputCollector, peers: dict[str, boo
             collector.warn(ProblemKind.NO_PEER_ACCESS, placement)
     if not collector.is_empty:
         return
-    if not text.strip():
-        collector.error(ProblemKind.NO_OUTPUT, "nothing was printed")
-    elif peers:
+    if peers:
         collector.warn(ProblemKind.NO_BANDWIDTH, "peers, and no bandwidth between them")
     else:
-        collector.error(ProblemKind.NO_TABLE, "no pair of GPUs of rvs in this text")
+        collector.nothing(text, "no pair of GPUs of rvs in this text")

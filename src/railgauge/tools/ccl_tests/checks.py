@@ -149,6 +149,8 @@ def _say_why_nothing(facts: Facts, text: str, collector: OutputCollector) -> Non
         collector.nothing(text, "no table of a collective test in this text")
 
 
+# --- rates and factors of rows ---
+
 _EDGE = 1e-4
 _GIB_PER_GB = 1e9 / 2**30
 
@@ -270,6 +272,8 @@ def _about(row: Row, side: Side, what: str) -> str:
     where = f"{format_size(row.size_bytes)} {(side.placement or '').replace('_', '-')}".strip()
     return f"{where}: {what} ({figures})"
 
+
+# --- the sweep that the argument line announces ---
 
 _MOST_STEPS = 100_000
 _ALIGNED_BYTES = 16

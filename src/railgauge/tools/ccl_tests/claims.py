@@ -137,6 +137,8 @@ def _on(value: bool) -> str:
     return "on" if value else "off"
 
 
+# --- the GPUs that the ranks name: one for each, of the node, of the right model ---
+
 _SHORT = re.compile(r"0x([0-9a-f]{1,2})")
 _LONG = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
 _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"

@@ -189,6 +189,8 @@ class Facts:
             self.average_is_whole = is_whole
 
 
+# --- the library's log: which transports carry its channels ---
+
 _VIA = re.compile(r" via (\S[^\n]{0,80})")
 _NETWORK = re.compile(r"Using network (\S[^\n]{0,40})")
 _CHANNELS = re.compile(r" ([0-9]{1,4}) coll channels")
@@ -258,6 +260,8 @@ def _names(path: str) -> list[str]:
     first, *others = path.split("/")
     return others if first == "NET" else [first]
 
+
+# --- the summary ---
 
 _NUMBERS = (
     "minimum_bytes",

@@ -123,6 +123,8 @@ def _wrong(metric: str, figure: Figure, size_bytes: int) -> tuple[ProblemKind, s
     return None
 
 
+# --- the file that ``-J`` writes ---
+
 # jsonDouble prints six decimals.
 _HALF = 0.5e-6
 _CONFIG = {

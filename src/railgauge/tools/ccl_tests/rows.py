@@ -93,6 +93,8 @@ class Row:
     root: str | None = None
 
 
+# --- headings ---
+
 PREAMBLE = frozenset({"size", "count", "type", "redop", "root"})
 TIMES = ("time", "cputime")
 _MEASURED = ("algbw", "busbw", "#wrong", "error", "#bitdiff", "i_min", "i_max", "i_p99", "i_cv%")
@@ -233,6 +235,8 @@ def _order(sides: int, placements: str) -> tuple[str | None, ...]:
     outer, inner = placements.find("out-of-place"), placements.find("in-place")
     return _PLACEMENTS[::-1] if 0 <= inner < outer else _PLACEMENTS
 
+
+# --- a row's tokens against the columns ---
 
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _ROOT = re.compile(r"-?[0-9]{1,6}")

@@ -60,6 +60,8 @@ def _split(line: str, *, is_whole: bool) -> Line:
     return Line(line[:start], line[start:], is_whole)
 
 
+# --- tables ---
+
 # No row of these tools comes near this; anything longer is noise and not worth splitting.
 _LONGEST_ROW = 2000
 _QUOTED_LENGTH = 160

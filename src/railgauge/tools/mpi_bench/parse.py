@@ -44,6 +44,8 @@ def factor(collective: str, ranks: int) -> float | None:
     return 1.0 if collective == "broadcast" else None
 
 
+# --- what the lines say ---
+
 _MAY_BE_ZERO = ("out_of_bounds", "warmup")
 
 

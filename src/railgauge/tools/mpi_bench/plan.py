@@ -77,6 +77,8 @@ def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
     return Options(options.where, {"launcher_args": given}).words("launcher_args")
 
 
+# --- what the output must confirm ---
+
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 

@@ -94,6 +94,8 @@ def _flags(options: Options) -> tuple[str, ...]:
     return (*flags, *(("-j",) if options.flag("json", True) else ()))
 
 
+# --- what the output must confirm ---
+
 _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
 
 

@@ -5,7 +5,7 @@ either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``-
 """
 
 from railgauge.tools.perftest.claims import claims
-from railgauge.tools.perftest.parse import parse
-from railgauge.tools.perftest.plan import COMMANDS, METRICS, Request, commands, payload_bytes, plan
+from railgauge.tools.perftest.parse import parse, payload_bytes
+from railgauge.tools.perftest.plan import COMMANDS, METRICS, Request, commands, plan
 
 __all__ = ["COMMANDS", "METRICS", "Request", "claims", "commands", "parse", "payload_bytes", "plan"]

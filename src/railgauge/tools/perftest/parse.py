@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind, Severity
@@ -62,6 +62,16 @@ def _say_why_nothing(text: str, collector: OutputCollector) -> None:
     else:
         collector.nothing(text, "no table of perftest in this text")
 
+
+def payload_bytes(parsed: Parsed) -> float:
+    """Message size times iterations, over all sizes of the run."""
+    iterations = parsed.summary.get("iterations")
+    if not isinstance(iterations, Mapping):
+        return 0.0
+    return float(sum(size * count for size, count in iterations.items()))
+
+
+# --- the header before a table ---
 
 _FIELD = re.compile(
     r"(Dual-port|Device|Number of qps|Transport type|Connection type|PCIe relax order|Mtu"
@@ -185,6 +195,8 @@ def memory_of(fields: dict[str, str]) -> str:
             return name.split()[1].lower()
     return "host"
 
+
+# --- ``--out_json`` ---
 
 _JSON_BANDWIDTHS = {"BW_peak": "bw_peak", "BW_average": "bw_average"}
 _JSON_OTHERS = {

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Command, Pairing, Parsed
+from railgauge.core.model import Command, Pairing
 from railgauge.tools import Setting
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options
@@ -85,13 +85,7 @@ def _check_kinds(options: Options) -> None:
             options.count(name, None, least=0)
 
 
-def payload_bytes(parsed: Parsed) -> float:
-    """Message size times iterations, over all sizes of the run."""
-    iterations = parsed.summary.get("iterations")
-    if not isinstance(iterations, Mapping):
-        return 0.0
-    return float(sum(size * count for size, count in iterations.items()))
-
+# --- from a request to the commands of both sides ---
 
 COMMANDS = (
     "ib_write_bw",

@@ -49,6 +49,8 @@ def fitting_unit(rows: Iterable[Figures]) -> str | None:
     return units[0] if rows and len(units) == 1 else None
 
 
+# --- rows to samples ---
+
 # A peak is not measured in long runs, and equal latencies do not deviate.
 _MAY_BE_ZERO = frozenset({"bw_peak", "lat_stdev"})
 

@@ -162,6 +162,8 @@ def _decimals(label: str) -> int | None:
     return None if label.startswith("BW") or label in _INTEGERS else 2
 
 
+# --- rows and tables ---
+
 # No row of perftest comes near this; anything longer is noise and not worth splitting.
 _LONGEST_ROW = 2000
 _INTEGER = re.compile(r"[0-9]{1,20}")

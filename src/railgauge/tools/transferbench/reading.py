@@ -119,6 +119,8 @@ def _has_whole_end(tokens: list[str]) -> bool:
     return len(decimals) == 1
 
 
+# --- all lines ---
+
 # No line of TransferBench comes near this; anything longer is noise and not worth splitting.
 _LONGEST_LINE = 2000
 

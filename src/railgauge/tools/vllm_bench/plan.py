@@ -152,6 +152,8 @@ def _command(setting: Setting, argv: tuple[str, ...], listens_on: int | None) ->
     )
 
 
+# --- what the output must confirm ---
+
 _DEFAULT_PROMPTS = 1000
 # Random tokens become text and tokens again, and are then a few more or fewer.
 _TOKENS_APART = 0.1
