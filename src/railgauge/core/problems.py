@@ -11,7 +11,6 @@ that stands beside the kind::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from railgauge.core.errors import (
     DataCorrupted,
@@ -25,19 +24,17 @@ from railgauge.core.errors import (
     ToolMissing,
     Unparsable,
 )
+from railgauge.core.terms import Term
 
 
-class Severity(str, Enum):
+class Severity(Term):
     """After an error no value of the output can be trusted; after a warning they can."""
 
     ERROR = "error"
     WARNING = "warning"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class ProblemKind(str, Enum):
+class ProblemKind(Term):
     """A kind of problem: its stable name, ``error``, and ``remedy`` where one is known.
 
     Kinds that are only ever warnings have no error of their own (``ToolError``).
@@ -54,9 +51,6 @@ class ProblemKind(str, Enum):
         kind.error = error
         kind.remedy = remedy
         return kind
-
-    def __str__(self) -> str:
-        return str(self.value)
 
     # The tool, or what it should measure, is not there.
     TOOL_MISSING = (

@@ -18,9 +18,10 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Sample, Transcript
 from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Role
 from railgauge.core.units import format_size, format_sweep
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
-from railgauge.tools import metric as declared_metric
+from railgauge.tools import declared_metric
 from railgauge.tools.metric import SWEEP
 
 _CUT_OFF: dict[str, type[NoEvidence]] = {
@@ -29,8 +30,6 @@ _CUT_OFF: dict[str, type[NoEvidence]] = {
 }
 _NOT_FOUND = 127
 _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
-# A server that goes on until it is stopped: how it ended says nothing.
-SERVICE = "service"
 
 
 def refuse_failure(
@@ -104,12 +103,8 @@ _MAY_BE_SILENT = frozenset({ProblemKind.NO_OUTPUT, ProblemKind.NO_TABLE, Problem
 
 def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
     """A server may say nothing at all; whoever reports may not."""
-    if transcript.role == "server":
-        return [
-            p
-            for p in output.errors
-            if p.kind not in (ProblemKind.NO_OUTPUT, ProblemKind.NO_TABLE, ProblemKind.TRUNCATED)
-        ]
+    if transcript.role == Role.SERVER:
+        return [problem for problem in output.errors if problem.kind not in _MAY_BE_SILENT]
     return output.errors
 
 

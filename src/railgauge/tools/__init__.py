@@ -147,7 +147,7 @@ def check_keys(cluster: Cluster) -> None:
         )
 
 
-def metric(name: str, called: str) -> Metric | None:
+def declared_metric(name: str, called: str) -> Metric | None:
     """What the tool ``name`` declares of the metric ``called`` so.
 
     With or without its placement (``busbw/in_place``). ``None`` if the tool declares no such

@@ -111,7 +111,7 @@ def _collect_nothing(text: str, results: tuple[NhcResult, ...], collector: Outpu
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BandwidthFigure:
     """A bandwidth in a check's message; ``is_approximate`` where a ``~`` stands before it."""
 
     value: float
@@ -127,7 +127,7 @@ class NhcResult:
     has_passed: bool
     message: str
     fault_code: str = ""
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[BandwidthFigure, ...] = ()
 
 
 def parse_nhc(text: str) -> tuple[NhcResult, ...]:
@@ -152,8 +152,8 @@ def _nhc_result(match: re.Match[str]) -> NhcResult | None:
     return NhcResult(name, has_passed, message, fault[1] if fault else "", _figures(message))
 
 
-def _figures(message: str) -> tuple[Figure, ...]:
+def _figures(message: str) -> tuple[BandwidthFigure, ...]:
     return tuple(
-        Figure(float(value), _UNITS.get(unit, unit), bool(about))
+        BandwidthFigure(float(value), _UNITS.get(unit, unit), bool(about))
         for about, value, unit in _FIGURE.findall(message)
     )
