@@ -27,7 +27,7 @@ ROW = WHOLE.splitlines(keepends=True)[6]
 
 
 def planned(*, nodes=("n1", "n2"), sizes=(MIB,), command="all_reduce", tools=None, **options):
-    made = setting(nodes=nodes, sizes=sizes, options=options, tools=tools or {})
+    made = setting("mpi-bench", nodes=nodes, sizes=sizes, options=options, tools=tools or {})
     made.measurement.command = command
     return mpi_bench.commands(made, 0)
 

@@ -1,16 +1,123 @@
-"""Results of health checks that a site has run: ``dcgmi diag`` and Azure's node health checks.
-
-Pure. Nothing printed is no result: an empty report says nothing good about a node.
-"""
+"""What ``dcgmi diag`` prints, as a table or as JSON: results, and counts of them by status."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-from railgauge.core.model import Problem
+from railgauge.core.model import Parsed
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.tools.collector import OutputCollector, problem
+from railgauge.tools.documents import items
+from railgauge.tools.text import clean, lines
+
+_WARNINGS = {"fail": ProblemKind.TEST_FAILED, "warn": ProblemKind.TEST_WARNED}
+_STATUSES = ("pass", "fail", "warn", "skip", "not run")
+# A table is 79 characters wide.
+_LONGEST_LINE = 500
+
+DEPLOYMENT = (
+    "Denylist",
+    "NVML Library",
+    "CUDA Main Library",
+    "Permissions and OS Blocks",
+    "Persistence Mode",
+    "Environment Variables",
+    "Page Retirement/Row Remap",
+    "Graphics Processes",
+    "Inforom",
+)
+EUD = "EUD Test"
+# Which tests a level has that those below it have not (DCGM's user guide, run levels and tests).
+_ADDED = {
+    "4": ("Memtest", "Pulse Test"),
+    "3": ("Diagnostic", "Memory Bandwidth", "Targeted Stress", "Targeted Power"),
+    "2": ("GPU Memory", "PCIe"),
+    "eud": (EUD,),
+    "1": DEPLOYMENT,
+}
+# What other releases call the tests of 3.3: 2 has two older words, 4 names them as ``-r`` takes
+# them, and all of the deployment checks are one.
+_CALLED = {
+    "Blacklist": ("Denylist",),
+    "Page Retirement": ("Page Retirement/Row Remap",),
+    "software": DEPLOYMENT,
+    "memory": ("GPU Memory",),
+    "pcie": ("PCIe",),
+    "diagnostic": ("Diagnostic",),
+    "memory_bandwidth": ("Memory Bandwidth",),
+    "targeted_stress": ("Targeted Stress",),
+    "targeted_power": ("Targeted Power",),
+    "memtest": ("Memtest",),
+    "pulse_test": ("Pulse Test",),
+    "eud": (EUD,),
+}
+
+
+def parse(text: str) -> Parsed:
+    """Count the results by status; never raises.
+
+    ``tests_pass``, ``tests_fail``, ``tests_warn``, ``tests_skip`` and ``tests_not_run`` are counts;
+    ``summary.results`` holds each result as printed, ``summary.tests`` by the names of DCGM 3.3,
+    ``summary.run`` the level that has these tests, ``summary.details`` versions and device ids. A
+    test that failed or warned is a measured value and the warning ``test-failed`` or
+    ``test-warned``; what is no whole report is an error, as ``parse_dcgmi_diag`` names it.
+    """
+    text = clean(text)
+    report = parse_dcgmi_diag(text)
+    collector = OutputCollector()
+    if collector.check_started(text, "dcgmi"):
+        collector.problems.extend(report.problems)
+    if report.results:
+        _collect_counts(report, collector)
+    for result in report.results:
+        if kind := _WARNINGS.get(result.status):
+            collector.warn(kind, _said(result))
+    details = dict(report.details)
+    tests = list(_tests(report))
+    summary = {
+        "has_passed": report.has_passed,
+        "results": [asdict(result) for result in report.results],
+        "tests": tests,
+        "run": _run_of({str(test["name"]) for test in tests}),
+        "details": details,
+    }
+    version = details.get("DCGM Version") or details.get("version")
+    return collector.parsed("dcgmi-diag", version, summary)
+
+
+def _collect_counts(report: DiagReport, collector: OutputCollector) -> None:
+    statuses = [result.status for result in report.results]
+    for status in _STATUSES:
+        metric = f"tests_{status.replace(' ', '_')}"
+        collector.add(metric, "count", statuses.count(status), may_be_zero=True)
+
+
+def _said(result: DiagResult) -> str:
+    return f"{result.name}: {result.printed} {' '.join(result.warnings)}"
+
+
+def _tests(report: DiagReport) -> Iterator[dict[str, object]]:
+    """Each result under the name that DCGM 3.3 has for it, as ``results.NamedResult``."""
+    for result in report.results:
+        for name in _CALLED.get(result.name, (result.name,)):
+            yield {
+                "name": name,
+                "status": result.status,
+                "printed": result.printed,
+                "gpus": result.gpus,
+                "says": " ".join(result.warnings),
+            }
+
+
+def _run_of(names: set[str]) -> str | None:
+    """What ``-r`` must have been for these tests to be there."""
+    return next((run for run, added in _ADDED.items() if names.intersection(added)), None)
+
+
+# --- the table and the JSON ---
 
 _TITLES = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 _STATUS = re.compile(
@@ -31,15 +138,6 @@ _BENEATH = re.compile(
 )
 # A wrapped line fills this many characters of its cell, and the words go on without a blank.
 _WRAPPED = 45
-
-_NHC = re.compile(
-    r"(SUCCESS|ERROR):[ \t]{1,9}nhc:[ \t]{1,9}Health check (passed|failed):"
-    r"[ \t]{0,9}([^\n]{0,2000})"
-)
-_CHECK = re.compile(r"([A-Za-z_][\w.-]{0,80}):(?:[ \t]{1,9}|$)(.{0,2000})")
-_FAULT = re.compile(r"\.?[ \t]{0,4}FaultCode: (\w{1,40})[ \t]{0,9}$")
-_FIGURE = re.compile(r"(~?)(?<![\w.])(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|GBps|Gb/s|Gbps)(?!\w)")
-_UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,38 +190,36 @@ def parse_dcgmi_diag(text: str) -> DiagReport:
     Problems, all errors: ``no-output``, ``no-table``, ``truncated``, ``unparsable`` (a status
     nobody knows) and ``tool-failed``. What was printed before the end is kept beside them.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = clean(text)
     start = text.find("{")
     if start >= 0 and any(f'"{title}"' in text for title in _TITLES):
         return _parse_json(text, start)
     return _parse_table(text)
 
 
-def _error(kind: str, message: str) -> Problem:
-    return Problem(kind, "error", " ".join(message[:200].split()))
-
-
 def _parse_table(text: str) -> DiagReport:
     rows, details, is_closed = _read_rows(text)
-    problems = [_error("tool-failed", match[0]) for match in _COMPLAINT.finditer(text)][:1]
+    problems = [problem(ProblemKind.TOOL_FAILED, match[0]) for match in _COMPLAINT.finditer(text)][
+        :1
+    ]
     results = []
     for row in rows:
         status = _STATUS.fullmatch(row.printed)
         if status is None:
-            problems.append(_error("unparsable", f"{row.name}: {row.printed!r}"))
+            problems.append(problem(ProblemKind.UNPARSABLE, f"{row.name}: {row.printed!r}"))
             continue
         results.append(_result(row, status))
     if not problems and not rows and not details:
         problems.append(_nothing(text))
     elif (rows or details) and not is_closed:
-        problems.append(_error("truncated", "the table has no last line"))
+        problems.append(problem(ProblemKind.TRUNCATED, "the table has no last line"))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
 def _nothing(text: str) -> Problem:
     if not text.strip():
-        return _error("no-output", "nothing was printed")
-    return _error("no-table", "no table of dcgmi diag in this text")
+        return problem(ProblemKind.NO_OUTPUT, "nothing was printed")
+    return problem(ProblemKind.NO_TABLE, "no table of dcgmi diag in this text")
 
 
 def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
@@ -131,7 +227,8 @@ def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
     rows: list[_Row] = []
     details: list[tuple[str, str]] = []
     category, is_closed = "", False
-    for line, is_whole in _lines(text):
+    for printed, is_whole in lines(text, _LONGEST_LINE):
+        line = printed.strip()
         if section := _SECTION.fullmatch(line):
             category, is_closed = section[1], False
         elif _BORDER.fullmatch(line):
@@ -140,13 +237,6 @@ def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
             is_closed = False
             _read_cells(cells[1].strip(), cells[2], category, rows, details)
     return rows, details, is_closed
-
-
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if len(line) <= 500:  # noqa: PLR2004 - a table is 79 characters wide
-            yield line.strip(), number < len(lines)
 
 
 def _read_cells(
@@ -201,11 +291,11 @@ def _parse_json(text: str, start: int) -> DiagReport:
         content, _ = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         is_cut = not text.rstrip().endswith("}")
-        kind = "truncated" if is_cut else "unparsable"
-        return DiagReport(problems=(_error(kind, f"JSON: {error}"),))
+        kind = ProblemKind.TRUNCATED if is_cut else ProblemKind.UNPARSABLE
+        return DiagReport(problems=(problem(kind, f"JSON: {error}"),))
     report = next((content[title] for title in _TITLES if title in content), None)
     if not isinstance(report, dict):
-        return DiagReport(problems=(_error("no-table", "JSON, but not of dcgmi diag"),))
+        return DiagReport(problems=(problem(ProblemKind.NO_TABLE, "JSON, but not of dcgmi diag"),))
     return _read_report(report)
 
 
@@ -213,28 +303,26 @@ def _read_report(report: dict[str, object]) -> DiagReport:
     problems = []
     for key in ("runtime_error", "error", "errors"):
         if said := report.get(key):
-            problems.append(_error("tool-failed", str(said)))
+            problems.append(problem(ProblemKind.TOOL_FAILED, str(said)))
     results = []
     for category, name, result in _json_results(report):
         status = _STATUS.fullmatch(str(result.get("status")))
         if status is None:
-            problems.append(_error("unparsable", f"{name}: status {result.get('status')!r}"))
+            problems.append(
+                problem(ProblemKind.UNPARSABLE, f"{name}: status {result.get('status')!r}")
+            )
         else:
             results.append(_json_result(category, name, status, result))
     if not results and not problems:
-        problems.append(_error("no-table", "no test ran"))
+        problems.append(problem(ProblemKind.NO_TABLE, "no test ran"))
     return DiagReport(tuple(results), tuple(_json_details(report)), tuple(problems))
-
-
-def _objects(content: object) -> list[dict[str, object]]:
-    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
 
 
 def _json_results(report: dict[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Category, name and result; a test without results has an empty one, which is no status."""
-    for category in _objects(report.get("test_categories")):
-        for test in _objects(category.get("tests")):
-            for result in _objects(test.get("results")) or [{}]:
+    for category in items(report.get("test_categories")):
+        for test in items(category.get("tests")):
+            for result in items(test.get("results")) or [{}]:
                 yield str(category.get("category", "")), str(test.get("name", "")), result
 
 
@@ -273,51 +361,3 @@ def _json_details(report: dict[str, object]) -> Iterator[tuple[str, str]]:
         for key, value in content.items():
             if isinstance(value, str) and "error" not in key:
                 yield key, value
-
-
-@dataclass(frozen=True, slots=True)
-class BandwidthFigure:
-    """A bandwidth in a check's message; a ``~`` may stand before it."""
-
-    value: float
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class NhcResult:
-    """One result line. ``check`` is empty for a failure that names none."""
-
-    check: str
-    has_passed: bool
-    message: str
-    fault_code: str = ""
-    figures: tuple[BandwidthFigure, ...] = ()
-
-
-def parse_nhc(text: str) -> tuple[NhcResult, ...]:
-    """Result lines of Azure's node health checks, in printed order; anything else is passed over.
-
-    A success counts only if its check is named and its line whole; a failure always counts.
-    ``Gbps`` and ``GBps`` are given as ``Gb/s`` and ``GB/s``. Never raises.
-    """
-    found = (_nhc_result(match) for match in _NHC.finditer(text.replace("\r", "")))
-    return tuple(result for result in found if result)
-
-
-def _nhc_result(match: re.Match[str]) -> NhcResult | None:
-    has_passed = (match[1], match[2]) == ("SUCCESS", "passed")
-    check = _CHECK.fullmatch(match[3].strip())
-    name, message = (check[1], check[2]) if check else ("", match[3].strip())
-    if has_passed and not name:
-        return None
-    fault = _FAULT.search(message)
-    if fault:
-        message = message[: fault.start()]
-    return NhcResult(name, has_passed, message, fault[1] if fault else "", _figures(message))
-
-
-def _figures(message: str) -> tuple[BandwidthFigure, ...]:
-    return tuple(
-        BandwidthFigure(float(value), _UNITS.get(unit, unit))
-        for _, value, unit in _FIGURE.findall(message)
-    )

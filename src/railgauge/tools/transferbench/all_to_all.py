@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from railgauge.tools.findings import Findings
-from railgauge.tools.transferbench.reading import METRICS, Reading
-from railgauge.tools.transferbench.tables import Matrix, Row
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.transferbench.reading import CLOSINGS, Matrix, Reading, Row
 
 _UNIT = "GB/s"
 # Half of the last printed decimal: figures have three of them, newer versions two.
 _ROUNDING = {3: 0.0005, 2: 0.005}
 
 
-def collect_all_to_all(matrix: Matrix, reading: Reading, findings: Findings) -> None:
+def collect_all_to_all(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
     """Links, sums and averages of one matrix, checked against each other."""
     rows = [row for row in matrix.rows if row.label != "rtotal"]
-    _complain_of_gaps(matrix, rows, reading, findings)
+    _complain_of_gaps(matrix, rows, reading, collector)
     for row in rows:
-        _collect_row(matrix, row, findings)
+        _collect_row(matrix, row, collector)
     links = [value for row in rows for value in _links(matrix, row).values()]
     if not links:
         return
     if len(rows) == len(matrix.devices):
-        findings.add("links", "count", len(links), "all")
-        findings.add("slowest_link", _UNIT, min(links), "all")
-    _collect_closings(reading, findings)
-    _check_closings(matrix, rows, reading, findings)
-    _check_totals(matrix, rows, findings)
+        collector.add("links", "count", len(links), "all")
+        collector.add("slowest_link", _UNIT, min(links), "all")
+    _collect_closings(reading, collector)
+    _check_closings(matrix, rows, reading, collector)
+    _check_totals(matrix, rows, collector)
 
 
 def _complain_of_gaps(
-    matrix: Matrix, rows: list[Row], reading: Reading, findings: Findings
+    matrix: Matrix, rows: list[Row], reading: Reading, collector: OutputCollector
 ) -> None:
     lacking = set(matrix.devices) - {row.label for row in rows}
     if lacking:
-        findings.complain("truncated", f"the matrix has no row for {', '.join(sorted(lacking))}")
+        collector.error(
+            ProblemKind.TRUNCATED, f"the matrix has no row for {', '.join(sorted(lacking))}"
+        )
     elif len(rows) == len(matrix.rows):
-        findings.complain("truncated", "the matrix has no row of totals")
-    if {metric for metric, _, _ in reading.closings} != set(METRICS.values()):
-        findings.complain("truncated", "the output ends before its three averages")
+        collector.error(ProblemKind.TRUNCATED, "the matrix has no row of totals")
+    if {metric for metric, _, _ in reading.closings} != set(CLOSINGS.values()):
+        collector.error(ProblemKind.TRUNCATED, "the output ends before its three averages")
 
 
 def _links(matrix: Matrix, row: Row) -> dict[str, float]:
@@ -53,57 +55,63 @@ def _cell(matrix: Matrix, row: Row, column: str) -> float | None:
     return row.cells[matrix.columns.index(column)] if column in matrix.columns else None
 
 
-def _collect_row(matrix: Matrix, row: Row, findings: Findings) -> None:
+def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
     links = _links(matrix, row)
     for target in matrix.devices:
         if target not in links and target != row.label:
-            findings.complain("missing-link", f"no figure from {row.label} to {target}")
+            collector.error(ProblemKind.MISSING_LINK, f"no figure from {row.label} to {target}")
     for target, value in links.items():
         metric = "local_bw" if target == row.label else "link_bw"
-        findings.add(metric, _UNIT, value, f"{row.label}>{target}")
+        collector.add(metric, _UNIT, value, f"{row.label}>{target}")
     for metric, column in (("gpu_sum", "stotal"), ("gpu_actual", "actual")):
         printed = _cell(matrix, row, column)
         if printed is not None:
-            findings.add(metric, _UNIT, printed, row.label)
+            collector.add(metric, _UNIT, printed, row.label)
     if links:
         slowest = min(links.values())
-        findings.add("slowest_link", _UNIT, slowest, row.label)
-        findings.add("derived_aggregate", _UNIT, len(links) * slowest, row.label)
-        _check_row(matrix, row, links, findings)
+        collector.add("slowest_link", _UNIT, slowest, row.label)
+        collector.add("derived_aggregate", _UNIT, len(links) * slowest, row.label)
+        _check_row(matrix, row, links, collector)
 
 
-def _check_row(matrix: Matrix, row: Row, links: dict[str, float], findings: Findings) -> None:
+def _check_row(
+    matrix: Matrix, row: Row, links: dict[str, float], collector: OutputCollector
+) -> None:
     count = len(links)
     total, actual = _cell(matrix, row, "stotal"), _cell(matrix, row, "actual")
     if total is not None and not _agree(sum(links.values()), total, count + 1, matrix):
-        findings.complain("inconsistent", f"STotal of {row.label} is not the sum of its links")
+        collector.error(
+            ProblemKind.INCONSISTENT, f"STotal of {row.label} is not the sum of its links"
+        )
     derived = count * min(links.values())
     if actual is not None and not _agree(derived, actual, count + 1, matrix):
-        findings.warn(
-            "other-actual",
+        collector.warn(
+            ProblemKind.OTHER_ACTUAL,
             f"Actual of {row.label} is {actual}, not {count} x its slowest link"
             f" ({derived:.3f}): older versions print the executor's bandwidth there",
         )
 
 
-def _collect_closings(reading: Reading, findings: Findings) -> None:
+def _collect_closings(reading: Reading, collector: OutputCollector) -> None:
     for metric, value, unit in reading.closings:
-        findings.add(metric, unit, value, "all")
+        collector.add(metric, unit, value, "all")
 
 
-def _check_closings(matrix: Matrix, rows: list[Row], reading: Reading, findings: Findings) -> None:
+def _check_closings(
+    matrix: Matrix, rows: list[Row], reading: Reading, collector: OutputCollector
+) -> None:
     cells = [value for row in rows for value in _links(matrix, row).values()]
     expected = {"aggregate_bw": sum(cells), "average_bw": sum(cells) / len(cells)}
     for metric, value, _ in reading.closings:
         roundings = len(cells) + 1 if metric == "aggregate_bw" else 2
         if metric in expected and not _agree(expected[metric], value, roundings, matrix):
-            findings.complain(
-                "inconsistent",
+            collector.error(
+                ProblemKind.INCONSISTENT,
                 f"{metric} is printed as {value}, the links give {expected[metric]:.3f}",
             )
 
 
-def _check_totals(matrix: Matrix, rows: list[Row], findings: Findings) -> None:
+def _check_totals(matrix: Matrix, rows: list[Row], collector: OutputCollector) -> None:
     totals = next((row for row in matrix.rows if row.label == "rtotal"), None)
     if totals is None or len(rows) != len(matrix.devices):
         return
@@ -114,7 +122,9 @@ def _check_totals(matrix: Matrix, rows: list[Row], findings: Findings) -> None:
         if column == "actual" or printed is None:
             continue
         if not _agree(expected, printed, len(cells) + 1, matrix):
-            findings.complain("inconsistent", f"RTotal of {column} is not the sum of its column")
+            collector.error(
+                ProblemKind.INCONSISTENT, f"RTotal of {column} is not the sum of its column"
+            )
 
 
 def _agree(expected: float, printed: float, roundings: int, matrix: Matrix) -> bool:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testing.places import SHARED
 
-from railgauge.facts.diagnostics import BandwidthFigure, parse_dcgmi_diag, parse_nhc
+from railgauge.tools.azure_nhc import BandwidthFigure, parse_nhc
+from railgauge.tools.dcgmi_diag.parse import parse_dcgmi_diag
 
 
 def recorded(folder, name):
