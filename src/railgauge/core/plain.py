@@ -43,22 +43,25 @@ def to_plain(value: Any) -> Any:
     return _CONVERTER.unstructure(value)
 
 
-def from_plain(kind: type[_Value], data: object, where: str = "") -> _Value:
+def from_plain(
+    kind: type[_Value], data: object, where: str = "", *, any_number: bool = False
+) -> _Value:
     """The value of dataclass ``kind`` that ``to_plain`` was given. Raises ``BadInput``.
 
-    A field with a default may be absent: files of earlier versions have fewer.
+    A field with a default may be absent: files of earlier versions have fewer. ``any_number``
+    takes NaN, infinity and whole numbers of more than 63 bits too.
     """
     try:
-        return _CONVERTER.structure(data, kind)
+        return (_OF_ANY_NUMBER if any_number else _CONVERTER).structure(data, kind)
     except _FAULTS as fault:
         place, what = _first(fault)
         raise BadInput(what, where=f"{where}{place[:_LONGEST_PLACE]}".lstrip(".")) from None
 
 
-def _converter() -> Converter:
+def _converter(is_sane: Callable[[float], bool]) -> Converter:
     made = Converter(unstruct_collection_overrides={tuple: list})
     for kind in _SCALARS:
-        made.register_structure_hook(kind, _scalar(kind))
+        made.register_structure_hook(kind, _scalar(kind, is_sane))
     made.register_structure_hook_func(lambda kind: kind is object, lambda data, _: data)
     made.register_structure_hook_factory(is_dataclass, lambda kind: _record(kind, made))
     made.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(kind, made))
@@ -80,7 +83,7 @@ def _is_error(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, RailgaugeError)
 
 
-def _scalar(kind: type) -> _Read:
+def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
     accepted, said = _SCALARS[kind]
 
     def read(data: Any, asked: Any) -> Any:
@@ -88,7 +91,7 @@ def _scalar(kind: type) -> _Read:
             return _member(data, asked)  # an enumeration of text is text to cattrs
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")
-        if isinstance(data, (int, float)) and not _is_sane(data):
+        if isinstance(data, (int, float)) and not is_sane(data):
             _refuse("is a number beyond all measure")
         return data
 
@@ -108,7 +111,7 @@ def _record(kind: Any, converter: Converter) -> _Read:
 
 def _mapping(kind: Any, converter: Converter) -> _Read:
     item = get_args(kind)[1]
-    read, read_key = converter.get_structure_hook(item), _scalar(str)
+    read, read_key = converter.get_structure_hook(item), converter.get_structure_hook(str)
 
     def mapping(data: Any, _: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -164,11 +167,13 @@ def _member(data: Any, kind: Any) -> Any:
         _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(m.value for m in kind)}")
 
 
-def _error(data: Any, _: Any) -> RailgaugeError:
+def _error(data: Any, kind: type[RailgaugeError]) -> RailgaugeError:
+    """An error of ``kind``; one that is none of it keeps its words alone."""
     words = ("kind", "what", "where", "remedy")
     if {*_object(data)} != {*words} or not all(isinstance(data[word], str) for word in words):
         _refuse("is no error")
-    return from_json(dict(data))
+    error = from_json(dict(data))
+    return error if isinstance(error, kind) else kind(str(error))
 
 
 def _refuse(what: str) -> NoReturn:
@@ -207,4 +212,4 @@ def _described(error: BaseException) -> str:
 
 
 _RANKS: dict[type, int] = {ForbiddenExtraKeysError: 0, KeyError: 1}
-_CONVERTER = _converter()
+_CONVERTER, _OF_ANY_NUMBER = _converter(_is_sane), _converter(lambda _: True)

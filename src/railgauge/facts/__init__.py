@@ -15,7 +15,6 @@ from railgauge.facts.model import (
     NodeFacts,
     from_json,
     require,
-    to_json,
 )
 from railgauge.facts.parse import parse_probe
 from railgauge.facts.probe import probe_script
@@ -31,5 +30,4 @@ __all__ = [
     "parse_probe",
     "probe_script",
     "require",
-    "to_json",
 ]
