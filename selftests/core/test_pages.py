@@ -69,3 +69,10 @@ def test_no_page_is_put_together_by_hand():
         path.relative_to(PACKAGE).as_posix() for path in modules if tag.search(path.read_text())
     ]
     assert set(held) <= {"report/allure_site.py"}, "which reads what Allure's generator made"
+
+
+def test_a_wheel_has_every_module_and_template():
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+    assert TEMPLATES
+    assert '"**/*.html.j2"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
