@@ -31,6 +31,17 @@ def test_there_and_back_through_json():
     assert from_plain(ItemRecord, json.loads(json.dumps(to_plain(ITEM)))) == ITEM
 
 
+def test_only_the_simplest_types_are_written():
+    """xdist hands nothing else from process to process, not even an enumeration of text."""
+
+    def kinds(value):
+        if isinstance(value, dict):
+            return {type(value)}.union(*map(kinds, value), *map(kinds, value.values()))
+        return {type(value)}.union(*map(kinds, value)) if isinstance(value, list) else {type(value)}
+
+    assert kinds(to_plain(ITEM)) <= {dict, list, str, int, float, bool, type(None)}
+
+
 @given(
     st.builds(Case, st.text(), st.tuples(st.text()), st.none(), st.tuples(st.integers(0, 2**60)))
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from enum import Enum
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 from cattrs import (
@@ -68,7 +69,13 @@ def _converter(is_sane: Callable[[float], bool]) -> Converter:
     made.register_structure_hook_factory(_is_tuple, lambda kind: _tuple(kind, made))
     made.register_structure_hook_func(_is_error, _error)
     made.register_unstructure_hook_func(_is_error, to_json)
+    made.register_unstructure_hook(str, _text)
     return made
+
+
+def _text(value: str) -> str:
+    """An enumeration of text is text to cattrs; what crosses processes must be text alone."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def _is_mapping(kind: Any) -> bool:
@@ -88,7 +95,7 @@ def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
 
     def read(data: Any, asked: Any) -> Any:
         if asked is not kind:
-            return _member(data, asked)  # an enumeration of text is text to cattrs
+            return _member(data, asked)  # as in _text
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")
         if isinstance(data, (int, float)) and not is_sane(data):
@@ -161,10 +168,9 @@ def _object(data: Any) -> Mapping[str, Any]:
 
 
 def _member(data: Any, kind: Any) -> Any:
-    try:
-        return kind(data)
-    except ValueError:
-        _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(m.value for m in kind)}")
+    if not any(type(data) is type(one.value) and data == one.value for one in kind):
+        _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(str(m.value) for m in kind)}")
+    return kind(data)
 
 
 def _error(data: Any, kind: type[RailgaugeError]) -> RailgaugeError:
