@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
@@ -168,9 +169,12 @@ def _object(data: Any) -> Mapping[str, Any]:
 
 
 def _member(data: Any, kind: Any) -> Any:
-    if not any(type(data) is type(one.value) and data == one.value for one in kind):
+    found = None
+    with suppress(ValueError):
+        found = kind(data)
+    if found is None or type(found.value) is not type(data):  # True is no 1
         _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(str(m.value) for m in kind)}")
-    return kind(data)
+    return found
 
 
 def _error(data: Any, kind: type[RailgaugeError]) -> RailgaugeError:
