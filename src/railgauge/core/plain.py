@@ -76,7 +76,7 @@ def _converter(is_sane: Callable[[float], bool]) -> Converter:
 
 def _text(value: str) -> str:
     """An enumeration of text is text to cattrs; what crosses processes must be text alone."""
-    return value.value if isinstance(value, Enum) else value
+    return value if type(value) is str or not isinstance(value, Enum) else value.value
 
 
 def _is_mapping(kind: Any) -> bool:
