@@ -70,11 +70,12 @@ def _converter(is_sane: Callable[[float], bool]) -> Converter:
     made.register_structure_hook_factory(_is_tuple, lambda kind: _tuple(kind, made))
     made.register_structure_hook_func(_is_error, _error)
     made.register_unstructure_hook_func(_is_error, to_json)
-    made.register_unstructure_hook(str, _text)
+    for kind in (str, int):
+        made.register_unstructure_hook(kind, _bare)
     return made
 
 
-def _text(value: str) -> str:
+def _bare(value: Any) -> Any:
     """An enumeration of text is text to cattrs; what crosses processes must be text alone."""
     return value if type(value) is str or not isinstance(value, Enum) else value.value
 
@@ -96,7 +97,7 @@ def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
 
     def read(data: Any, asked: Any) -> Any:
         if asked is not kind:
-            return _member(data, asked)  # as in _text
+            return _member(data, asked)  # as in _bare
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")
         if isinstance(data, (int, float)) and not is_sane(data):

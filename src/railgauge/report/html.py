@@ -9,12 +9,13 @@ import pytest
 
 from railgauge.core import pages
 from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.judging.record import RUNGS, ItemRecord, from_json
+from railgauge.judging.record import ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
 # With more rows than this the passed ones are drawn only when asked for.
@@ -109,7 +110,7 @@ def _limit(judged: Judgement) -> str:
 
 
 def above(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
+    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
 ) -> str:
     """Style and script, the first screen, the plots, and what the rows need when they open."""
     data = {
@@ -126,7 +127,7 @@ def above(
     )
 
 
-def below(verdict: Verdict, columns: Columns | None) -> str:
+def below(verdict: RunVerdict, columns: Columns | None) -> str:
     """Every basis in full, and what this platform does not have."""
     return pages.render(
         "report/templates/below.html.j2",
@@ -154,4 +155,4 @@ def _rungs(plots: Sequence[Plot]) -> list[tuple[int, str, list[Plot]]]:
     by_rung: dict[int, list[Plot]] = {}
     for plot in plots:
         by_rung.setdefault(plot.rung, []).append(plot)
-    return [(rung, RUNGS[rung], found) for rung, found in by_rung.items()]
+    return [(rung, Rung(rung).folder, found) for rung, found in by_rung.items()]

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
-from railgauge.judging.record import RUNGS, ItemRecord
+from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, unexplained
-from railgauge.run.prepare import JOURNAL, Change, from_journal
-from railgauge.verdict.counts import Verdict, left_out, troubles, worst_measurements
+from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
+from railgauge.verdict.counts import RunVerdict, failure_groups, left_out, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
-_SYMBOLS = {"accepted": "\u2713", "rejected": "\u2717", "incomplete": "?"}
+_SYMBOLS = {Verdict.ACCEPTED: "\u2713", Verdict.REJECTED: "\u2717", Verdict.INCOMPLETE: "?"}
 _MOST = 20
 # On a phone the rest is a screen further down.
 _FIRST = {"why": 0, "do": 1}
@@ -37,16 +39,17 @@ class _Card:
 
 
 def first_screen(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
+    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
 ) -> dict[str, object]:
     """Verdict, evidence, causes, coverage, identity and the tightest margins, for the template.
 
     ``drawn`` are the rungs that have plots further down.
     """
     # What went wrong on the lowest rung comes first: it explains what stands above it.
-    wrong = troubles(unexplained(verdict, records))
+    wrong = failure_groups(unexplained(verdict, records))
     return {
         "verdict": verdict,
+        "is_hardware": verdict.evidence == Evidence.HARDWARE,
         "symbol": _SYMBOLS[verdict.verdict],
         "headline": _headline(verdict),
         "causes": [_card(cause) for cause in verdict.causes[:_MOST]],
@@ -55,13 +58,13 @@ def first_screen(
         "more_troubles": max(0, len(wrong) - _MOST),
         "not_run": _not_run(verdict, records),
         "identity": _identity(verdict, context),
-        "drawn": [(rung, RUNGS[rung]) for rung in sorted(drawn)],
+        "drawn": [(rung, Rung(rung).folder) for rung in sorted(drawn)],
         "changes": _changes(context),
         "tightest": _tightest(records),
     }
 
 
-def _headline(verdict: Verdict) -> str:
+def _headline(verdict: RunVerdict) -> str:
     counts = verdict.counts
     return (
         f"{verdict.verdict.upper()}: asserted {counts.asserted} of {counts.planned}"
@@ -70,7 +73,7 @@ def _headline(verdict: Verdict) -> str:
     )
 
 
-def _identity(verdict: Verdict, context: Any) -> dict[str, str]:
+def _identity(verdict: RunVerdict, context: Any) -> dict[str, str]:
     cluster, counts = context.declared, verdict.counts
     rows = {
         "Cluster": f"{cluster.name}: {len(cluster.nodes)} nodes over {cluster.transport}",
@@ -94,14 +97,14 @@ def _card(cause: Cause) -> _Card:
     return _Card(f"{cause.cause}: {cause.where}", _SURE[cause.confidence], told)
 
 
-def _not_run(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[tuple[str, str]]:
+def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[tuple[str, str]]:
     """What the level demands and did not run, and how many items of it."""
     if not verdict.counts.not_run:
         return []
     return [(what, f"{number}") for what, number in left_out(records.values())]
 
 
-def _changes(context: Any) -> list[Change] | None:
+def _changes(context: Any) -> list[SettingChange] | None:
     """What --prepare changed on the nodes, and whether it was put back."""
     if not (context.store.folder / JOURNAL).exists():
         return None
@@ -115,7 +118,7 @@ def _tightest(records: Mapping[str, ItemRecord]) -> list[tuple[str, ...]]:
     ]
 
 
-def _coverage(verdict: Verdict) -> str:
+def _coverage(verdict: RunVerdict) -> str:
     """How much of what is declared was asserted."""
     parts = verdict.coverage.items()
     words = (f"{p['tested']} of {p['declared']} {name.replace('_', ' ')}" for name, p in parts)

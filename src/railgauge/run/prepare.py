@@ -26,7 +26,7 @@ Run = Callable[[Command], Transcript]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One setting of one node: what it was, what it was set to, and whether it was put back."""
 
     node: str
@@ -40,7 +40,9 @@ class Change:
 class Preparer:
     """Applies and undoes preparations on nodes, and keeps the journal."""
 
-    def __init__(self, run: Run, store: Store, rootfs: str, changes: Sequence[Change] = ()) -> None:
+    def __init__(
+        self, run: Run, store: Store, rootfs: str, changes: Sequence[SettingChange] = ()
+    ) -> None:
         self._run = run
         self._store = store
         self._rootfs = rootfs
@@ -59,7 +61,7 @@ class Preparer:
             return
         saved = self._printed(node, step.save, where) if step.save else before
         undo = _filled(step.undo, saved, self._rootfs)
-        self.changes.append(Change(node, step.name, before, step.want, undo))
+        self.changes.append(SettingChange(node, step.name, before, step.want, undo))
         self._write_journal()
         try:
             self._value(node, step.apply, where)
@@ -129,6 +131,6 @@ def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
     return tuple(word.replace("{before}", before).replace("{rootfs}", root) for word in argv)
 
 
-def from_journal(data: Mapping[str, Any]) -> list[Change]:
+def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
     """The changes that a run wrote down."""
-    return [from_plain(Change, change) for change in data["changes"]]
+    return [from_plain(SettingChange, change) for change in data["changes"]]

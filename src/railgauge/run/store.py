@@ -23,6 +23,7 @@ from railgauge.core.naming import title
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
+from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 
 # The SHA-256 of each file of transcripts, written ahead of the file itself: what may be taken over
@@ -57,7 +58,7 @@ class Store:
     def __init__(
         self,
         folder: Path,
-        evidence: Callable[[], str] = lambda: "hardware",
+        evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
         """``secrets`` are values that must not be written, whatever printed them.

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from railgauge.core import naming, pages
 from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
-from railgauge.trend.plots import Line, chart
-from railgauge.trend.values import STEP, Finding, Fleet, Key, Night, Trend
-from railgauge.trend.words import Standing, sentence, standings, summary
+from railgauge.trend.plots import PlotLine, chart
+from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
+from railgauge.trend.values import STEP, Finding, Fleet, Night, SeriesKey, Trend
 
 _LINES_MAX = 60
 
-Values = Mapping[Key, Mapping[int, float]]
+Values = Mapping[SeriesKey, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def page(seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str
 def _fleet(nights: Sequence[Night], trend: Trend) -> _Fleet:
     values = series_of(nights)
     findings = (_finding(finding, trend.nights, values) for finding in trend.findings)
-    rows = (_row(one) for one in standings(nights))
+    rows = (_row(one) for one in metric_changes(nights))
     plots = _all(trend, values)
     return _Fleet(trend.fleet, trend.nights, summary(trend), tuple(findings), tuple(rows), plots)
 
@@ -63,7 +63,7 @@ def _finding(finding: Finding, nights: Sequence[str], values: Values) -> _Findin
     return _Finding(finding.verdict, sentence(finding), f"{finding.chance:.2g}", plots)
 
 
-def _row(one: Standing) -> tuple[str, ...]:
+def _row(one: MetricChange) -> tuple[str, ...]:
     size = "" if one.size_bytes is None else format_size(one.size_bytes)
     was = "" if one.earlier is None else format_value(one.earlier, one.unit)
     change = "not measured before" if one.change is None else f"{one.change:+.1%}"
@@ -91,17 +91,21 @@ def _all(trend: Trend, values: Values) -> tuple[_Plot, ...]:
 _Kind = tuple[str, str, str, int | None]
 
 
-def _kind(key: Key) -> _Kind:
+def _kind(key: SeriesKey) -> _Kind:
     return key.subject, key.metric, key.unit, key.size_bytes
 
 
 def _plot(
-    kind: _Kind, nights: Sequence[str], values: Values, told: frozenset[Key], since: int | None
+    kind: _Kind,
+    nights: Sequence[str],
+    values: Values,
+    told: frozenset[SeriesKey],
+    since: int | None,
 ) -> _Plot:
     subject, metric, unit, size_bytes = kind
     keys = [key for key in values if _kind(key) == kind]
     keys.sort(key=lambda key: key not in told)
-    lines = [Line(_name(key), values[key], key in told) for key in keys[:_LINES_MAX]]
+    lines = [PlotLine(_name(key), values[key], key in told) for key in keys[:_LINES_MAX]]
     size = "" if size_bytes is None else f" {format_size(size_bytes)}"
     count = (
         f"{len(lines)} of {len(keys)} series" if len(lines) < len(keys) else f"{len(keys)} series"
@@ -112,5 +116,5 @@ def _plot(
     return _Plot(title, chart(title, nights, lines, unit, since))
 
 
-def _name(key: Key) -> str:
+def _name(key: SeriesKey) -> str:
     return " ".join(part for part in (naming.place(key.nodes), key.pairing) if part)
