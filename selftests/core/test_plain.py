@@ -13,6 +13,7 @@ from railgauge.core.errors import BadInput, NodeUnreachable, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome, Pairing
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, FactAt, Question
+from railgauge.core.terms import Role, Rung
 from railgauge.judging.record import ItemRecord
 
 CASE = Case("x", ("a", "b"), Pairing("mlx5_0", 3, "near"), (8, 16), 2)
@@ -39,7 +40,8 @@ def test_only_the_simplest_types_are_written():
             return {type(value)}.union(*map(kinds, value), *map(kinds, value.values()))
         return {type(value)}.union(*map(kinds, value)) if isinstance(value, list) else {type(value)}
 
-    assert kinds(to_plain(ITEM)) <= {dict, list, str, int, float, bool, type(None)}
+    terms = {"rung": Rung.NETWORK, "roles": (Role.CLIENT,)}
+    assert kinds(to_plain([ITEM, terms])) <= {dict, list, str, int, float, bool, type(None)}
 
 
 @given(
