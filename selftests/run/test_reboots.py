@@ -9,7 +9,7 @@ from testing.core_values import cluster, transcript
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.plain import to_plain
 from railgauge.diagnosis import RunResults, notes
-from railgauge.facts import NodeFacts, to_json
+from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
 from railgauge.plugin.reboots import Watch, noticed
 from railgauge.run.resume import Earlier, Invocation, write
@@ -119,7 +119,7 @@ def test_two_reboots_are_two_also_if_each_is_seen_by_another():
 
 
 def surveyed(boot):
-    return {"facts": to_json(NodeFacts("n1", boot_id=boot))}
+    return {"facts": to_plain(NodeFacts("n1", boot_id=boot))}
 
 
 @pytest.mark.parametrize(

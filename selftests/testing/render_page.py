@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.report import html
 from railgauge.report.plots import plots
+from railgauge.run.store import Store
 from railgauge.verdict import decision
 
 _PHASES = {
@@ -42,7 +42,7 @@ class Replacement:
         self.run, self.platform, self.cluster = held.plan(), held.platform(), held.cluster()
         found = held.records()
         self.records = dict(many(found, items)) if items else found
-        self.store = SimpleNamespace(folder=folder)
+        self.store = Store(folder)
         self.level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
         self.declared = self.cluster
         self.columns = html.Columns(lambda: self.run.evidence)

@@ -12,7 +12,6 @@ from railgauge.facts.model import (
     NodeFacts,
     from_json,
     require,
-    to_json,
 )
 from railgauge.facts.parse import parse_probe
 from railgauge.facts.probe import probe_script
@@ -25,5 +24,4 @@ __all__ = [
     "parse_probe",
     "probe_script",
     "require",
-    "to_json",
 ]

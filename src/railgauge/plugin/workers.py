@@ -6,7 +6,6 @@ import functools
 import time
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from railgauge.judging.record import MEASUREMENTS, with_error
 from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
 from railgauge.plugin.scheduling import CaseScheduling, Loss
-from railgauge.report import allure_lost
+from railgauge.report import allure_lost, html
 
 _LOG = "crashes.jsonl"
 
@@ -133,7 +132,7 @@ class Foreman:
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
-        prefix.extend(f"<p>{escape(line)}</p>" for line in self._told)
+        prefix.append(html.paragraphs(self._told))
 
 
 class Hand:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge import facts as node_facts
-from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.plain import from_plain, to_plain
 from railgauge.facts import NodeAnswer
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
@@ -80,21 +81,16 @@ def _read(
 def found_to_json(found: Mapping[str, NodeAnswer]) -> dict[str, Any]:
     """``environment.json``: the facts of each node, or the error that left none."""
     return {
-        node: {"error": to_json(value)}
-        if isinstance(value, NoEvidence)
-        else {"facts": node_facts.to_json(value)}
+        node: {"error" if isinstance(value, NoEvidence) else "facts": to_plain(value)}
         for node, value in found.items()
     }
 
 
 def found_from_json(data: Mapping[str, Any]) -> dict[str, NodeAnswer]:
-    """The inverse of ``found_to_json``."""
+    """The inverse of ``found_to_json``. Raises ``BadInput``."""
     return {
-        node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])
+        node: from_plain(NoEvidence, entry["error"])
+        if "error" in entry
+        else node_facts.from_json(entry["facts"])
         for node, entry in data.items()
     }
-
-
-def _error(data: dict[str, str]) -> NoEvidence:
-    error = from_json(data)
-    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))
