@@ -95,6 +95,9 @@ class Package:
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
         self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = set()  # packages from which a module is imported by a word
+        pages = [path.read_text(encoding="utf-8") for path in source.rglob("*.j2")]
+        self.in_templates = {word for page in pages for word in _WORD.findall(page)}
+        self.said |= self.in_templates
         for path in source.rglob("*.json"):
             self.said |= set(_WORD.findall(path.read_text(encoding="utf-8")))
         self._waiting: list[Name] = [(module.name, "") for module in self.users]
@@ -150,10 +153,11 @@ class Package:
     def unread_fields(self) -> list[str]:
         """Fields of dataclasses that no attribute reads, and that no string names, sorted.
 
-        A string names a field where it is read by its name: as part of a path, or in a query.
+        A string names a field where it is read by its name: as part of a path, or in a query. So
+        does a template of a page.
         """
         trees = [node for module in self.modules.values() for node in _code_of(module)]
-        named = {word for tree in trees for word in _named(tree)}
+        named = {word for tree in trees for word in _named(tree)} | self.in_templates
         return sorted(
             f"{module.name}: {name}.{field.target.id}"
             for module in self.modules.values()
