@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from testing.places import ROOT
 
-from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
+from railgauge.bundle.commands import Commands, moved
 from railgauge.bundle.trouble import NotVerified
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Transcript
@@ -13,6 +13,7 @@ from railgauge.judging import traffic
 from railgauge.judging.evidence import SERVICE
 from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
+from railgauge.run.takeover import Address, Addresses, addresses
 
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
 

@@ -16,6 +16,8 @@ from railgauge.judging.record import RUNGS, ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict.counts import Verdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
@@ -119,14 +121,18 @@ def _links(item: ItemRecord | None) -> str:
 
 
 def above(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
+    verdict: Verdict,
+    records: Mapping[str, ItemRecord],
+    settings: RunSettings,
+    store: Store,
+    plots: Sequence[Plot],
 ) -> str:
     """Style and script, the first screen, the plots, and what the rows need when they open."""
-    first = page.first_screen(verdict, records, context, {plot.rung for plot in plots})
+    first = page.first_screen(verdict, records, settings, store, {plot.rung for plot in plots})
     counts = f'data-items="{len(records)}" data-most="{_MOST_ROWS}"'
     data = {
         "rg-lists": _lists(records),
-        "rg-cases": excerpts(records.values(), context.store.folder),
+        "rg-cases": excerpts(records.values(), store.folder),
     }
     return "".join(
         (

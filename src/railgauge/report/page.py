@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import RUNGS, ItemRecord
 from railgauge.report.causes import about, unexplained
 from railgauge.run.prepare import JOURNAL, from_journal
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict.counts import Verdict, left_out, troubles, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 def first_screen(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
+    verdict: Verdict,
+    records: Mapping[str, ItemRecord],
+    settings: RunSettings,
+    store: Store,
+    drawn: Collection[int],
 ) -> str:
     """Verdict, evidence, causes, coverage, identity and the tightest margins.
 
@@ -28,9 +33,9 @@ def first_screen(
         _causes(verdict.causes),
         _troubles(unexplained(verdict, records)),
         _not_run(verdict, records),
-        _identity(verdict, context),
+        _identity(verdict, settings),
         _ways(drawn),
-        _changes(context),
+        _changes(store),
         _tightest(records),
     )
     return "".join(parts)
@@ -63,12 +68,12 @@ def _banner(verdict: Verdict) -> str:
     )
 
 
-def _identity(verdict: Verdict, context: Any) -> str:
-    cluster, counts = context.declared, verdict.counts
+def _identity(verdict: Verdict, settings: RunSettings) -> str:
+    cluster, counts = settings.declared, verdict.counts
     rows = {
         "Cluster": f"{cluster.name}: {len(cluster.nodes)} nodes over {cluster.transport}",
-        "Platform": f"{context.platform.name}: {context.platform.title}",
-        "Level": f"{verdict.level}, {len(context.level.pairs)} node pairs",
+        "Platform": f"{settings.platform.name}: {settings.platform.title}",
+        "Level": f"{verdict.level}, {len(settings.level.pairs)} node pairs",
         "Asserted on": _coverage(verdict),
         "Run": verdict.run_id,
         "Items": ", ".join(
@@ -142,9 +147,9 @@ def _not_run(verdict: Verdict, records: Mapping[str, ItemRecord]) -> str:
     return f"<h2>Not run</h2><p>{said}</p>{_table(('What', 'Items'), rows)}"
 
 
-def _changes(context: Any) -> str:
+def _changes(store: Store) -> str:
     """What --prepare changed on the nodes, and whether it was put back."""
-    if not (context.store.folder / JOURNAL).exists():
+    if not (store.folder / JOURNAL).exists():
         return ""
     rows = [
         [
@@ -153,7 +158,7 @@ def _changes(context: Any) -> str:
             escape(f"{change.before} -> {change.after}"),
             "yes" if change.undone else "<b>NO</b>",
         ]
-        for change in from_journal(context.store.read_json(JOURNAL))
+        for change in from_journal(store.read_json(JOURNAL))
     ]
     head = ("Node", "Setting", "Change", "Undone")
     return f"<h2>Changed by --prepare</h2>{_table(head, rows)}"
