@@ -31,15 +31,8 @@ from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
 from railgauge.run.services import RunServices
-from railgauge.run.settings import RunSettings
 
 Check = Callable[[Measured], None]
-
-
-@pytest.fixture(scope="session")
-def settings(request: pytest.FixtureRequest) -> RunSettings:
-    """How the run was asked for; tests of the ladder do not need it."""
-    return request.config.stash[SETTINGS]
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +42,9 @@ def services(request: pytest.FixtureRequest) -> RunServices:
 
 
 @pytest.fixture(scope="session")
-def platform(settings: RunSettings) -> Platform:
+def platform(request: pytest.FixtureRequest) -> Platform:
     """The platform file: what is declared, expected and limited."""
-    return settings.platform
+    return request.config.stash[SETTINGS].platform
 
 
 @pytest.fixture
@@ -76,19 +69,20 @@ def expect(
 
 @pytest.fixture
 def measure(
-    request: pytest.FixtureRequest, settings: RunSettings, services: RunServices
+    request: pytest.FixtureRequest, platform: Platform, services: RunServices
 ) -> Callable[..., Measured]:
     """``measure(place[, pairing])``: make the test's measurement there, or take it from this run.
 
     A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
     file than the test's own, for what is compared.
     """
-    item, platform, store = request.node, settings.platform, services.store
+    item, store = request.node, services.store
+    level = request.config.stash[SETTINGS].level
 
     def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
         name = of or item.stash[ABOUT].subject.name
         measurement = platform.measurements[name]
-        case = plan.case_at(measurement, settings.level.name, place, pairing)
+        case = plan.case_at(measurement, level.name, place, pairing)
         item.stash[DRAFT].transcript = store.transcript_name(case)
         with allure.step(
             f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
@@ -169,18 +163,19 @@ def check_results(request: pytest.FixtureRequest, platform: Platform) -> Check:
 
 
 @pytest.fixture
-def check_fabric(request: pytest.FixtureRequest, settings: RunSettings) -> Callable[..., None]:
+def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``check_fabric(scan, switch)``: the subnet is as declared, as far as that switch's cables go.
 
     ``since=`` is an earlier scan: then what grew between the two is judged.
     """
+    fabric = request.config.stash[SETTINGS].declared.fabric
 
     def check_fabric(
         measured: Measured, switch: str | None = None, *, since: Measured | None = None
     ) -> None:
         other = since.case if since else None
         question = Question(FABRIC, measured.case, placement=switch, other=other)
-        findings = assess.fabric(settings.declared.fabric, measured, switch, since)
+        findings = assess.fabric(fabric, measured, switch, since)
         _conclude(request.node, question, findings)
 
     return check_fabric

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,17 @@ def tell(config: pytest.Config, line: str) -> None:
     if out := config.pluginmanager.getplugin("terminalreporter"):
         out.ensure_newline()
         out.write_line(line, yellow=True)
+
+
+def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], None]:
+    """Writes a line on the terminal where its cursor is, if there is a terminal."""
+    out = config.pluginmanager.getplugin("terminalreporter")
+
+    def write(line: str) -> None:
+        if out is not None:
+            out.write_line(line, yellow=yellow)
+
+    return write
 
 
 def show_faults(config: pytest.Config) -> None:

@@ -1,40 +1,36 @@
-"""The course of a session as its controller sees it: survey, record, verdict, folder of the run."""
+"""The course of a session as its controller sees it: start, record, verdict, folder of the run."""
 
 from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from railgauge import __version__
 from railgauge.bundle.contents import FolderContents
-from railgauge.core.errors import BadInput, NoEvidence, RailgaugeError
-from railgauge.core.model import Cluster, Command, Outcome, Transcript
+from railgauge.core.model import Outcome
 from railgauge.core.plain import to_plain
 from railgauge.diagnosis import Findings
 from railgauge.judging import record
 from railgauge.judging.assess import Assessor
 from railgauge.judging.confirmation import Asked
 from railgauge.judging.judge import CORRUPTION
-from railgauge.planning.plan import platform_stack
 from railgauge.plugin import demanded, opening
-from railgauge.plugin.cluster import Reached
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.holding import HoldingHooks
+from railgauge.plugin.reporters import writer
+from railgauge.plugin.starting import Start
 from railgauge.report import allure, junit, terminal
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.run import confirming, distinct, reboots, storage, survey, takeover
-from railgauge.run.prepare import Preparer
+from railgauge.run import confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
-from railgauge.run.survey import Found, found_to_json
 from railgauge.verdict import decision
 from railgauge.verdict.counts import Verdict
 from railgauge.verdict.decision import RunPlan
@@ -70,7 +66,7 @@ class Controller:
         settings: RunSettings,
         run: RunServices,
         ending: Ending,
-        holding: HoldingHooks,
+        start: Start,
         *,
         junit_files: Sequence[Path],
     ) -> None:
@@ -83,11 +79,9 @@ class Controller:
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: Verdict | None = None
         self.plots: list[Plot] = []
-        self._holding = holding
+        self._start = start
         self._junit_files = junit_files
         self._began = datetime.now().astimezone()
-        self._reached = Reached(config, settings)
-        self._preparer: Preparer | None = None
         self._disk = storage.Trouble(run.store.folder)
 
     # --- before the first test ---
@@ -121,90 +115,13 @@ class Controller:
     def _make_ready(self, ids: list[str]) -> None:
         """Start the lab if there is one, hold every node, survey it once."""
         self.planned = ids
-        run = self.run
-        try:
-            if run.earlier is not None:
-                run.earlier.refuse_other_items(ids)
-            cluster = self._reached.open()
-        except RailgaugeError as error:
-            _refuse(error)
+        cluster = self._start.reach(ids)
         self._run_plan()
         demanded.warn(self.config, self.settings, len(ids))
-        storage.keep_input(run.store, self.settings, cluster)
-        try:
-            self._holding.take()  # before anything else is done on a node
-        except BadInput as error:
-            _refuse(error)
-        self._apply_preparations(cluster)
-        found = self._survey(cluster)
-        self._log_changes(found)
-        self._refuse_confused(found)
-        terminal.played(self.config, run.surveyed.evidence, self.settings.evidence_of(()))
+        self._start.survey(cluster)
+        evidence, expected = self.run.surveyed.evidence, self.settings.evidence_of(())
+        terminal.played(self.config, evidence, expected)
         self._run_plan()  # again: only now is it known what the evidence is
-
-    def _survey(self, cluster: Cluster) -> Mapping[str, Found]:
-        """What is true of every node now, written down; in a replay, what was."""
-        run = self.run
-        if run.recorded:
-            found = run.recorded.found
-        else:
-            progress = terminal.Progress(self.config, len(cluster.nodes))
-            stack = platform_stack(self.settings.platform)
-            found = survey.survey(cluster, run.sessions(), stack, progress)
-        survey.keep(found, run.store, self.settings)
-        return found
-
-    def _refuse_confused(self, found: Mapping[str, Found]) -> None:
-        """A replay stays what it was."""
-        if self.run.recorded:
-            return
-        try:
-            distinct.check(self.run.cluster(), found, self.settings.platform)
-        except BadInput as error:
-            _refuse(error)
-
-    def _apply_preparations(self, cluster: Cluster) -> None:
-        """The only changes that are made on nodes, and only if asked for."""
-        if not self.settings.prepare:
-            return
-
-        def run(command: Command) -> Transcript:
-            return self.run.sessions()[command.node].run(command)
-
-        self._preparer = Preparer(run, self.run.store, cluster.rootfs)
-        try:
-            nodes = [node.name for node in cluster.nodes]
-            self._preparer.apply(nodes, self.settings.platform.preparations)
-        except NoEvidence as error:
-            self._undo_preparations()
-            _refuse(f"--prepare: {error}")
-        terminal.prepared(self.config, self._preparer.changes)
-
-    def _undo_preparations(self) -> None:
-        if self._preparer is not None:
-            complaints = self._preparer.undo()
-            self._preparer = None  # told once; an interrupt before this leads here again
-            for complaint in complaints:
-                self.ending.trouble(f"prepare: NOT UNDONE: {complaint}")
-
-    def _log_changes(self, found: Mapping[str, Found]) -> None:
-        """Keep which nodes were rebooted, and what is other than in the run that is carried on."""
-        run, write = self.run, self._writer(yellow=True)
-        if run.recorded:
-            reboots.keep(run.store, run.recorded.reboots())
-        if run.earlier is not None:
-            facts = found_to_json(found)
-            takeover.log_changes(run.store, run.earlier, run.cluster(), facts, write)
-
-    def _writer(self, **colour: bool) -> Callable[[str], None]:
-        """Writes a line on the terminal, if there is one."""
-        out = self.config.pluginmanager.getplugin("terminalreporter")
-
-        def write(line: str) -> None:
-            if out is not None:
-                out.write_line(line, **colour)
-
-        return write
 
     # --- while tests run ---
 
@@ -250,7 +167,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
-        self._undo_preparations()
+        self._start.undo_preparations()
         self.run.hurry()
         if not self.planned:
             return
@@ -286,7 +203,7 @@ class Controller:
 
     def _printer(self) -> Callable[[str], None]:
         """Writes words of nodes and tools, which must not steer the terminal."""
-        write = self._writer()
+        write = writer(self.config)
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
@@ -375,7 +292,7 @@ class Controller:
     def pytest_unconfigure(self) -> None:
         step = self.ending.step
         with step("the lab could not be ended"):
-            self._reached.close_lab()
+            self._start.close_lab()
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()
@@ -387,7 +304,3 @@ class Controller:
         except OSError as error:
             self._disk.tell(error)
             self.ending.without_verdict()
-
-
-def _refuse(why: object) -> NoReturn:
-    pytest.exit(f"railgauge: {why}", pytest.ExitCode.USAGE_ERROR)
