@@ -30,15 +30,8 @@ from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
-from railgauge.run.services import RunServices
 
 Check = Callable[[Measured], None]
-
-
-@pytest.fixture(scope="session")
-def services(request: pytest.FixtureRequest) -> RunServices:
-    """What carries the run out; tests of the ladder do not need it."""
-    return request.config.stash[SERVICES]
 
 
 @pytest.fixture(scope="session")
@@ -48,36 +41,32 @@ def platform(request: pytest.FixtureRequest) -> Platform:
 
 
 @pytest.fixture
-def expect(
-    request: pytest.FixtureRequest, platform: Platform, services: RunServices
-) -> Callable[..., None]:
+def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
     Which fact that is stands in ``railgauge.planning.ladder``, or with the expectation in the
     platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
     was not read, is an error here.
     """
-    item = request.node
+    item, run = request.node, request.config.stash[SERVICES]
 
     def expect(node: str, **part: object) -> None:
         name = item.stash[ABOUT].subject.name
         question = fact_question(platform, name, node, part)
-        _conclude(item, question, Assessor(platform, services).answer(question))
+        _conclude(item, question, Assessor(platform, run).answer(question))
 
     return expect
 
 
 @pytest.fixture
-def measure(
-    request: pytest.FixtureRequest, platform: Platform, services: RunServices
-) -> Callable[..., Measured]:
+def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., Measured]:
     """``measure(place[, pairing])``: make the test's measurement there, or take it from this run.
 
     A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
     file than the test's own, for what is compared.
     """
-    item, store = request.node, services.store
-    level = request.config.stash[SETTINGS].level
+    item, stash = request.node, request.config.stash
+    level, run, store = stash[SETTINGS].level, stash[SERVICES], stash[SERVICES].store
 
     def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
         name = of or item.stash[ABOUT].subject.name
@@ -87,12 +76,12 @@ def measure(
         with allure.step(
             f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
         ):
-            result = services.result(case)
+            result = run.result(case)
             allure.commands(result.runs)
             allure.attach(store.folder / store.transcript_name(case))
         question = Question(READ, case)
         try:
-            measured = assess.read(platform, case, result, services.found)
+            measured = assess.read(platform, case, result, run.found)
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"
@@ -108,22 +97,20 @@ def measure(
 
 
 @pytest.fixture
-def check(
-    request: pytest.FixtureRequest, platform: Platform, services: RunServices
-) -> Callable[..., None]:
+def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``check(measured, size)``: every metric asserted at that size must keep to its limit.
 
     ``link=`` and ``gpu=`` ask for the metrics asserted for each link or GPU; without any of the
     three those asserted once for the run are judged.
     """
-    item = request.node
+    item, run = request.node, request.config.stash[SERVICES]
 
     def check(
         measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
     ) -> None:
         placement = link or (None if gpu is None else f"gpu{gpu}")
         question = Question(LIMITS, measured.case, size, placement)
-        findings = assess.limits(platform, measured, size, placement, services.found)
+        findings = assess.limits(platform, measured, size, placement, run.found)
         _conclude(item, question, findings)
 
     return check
