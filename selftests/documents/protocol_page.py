@@ -71,7 +71,7 @@ class Test:
                 yield mark.func.attr, [str(word) for word in words]
 
 
-def tests() -> list[Test]:
+def acceptance_tests() -> list[Test]:
     """Every test in ``tests/``, in the order of the files."""
     return [
         Test(path, node)
@@ -97,7 +97,7 @@ def page() -> str:
 
 def _files() -> Iterator[str]:
     path = None
-    for test in tests():
+    for test in acceptance_tests():
         if test.path != path:
             path = test.path
             yield f"## `{path.relative_to(ROOT)}`\n\n{_about(path)}\n"

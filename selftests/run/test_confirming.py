@@ -6,16 +6,16 @@ from testing.core_values import case, cluster
 
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.question import LIMITS, Question
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import FILE, Asked
+from railgauge.judging.confirmation import FILE, Remeasurement
 from railgauge.run import confirming
 from railgauge.run.confirming import Again
 from railgauge.run.store import Store
 
 PLACES = (("n1", "n3"), ("n2", "n3"))
 ASKED = [
-    Asked("slow-node", "n3", "", "", ("n3",), Question(LIMITS, case(*nodes), 8388608))
+    Remeasurement("slow-node", "n3", "", "", ("n3",), Question(LIMITS, case(*nodes), 8388608))
     for nodes in PLACES
 ]
 
@@ -58,6 +58,6 @@ def test_an_interrupt_ends_it_and_what_was_asked_is_kept(store):
 
 def test_a_run_without_suspects_says_so():
     told = []
-    found = Findings({}, {}, PLATFORM, cluster())
+    found = RunResults({}, {}, PLATFORM, cluster())
     assert not confirming.suspects(found, told.append)
     assert told == ["", "confirm: nothing is suspected that could be measured again"]

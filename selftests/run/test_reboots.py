@@ -8,7 +8,7 @@ from testing.core_values import cluster, transcript
 from railgauge.bundle.contents import FolderContents
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.plain import to_plain
-from railgauge.diagnosis import Findings, notes
+from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts, to_json
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
 from railgauge.run.reboots import Watch
@@ -112,7 +112,7 @@ def test_who_was_there_is_who_answered_the_survey(run):
 
 
 def test_notes_tell_of_each_reboot_and_change_nothing():
-    found = Findings({}, {}, None, cluster("n1"))
+    found = RunResults({}, {}, None, cluster("n1"))
     reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
     assert notes(found) == ()
     assert notes(replace(found, reboots=(*reboots, *reboots))) == (

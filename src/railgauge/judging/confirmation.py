@@ -15,7 +15,7 @@ FOLDER = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Remeasurement:
     """One measurement that is made again, and why.
 
     ``node``, ``device`` and ``peer`` are those of the cause that is to be confirmed. ``suspects``
@@ -34,7 +34,7 @@ class Asked:
 class Confirmed:
     """What came of it: judgements by the same limits, or why there are none."""
 
-    asked: Asked
+    asked: Remeasurement
     judgements: tuple[Judgement, ...]
     error: str = ""
 
@@ -43,7 +43,7 @@ class Confirmed:
         return any(judged.outcome is Outcome.FAILED for judged in self.judgements)
 
 
-def confirmed(asked: Asked, assessor: Assessor) -> Confirmed:
+def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
     """What the evidence says to what was asked again."""
     answer = assessor.answer(asked.question)
     if answer.judgements:

@@ -11,7 +11,7 @@ import pytest
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import Scope, count
+from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import worksheet
 from railgauge.plugin.reporters import tell
 from railgauge.report import allure_lost
@@ -22,7 +22,7 @@ from railgauge.verdict.unanswered import never_ran
 
 def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
     """Say at once, not only at the end, that a run cannot be accepted."""
-    wanted = count(Scope(settings.platform, settings.declared, settings.level))
+    wanted = count(DemandInputs(settings.platform, settings.declared, settings.level))
     if collected < wanted:
         line = f"level {settings.level.name} demands {wanted:,} items, {collected:,} were collected"
         tell(config, f"{line}: the rest will not run, and the run is incomplete")
@@ -73,7 +73,7 @@ def _report(item: ItemRecord, evidence: str) -> pytest.TestReport:
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
         when="teardown",  # of an item's phases this one makes the row of pytest-html
-        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", evidence)],
+        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]
     return report

@@ -20,7 +20,7 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, Findings, Measured
+from railgauge.judging.assess import Assessment, Assessor, Measured
 from railgauge.judging.judge import judge_corruption
 from railgauge.judging.record import record_only
 from railgauge.planning import plan
@@ -44,7 +44,7 @@ def platform(request: pytest.FixtureRequest) -> Platform:
 def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
-    Which fact that is stands in ``railgauge.planning.ladder``, or with the expectation in the
+    Which fact that is stands in ``railgauge.planning.expectations``, or with the expectation in the
     platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
     was not read, is an error here.
     """
@@ -85,10 +85,10 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"
-            _conclude(item, question, Findings((judge_corruption(error),)))
+            _conclude(item, question, Assessment((judge_corruption(error),)))
             raise
         except NoEvidence as error:
-            _conclude(item, question, Findings(errors=(error,)))
+            _conclude(item, question, Assessment(errors=(error,)))
             raise
         _ask(item, question)
         return measured
@@ -187,7 +187,7 @@ def _ask(item: pytest.Item, question: Question) -> None:
     item.stash[DRAFT].questions.append(question)
 
 
-def _conclude(item: pytest.Item, question: Question, findings: Findings) -> None:
+def _conclude(item: pytest.Item, question: Question, findings: Assessment) -> None:
     """Record first, then let pytest know: nothing that was measured is lost to an exception."""
     _ask(item, question)
     for judgement in findings.judgements:

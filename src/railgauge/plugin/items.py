@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from railgauge.config.thresholds import Platform
+from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
-from railgauge.planning import demand, ladder, plan
-from railgauge.planning.asked import ways_of
+from railgauge.planning import demand, expectations, plan
+from railgauge.planning.marks import ways_of
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
@@ -106,7 +107,7 @@ def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence
         return settings.level.nodes
     if argument == "link":
         return demand.links(platform)
-    return ladder.choices_of(platform, argument)
+    return expectations.choices_of(platform, argument)
 
 
 def _measured_choices(settings: RunSettings, name: str, argument: str) -> Sequence[object]:
@@ -148,7 +149,7 @@ class About:
 
     subject: Subject
     ways: tuple[str, ...]
-    rung: int
+    rung: Rung
     title: str
     nodes: tuple[str, ...]
     pairing: str
@@ -170,7 +171,7 @@ class _Test:
 
     subject: Subject
     ways: tuple[str, ...]
-    rung: int
+    rung: Rung
     title: str
     is_of_subnet: bool
 
@@ -201,9 +202,9 @@ def _test(platform: Platform, item: pytest.Function) -> _Test | None:
     return _Test(
         subject,
         ways=ways_of(list(inspect.signature(item.function).parameters)),
-        rung=measured.rung if measured and subject.kind == "measures" else 0,
+        rung=measured.rung if measured and subject.kind == "measures" else Rung.PREFLIGHT,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
-        is_of_subnet=bool(measured and measured.scope == "fabric"),
+        is_of_subnet=bool(measured and measured.scope == Scope.FABRIC),
     )
 
 

@@ -15,10 +15,10 @@ from railgauge import __version__
 from railgauge.bundle.contents import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.core.plain import to_plain
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import Asked
+from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.judge import CORRUPTION
 from railgauge.plugin import demanded, opening
 from railgauge.plugin.ending import Ending
@@ -32,7 +32,7 @@ from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 from railgauge.verdict import decision
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
@@ -77,7 +77,7 @@ class Controller:
         self.ending = ending
         self.planned: list[str] = []
         self.records: dict[str, record.ItemRecord] = {}
-        self.verdict: Verdict | None = None
+        self.verdict: RunVerdict | None = None
         self.plots: list[Plot] = []
         self._start = start
         self._junit_files = junit_files
@@ -193,7 +193,7 @@ class Controller:
             if not confirming.ask_again(asked, run.store, Assessor(platform, again), write):
                 session.exitstatus = pytest.ExitCode.INTERRUPTED
 
-    def _suspects(self, session: pytest.Session) -> Sequence[Asked]:
+    def _suspects(self, session: pytest.Session) -> Sequence[Remeasurement]:
         """A replay repeats what its run asked: it can have no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
@@ -209,7 +209,9 @@ class Controller:
     def _write_junit(self) -> None:
         now = datetime.now().astimezone()
         took_s = (now - self._began).total_seconds()
-        session = junit.Session(self._began, took_s, platform.node(), self.run.surveyed.evidence)
+        session = junit.SessionInfo(
+            self._began, took_s, platform.node(), self.run.surveyed.evidence
+        )
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
         first, *others = self._junit_files
@@ -230,14 +232,14 @@ class Controller:
         judgements = (j for r in self.records.values() for j in r.judgements)
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
-    def _decide(self) -> Verdict:
+    def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
-    def _findings(self) -> Findings:
+    def _findings(self) -> RunResults:
         """What was found so far, read from the folder as ``railgauge verify`` does it."""
         kept, platform = FolderContents(self.run.store.folder), self.settings.platform
         known = (platform, self.settings.declared, kept.reboots(), kept.confirmed(platform))
-        return Findings(self.records, self.run.found, *known)
+        return RunResults(self.records, self.run.found, *known)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """What did not run becomes a record like any other."""

@@ -12,6 +12,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.facts import NodeAnswer
 from railgauge.planning.plan import platform_stack
 from railgauge.plugin import options
 from railgauge.plugin.ending import Ending
@@ -22,7 +23,7 @@ from railgauge.run import distinct, reboots, storage, survey, takeover
 from railgauge.run.prepare import Preparer
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.run.survey import Found, found_to_json
+from railgauge.run.survey import found_to_json
 from railgauge.transport.registry import opened
 
 
@@ -130,7 +131,7 @@ class Start:
 
     # --- the survey ---
 
-    def _found(self, cluster: Cluster) -> Mapping[str, Found]:
+    def _found(self, cluster: Cluster) -> Mapping[str, NodeAnswer]:
         """What is true of every node now; in a replay, what was."""
         if self._run.recorded:
             return self._run.recorded.found
@@ -138,7 +139,7 @@ class Start:
         stack = platform_stack(self._settings.platform)
         return survey.survey(cluster, self._run.sessions(), stack, progress)
 
-    def _log_changes(self, found: Mapping[str, Found]) -> None:
+    def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
         """Keep which nodes were rebooted, and what is other than in the run that is carried on."""
         run = self._run
         if run.recorded:
@@ -147,7 +148,7 @@ class Start:
             write = writer(self._config, yellow=True)
             takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
 
-    def _refuse_confused(self, cluster: Cluster, found: Mapping[str, Found]) -> None:
+    def _refuse_confused(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.recorded:  # a replay stays what it was
             return
         try:

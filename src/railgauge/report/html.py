@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.judging.record import RUNGS, ItemRecord, from_json
+from railgauge.judging.record import ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
 # With more rows than this the passed ones are drawn only when asked for.
@@ -121,7 +122,7 @@ def _links(item: ItemRecord | None) -> str:
 
 
 def above(
-    verdict: Verdict,
+    verdict: RunVerdict,
     records: Mapping[str, ItemRecord],
     settings: RunSettings,
     store: Store,
@@ -144,7 +145,7 @@ def above(
     )
 
 
-def below(verdict: Verdict, columns: Columns | None) -> str:
+def below(verdict: RunVerdict, columns: Columns | None) -> str:
     """Every basis in full, and what this platform does not have."""
     return f'<div class="rg" id="rg-after">{page.bases(columns.bases if columns else {})}' + (
         f"{page.absent(verdict)}</div>"
@@ -176,7 +177,7 @@ def _rungs(plots: Sequence[Plot]) -> list[str]:
     for plot in plots:
         by_rung.setdefault(plot.rung, []).append(plot)
     return [
-        f'<h2 id="rung-{rung}">Rung {rung}: {RUNGS[rung]}</h2>'
+        f'<h2 id="rung-{rung}">Rung {rung}: {Rung(rung).folder}</h2>'
         f'<div class="plots">{"".join(map(_figure, found))}</div>'
         for rung, found in by_rung.items()
     ]

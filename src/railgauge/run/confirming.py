@@ -9,17 +9,17 @@ from railgauge.core import naming
 from railgauge.core.model import Case
 from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
-from railgauge.diagnosis import Findings, diagnose
+from railgauge.diagnosis import RunResults, diagnose
 from railgauge.diagnosis.confirm import confirmations
+from railgauge.facts import NodeAnswer
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import FILE, Asked, Confirmed, confirmed
+from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
 from railgauge.run.store import Store
-from railgauge.run.survey import Found
 
 Tell = Callable[[str], None]
 
 
-def suspects(findings: Findings, tell: Tell) -> Sequence[Asked]:
+def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
     """What is worth measuring again, by what the run has found so far."""
     asked = confirmations(findings, diagnose(findings))
     if not asked:
@@ -32,11 +32,11 @@ def suspects(findings: Findings, tell: Tell) -> Sequence[Asked]:
 class Again:
     """The evidence of what is measured again: ``result`` keeps it in a folder of its own."""
 
-    found: Mapping[str, Found]
+    found: Mapping[str, NodeAnswer]
     result: Callable[[Case], CaseResult]
 
 
-def ask_again(asked: Sequence[Asked], store: Store, assessor: Assessor, tell: Tell) -> bool:
+def ask_again(asked: Sequence[Remeasurement], store: Store, assessor: Assessor, tell: Tell) -> bool:
     """Measure the suspects again; whether that came to its end.
 
     An interrupt ends this, and not the verdict of what the run has measured.
@@ -51,7 +51,7 @@ def ask_again(asked: Sequence[Asked], store: Store, assessor: Assessor, tell: Te
     return True
 
 
-def _measure(asked: Sequence[Asked], assessor: Assessor, tell: Tell) -> None:
+def _measure(asked: Sequence[Remeasurement], assessor: Assessor, tell: Tell) -> None:
     tell("")  # ends the line of dots
     for number, one in enumerate(asked, 1):
         case = one.question.case

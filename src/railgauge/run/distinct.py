@@ -9,9 +9,8 @@ from dataclasses import replace
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster, Command
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.identity import confusions, identity_argv, parse_identity
-from railgauge.run.survey import Found
 from railgauge.transport.registry import allots_nodes
 from railgauge.transport.sessions import Sessions
 
@@ -30,7 +29,7 @@ def look(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
     _refuse(filter(None, found), platform)
 
 
-def check(cluster: Cluster, found: Mapping[str, Found], platform: Platform) -> None:
+def check(cluster: Cluster, found: Mapping[str, NodeAnswer], platform: Platform) -> None:
     """The same after the survey, which knows more. Raises ``BadInput``."""
     known = [facts for facts in found.values() if isinstance(facts, NodeFacts)]
     if allots_nodes(cluster.transport):  # whoever does so knows which nodes it has

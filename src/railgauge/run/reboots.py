@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from railgauge.core.model import Command
 from railgauge.core.plain import to_plain
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, parse_boot_id
 from railgauge.run.store import Store
-from railgauge.run.survey import Found
 from railgauge.transport import Session
 
 _TIME_LIMIT_S = 20.0
@@ -21,7 +20,9 @@ _TIME_LIMIT_S = 20.0
 class Watch:
     """Compares the boot id at each new connection with the one that was surveyed."""
 
-    def __init__(self, store: Store, rootfs: str, found: Callable[[], Mapping[str, Found]]) -> None:
+    def __init__(
+        self, store: Store, rootfs: str, found: Callable[[], Mapping[str, NodeAnswer]]
+    ) -> None:
         """``found`` gives what the survey found: nothing as long as it has not ended."""
         self._store = store
         self._rootfs = rootfs

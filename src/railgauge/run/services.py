@@ -12,10 +12,11 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
+from railgauge.facts import NodeAnswer
 from railgauge.facts.boot import Reboot
 from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
-from railgauge.judging.confirmation import Asked
+from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan
 from railgauge.run.gates import Gates
@@ -25,7 +26,7 @@ from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.runner import Runner
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
-from railgauge.run.survey import Found, Surveyed
+from railgauge.run.survey import Surveyed
 from railgauge.run.takeover import taking_over
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
@@ -56,11 +57,11 @@ class Recorded(Protocol):
     """What the run has left that is replayed."""
 
     @property
-    def found(self) -> Mapping[str, Found]: ...
+    def found(self) -> Mapping[str, NodeAnswer]: ...
 
     def reboots(self) -> tuple[Reboot, ...]: ...
 
-    def asked(self) -> tuple[Asked, ...]: ...
+    def asked(self) -> tuple[Remeasurement, ...]: ...
 
     def result(self, case: Case, folder: str = "") -> CaseResult: ...
 
@@ -86,7 +87,7 @@ class RunServices:
     _measure_again: Measure
 
     @property
-    def found(self) -> Mapping[str, Found]:
+    def found(self) -> Mapping[str, NodeAnswer]:
         """What the survey found on each node; with ``result`` this is evidence to be judged."""
         return self.surveyed.found
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.judging import stamp
+from railgauge.judging.stamp import Evidence
 from railgauge.planning.plan import Level
 
 # The part of the process that the user started; a worker's is its name, as gw0.
@@ -55,8 +56,8 @@ class RunSettings:
         made = (m for m in every if name in m.extents)
         return max((m.time_limit_s * m.extents[name].repeats for m in made), default=0.0)
 
-    def evidence_of(self, found: Iterable[object]) -> str:
+    def evidence_of(self, found: Iterable[object]) -> Evidence:
         """The evidence that such a survey gives; in a replay nothing is measured at all."""
         if self.replayed:
-            return stamp.REPLAYED
+            return Evidence.REPLAYED
         return stamp.of_nodes(found, self.declared.transport)

@@ -13,7 +13,8 @@ from typing import Any
 from railgauge import facts as node_facts
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
 from railgauge.core.model import Cluster, Command, Transcript
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer
+from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.stacks import Stack
@@ -24,8 +25,7 @@ from railgauge.transport.sessions import Sessions
 # What the survey found on every node of a run.
 FILE = "environment.json"
 
-Found = NodeFacts | NoEvidence
-Progress = Callable[[Found], None]
+Progress = Callable[[NodeAnswer], None]
 
 # The probe gives each of its five or six tools 25 s: a node where all of them hang still tells
 # what the kernel's files say.
@@ -35,12 +35,12 @@ _AT_ONCE = 64
 
 def survey(
     cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
-) -> dict[str, Found]:
+) -> dict[str, NodeAnswer]:
     """The facts of every node, or why there are none. A slow node costs its own time only."""
     nonce = secrets.token_hex(8)
     script = node_facts.probe_script(cluster.rootfs, stack, nonce)
     command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
-    found: dict[str, Found] = {}
+    found: dict[str, NodeAnswer] = {}
     for node, answer in _answers(cluster, sessions, command):
         found[node] = _read(node, answer, nonce, stack)
         progress(found[node])
@@ -69,7 +69,9 @@ def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
         return node, error
 
 
-def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None) -> Found:
+def _read(
+    node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None
+) -> NodeAnswer:
     if isinstance(answer, NoEvidence):
         return answer
     if answer.error == ConnectionLost.kind:
@@ -80,7 +82,7 @@ def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack |
     return node_facts.parse_probe(node, answer.stdout, nonce, stack)
 
 
-def keep(found: Mapping[str, Found], store: Store, settings: RunSettings) -> None:
+def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
     """Write down the survey: from now on it has ended, for all processes of the run."""
     store.write_json(
         FILE,
@@ -94,7 +96,7 @@ def keep(found: Mapping[str, Found], store: Store, settings: RunSettings) -> Non
     )
 
 
-def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
+def found_to_json(found: Mapping[str, NodeAnswer]) -> dict[str, Any]:
     """The facts of each node, or the error that left none."""
     return {
         node: {"error": to_json(value)}
@@ -104,7 +106,7 @@ def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
     }
 
 
-def found_from_json(data: Mapping[str, Any]) -> dict[str, Found]:
+def found_from_json(data: Mapping[str, Any]) -> dict[str, NodeAnswer]:
     """The inverse of ``found_to_json``."""
     return {
         node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])
@@ -120,15 +122,17 @@ def _error(data: dict[str, str]) -> NoEvidence:
 class Surveyed:
     """The survey of a run as each of its processes reads it, once the controller has written it."""
 
-    def __init__(self, folder: Path, evidence_of: Callable[[Iterable[Found]], str]) -> None:
+    def __init__(
+        self, folder: Path, evidence_of: Callable[[Iterable[NodeAnswer]], Evidence]
+    ) -> None:
         """``evidence_of`` stamps a survey, also one that has found nothing yet."""
         self._path = folder / FILE
         self._evidence_of = evidence_of
-        self._found: dict[str, Found] | None = None
-        self._evidence = ""
+        self._found: dict[str, NodeAnswer] | None = None
+        self._evidence: Evidence | None = None
 
     @property
-    def found(self) -> Mapping[str, Found]:
+    def found(self) -> Mapping[str, NodeAnswer]:
         """What was found on each node; nothing as long as the survey has not ended."""
         if self._found is None:
             if not self._path.exists():
@@ -138,7 +142,7 @@ class Surveyed:
         return self._found
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """What stands on every page. Known for certain once the nodes were surveyed."""
         if self._evidence:
             return self._evidence
