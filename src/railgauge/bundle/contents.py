@@ -10,7 +10,6 @@ from typing import Any
 
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.commands import ELSEWHERE, Addresses
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
 from railgauge.config import thresholds
@@ -25,10 +24,11 @@ from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.judging import confirmation, record
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import Confirmed, Remeasurement
+from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.run.store import Kept, case_file, identity
+from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 
@@ -250,15 +250,6 @@ class _Again:
 
     def result(self, case: Case) -> CaseResult:
         return self._contents.result(case, AGAIN)
-
-
-def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
-    """What the evidence says to what was asked again."""
-    answer = assessor.answer(asked.question)
-    if answer.judgements:
-        return Confirmed(asked, answer.judgements)
-    error = str(answer.errors[0]) if answer.errors else "nothing was compared with a limit"
-    return Confirmed(asked, (), error)
 
 
 class FolderContents(Contents):

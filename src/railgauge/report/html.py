@@ -15,6 +15,8 @@ from railgauge.judging.record import ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict.counts import RunVerdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
@@ -110,12 +112,16 @@ def _limit(judged: Judgement) -> str:
 
 
 def above(
-    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
+    verdict: RunVerdict,
+    records: Mapping[str, ItemRecord],
+    settings: RunSettings,
+    store: Store,
+    plots: Sequence[Plot],
 ) -> str:
     """Style and script, the first screen, the plots, and what the rows need when they open."""
     data = {
         "rg-lists": _lists(records),
-        "rg-cases": excerpts(records.values(), context.store.folder),
+        "rg-cases": excerpts(records.values(), store.folder),
     }
     return pages.render(
         "report/templates/above.html.j2",
@@ -123,7 +129,7 @@ def above(
         items=len(records),
         most=_MOST_ROWS,
         rungs=_rungs(plots),
-        **page.first_screen(verdict, records, context, {plot.rung for plot in plots}),
+        **page.first_screen(verdict, records, settings, store, {plot.rung for plot in plots}),
     )
 
 

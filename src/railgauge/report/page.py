@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung, Verdict
@@ -13,6 +12,8 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, unexplained
 from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict.counts import RunVerdict, failure_groups, left_out, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -39,7 +40,11 @@ class _Card:
 
 
 def first_screen(
-    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
+    verdict: RunVerdict,
+    records: Mapping[str, ItemRecord],
+    settings: RunSettings,
+    store: Store,
+    drawn: Collection[int],
 ) -> dict[str, object]:
     """Verdict, evidence, causes, coverage, identity and the tightest margins, for the template.
 
@@ -57,9 +62,9 @@ def first_screen(
         "troubles": [(t.what, t.ids, t.reason, t.remedy) for t in wrong[:_MOST]],
         "more_troubles": max(0, len(wrong) - _MOST),
         "not_run": _not_run(verdict, records),
-        "identity": _identity(verdict, context),
+        "identity": _identity(verdict, settings),
         "drawn": [(rung, Rung(rung).folder) for rung in sorted(drawn)],
-        "changes": _changes(context),
+        "changes": _changes(store),
         "tightest": _tightest(records),
     }
 
@@ -73,12 +78,12 @@ def _headline(verdict: RunVerdict) -> str:
     )
 
 
-def _identity(verdict: RunVerdict, context: Any) -> dict[str, str]:
-    cluster, counts = context.declared, verdict.counts
+def _identity(verdict: RunVerdict, settings: RunSettings) -> dict[str, str]:
+    cluster, counts = settings.declared, verdict.counts
     rows = {
         "Cluster": f"{cluster.name}: {len(cluster.nodes)} nodes over {cluster.transport}",
-        "Platform": f"{context.platform.name}: {context.platform.title}",
-        "Level": f"{verdict.level}, {len(context.level.pairs)} node pairs",
+        "Platform": f"{settings.platform.name}: {settings.platform.title}",
+        "Level": f"{verdict.level}, {len(settings.level.pairs)} node pairs",
         "Asserted on": _coverage(verdict),
         "Run": verdict.run_id,
         "Items": ", ".join(
@@ -104,11 +109,11 @@ def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[tup
     return [(what, f"{number}") for what, number in left_out(records.values())]
 
 
-def _changes(context: Any) -> list[SettingChange] | None:
+def _changes(store: Store) -> list[SettingChange] | None:
     """What --prepare changed on the nodes, and whether it was put back."""
-    if not (context.store.folder / JOURNAL).exists():
+    if not (store.folder / JOURNAL).exists():
         return None
-    return from_journal(context.store.read_json(JOURNAL))
+    return from_journal(store.read_json(JOURNAL))
 
 
 def _tightest(records: Mapping[str, ItemRecord]) -> list[tuple[str, ...]]:

@@ -7,16 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from railgauge.plugin import holding
+from railgauge.run import holding
 
 _WORKER = """
 import os, sys, time
-from railgauge.plugin.holding import die_with
+from railgauge.run.holding import die_with
 die_with(int(sys.argv[1]))
 print(os.getpid(), flush=True)
 time.sleep(60)
@@ -63,11 +61,6 @@ def test_as_many_files_as_allowed() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def session(folder: Path, **worker: str) -> Any:
-    config = SimpleNamespace(workerinput=worker) if worker else SimpleNamespace()
-    return SimpleNamespace(config=config, folder=folder)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "20261121-a b" / "leases").mkdir(parents=True)
@@ -75,10 +68,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_all_parts_of_a_run_have_its_name_and_no_other_run_has_it(folder: Path) -> None:
-    holding._write_tag(folder)
-    controller, worker = (holding.tag(session(folder, **who)) for who in ({}, {"workerid": "gw1"}))
+    holding.write_tag(folder)
+    controller, worker = (holding.read_tag(folder, part) for part in ("main", "gw1"))
     assert (controller.part, worker.part) == ("main", "gw1")
     assert controller.run == worker.run
     assert controller.run.startswith("20261121-a-b-")
-    holding._write_tag(folder)  # such a folder on another machine
-    assert holding.tag(session(folder)).run != controller.run
+    holding.write_tag(folder)  # such a folder on another machine
+    assert holding.read_tag(folder, "main").run != controller.run

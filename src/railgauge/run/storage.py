@@ -1,4 +1,7 @@
-"""When the run's folder can't be written any more: one clear line, and nothing that looks whole."""
+"""The run's folder: begun, given its input, and what is said when it can't be written any more.
+
+Then there is one clear line, and nothing that looks whole.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,17 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
+from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
-from railgauge.run.store import new_folder, point_latest
+from railgauge.core.model import Cluster
+from railgauge.core.redaction import mask_environment, mask_named
+from railgauge.judging import record
+from railgauge.run.resume import CLUSTER
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store, new_folder, point_latest, write_whole
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 # As a worker tells its controller: the text of a traceback.
@@ -40,6 +50,21 @@ def begun(reports: Path, stem: str) -> Iterator[Path]:
             where=str(reports),
             remedy="make room, or make the folder writable",
         ) from None
+
+
+def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
+    """What the run is judged by later: the cluster as it is reached, the hostfile, the limits.
+
+    None of them has the values of secret variables.
+    """
+    environment = mask_environment(reached.environment)
+    store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
+    source = Path(settings.declared.source)
+    text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
+    write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
+    write_whole(store.folder / "thresholds.json", settings.platform.text)
+    for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
+        (store.folder / name).touch()
 
 
 class Trouble:
