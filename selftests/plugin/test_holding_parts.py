@@ -5,12 +5,12 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from testing.waiting import wait_until
 
 from railgauge.plugin import holding
 
@@ -42,10 +42,7 @@ def test_a_worker_ends_with_its_controller() -> None:
         worker = int(controller.stdout.readline())
         assert is_alive(worker)
         controller.kill()
-    deadline = time.monotonic() + 20
-    while is_alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_alive(worker)
+    wait_until(lambda: not is_alive(worker), 20, "the end of the worker")
 
 
 def test_a_worker_whose_controller_is_gone_already_ends() -> None:
