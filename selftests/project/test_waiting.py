@@ -18,15 +18,27 @@ MAY_SLEEP = {
 
 
 def sleeps(path: Path) -> bool:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    named = {alias.name for node in ast.walk(tree) for alias in _from_time(node)}
-    return "sleep" in named or any(
-        isinstance(node, ast.Attribute) and node.attr == "sleep" for node in ast.walk(tree)
+    """Whether it uses ``time.sleep``, under whatever name."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    modules = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "time"
+    }
+    return any(
+        alias.name == "sleep"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == "time"
+        for alias in node.names
+    ) or any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "sleep"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in modules
+        for node in nodes
     )
-
-
-def _from_time(node: ast.AST) -> list[ast.alias]:
-    return node.names if isinstance(node, ast.ImportFrom) and node.module == "time" else []
 
 
 def test_nothing_sleeps_but_what_is_named() -> None:

@@ -54,11 +54,13 @@ class NodeFolders:
         return home
 
     def _figures(self, path: str) -> str:
-        """The platform's figures in the form that a tool reads soonest."""
-        copy = self._shared / Path(path).stem
-        if not copy.exists():
-            stored.write(str(copy), stored.from_json(path))
-        return str(copy)
+        """Where the lab's copy of the platform's figures is, beside those that they refer to."""
+        copies = self._shared / "figures"
+        if not copies.exists():
+            copies.mkdir()
+            for original in Path(path).parent.glob("*.json"):
+                stored.write(str(copies / original.stem), stored.from_json(str(original)))
+        return str(copies / Path(path).stem)
 
     def _link_executables(self, folder: Path, tools: dict[str, str]) -> None:
         for name, target in self._core:

@@ -138,7 +138,8 @@ def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[f
 def _other(figures: dict[str, Any], name: str) -> dict[str, Any]:
     """The figures of another platform, which lie beside these."""
     own = next(path for path, loaded in _loaded.items() if loaded is figures)
-    return load(f"{own.rpartition('/')[0]}/{name}")
+    other = name if own.endswith(".json") else name.removesuffix(".json")
+    return load(f"{own.rpartition('/')[0]}/{other}")
 
 
 def plateau(node: Node, size: int) -> float:
