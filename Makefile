@@ -51,7 +51,7 @@ hooks: $(VENV)/.ready-lint
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hooks]'
 	$(BIN)/pre-commit install
 
-# Half an hour on one core; ARGS="record verdict" for some modules alone.
+# Half an hour on one core; ARGS="judging.record verdict.counts" for these alone.
 mutants: $(VENV)/.ready-mutants
 	nice -n 10 $(BIN)/python selftests/mutation/mutants.py $(ARGS)
 
@@ -75,6 +75,7 @@ docs: $(VENV)/.ready
 	for page in limits causes; do \
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
 	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
+	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready

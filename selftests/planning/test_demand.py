@@ -11,11 +11,17 @@ from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, Question
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.demand import Scope, count, demands
+from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.verdict.decision import RunPlan, decide, not_run
-from railgauge.verdict.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
+from railgauge.verdict.unanswered import (
+    NEVER_RAN,
+    NOT_ASKED,
+    is_of_a_test,
+    never_ran,
+    unanswered,
+)
 
 NODES = ("n1", "n2", "n3", "n4")
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "localhost-gpu")
@@ -24,7 +30,7 @@ PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "
 def scope_of(name, level="smoke", nodes=NODES, **changes):
     platform = thresholds.load(name, ROOT / "thresholds")
     declared = cluster(*nodes, **changes)
-    return Scope(platform, declared, plan.level(platform, declared, level))
+    return DemandInputs(platform, declared, plan.level(platform, declared, level))
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +150,20 @@ def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
     assert any(name.endswith("-mlx5_0-8MiB]") for name in ids)
 
 
+@pytest.mark.parametrize(
+    ("item_id", "is_so"),
+    [
+        ("tests/node/test_host.py::test_cpu_governor[n1]", True),
+        ("tests/node/test_host.py::test_processes", True),
+        ("cpu_governor::fact[n1]", False),
+        ("gpu_processes::fact[tests/test_x.py::test_y]", False),
+        ("", False),
+    ],
+)
+def test_an_item_that_was_collected_is_known_by_the_file_of_its_id(item_id, is_so):
+    assert is_of_a_test(item_id) is is_so
+
+
 def test_another_size_nodes_or_repeats_are_no_answer(homelab):
     demand = next(d for d in demands(homelab) if d.question.kind == LIMITS)
     case = demand.question.case
@@ -177,7 +197,7 @@ def judged(scope, records, planned=None):
         planned=tuple(records if planned is None else planned),
         software="0",
     )
-    findings = Findings(records, {}, scope.platform, scope.cluster)
+    findings = RunResults(records, {}, scope.platform, scope.cluster)
     return run, findings
 
 

@@ -13,7 +13,7 @@ from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Pair
 from railgauge.planning import demand, forecast, plan
-from railgauge.planning.demand import Scope
+from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.plan import Level
 from railgauge.run import inputs
@@ -90,7 +90,7 @@ def _json(
         "steps": [
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
-        "items": demand.count(Scope(platform, cluster, level)),
+        "items": demand.count(DemandInputs(platform, cluster, level)),
         "estimate_s": forecast.takes_s(works),
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}
@@ -142,7 +142,7 @@ def _text(
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
-    yield f"judges {demand.count(Scope(platform, cluster, level)):,} items"
+    yield f"judges {demand.count(DemandInputs(platform, cluster, level)):,} items"
     yield _estimate(works, workers)
 
 

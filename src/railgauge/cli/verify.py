@@ -19,8 +19,9 @@ from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import Uncovered
+from railgauge.core.terms import Verdict
 from railgauge.planning import plan
-from railgauge.verdict.counts import EXIT_CODES, INCOMPLETE, REJECTED, Verdict
+from railgauge.verdict.counts import RunVerdict
 
 if TYPE_CHECKING:
     from railgauge.bundle.check import Report
@@ -31,7 +32,7 @@ HELP = "check a bundle, judge its transcripts again, and say whether its verdict
 EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
 
 _NOT_VERIFIED = 1
-_REJECTED, _INCOMPLETE = EXIT_CODES[REJECTED], EXIT_CODES[INCOMPLETE]
+_REJECTED, _INCOMPLETE = Verdict.REJECTED.exit_code, Verdict.INCOMPLETE.exit_code
 _NOBODY = (
     "NOBODY VOUCHES FOR IT: give --key with the public key of who must have signed, or --unsigned "
     "to be content without"
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
-    from railgauge.bundle.trouble import NotVerified  # noqa: PLC0415
+    from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
     trusted = signing.load_public(options.key) if options.key else None
     other = _limits(options.thresholds) if options.thresholds else None
@@ -142,7 +143,7 @@ def _print_text(report: Report) -> None:
         _print_other(report)
 
 
-def _coverage(verdict: Verdict) -> str:
+def _coverage(verdict: RunVerdict) -> str:
     found = verdict.coverage.items()
     return ", ".join(f"{c['tested']} of {c['declared']} {what}" for what, c in found)
 

@@ -29,7 +29,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is."""
 
     began: datetime
@@ -38,7 +38,7 @@ class Session:
     evidence: str
 
 
-def document(records: Iterable[ItemRecord], session: Session) -> str:
+def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
     """The whole file; one ``testcase`` for each record, in their order."""
     suites = Xml.Element("testsuites", name="pytest tests")
     suite = Xml.SubElement(suites, "testsuite", name="railgauge")

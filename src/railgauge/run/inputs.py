@@ -15,8 +15,8 @@ from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.planning import plan, soundness
-from railgauge.planning.asked import Asked, asked
 from railgauge.planning.demand import SUBNET
+from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.plan import Level
 from railgauge.tools import check_plannable
 
@@ -82,7 +82,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
 
 
 def _unanswered(
-    platform: Platform, tests: Sequence[Asked], excused: Collection[str]
+    platform: Platform, tests: Sequence[MarkedTest], excused: Collection[str]
 ) -> Iterator[BadInput]:
     """Tests that the platform file neither has an answer to, nor says why there is none."""
     sections = {"measures": platform.measurements, "expects": platform.expected}

@@ -10,19 +10,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
-from railgauge.diagnosis import Findings, diagnose, notes
+from railgauge.core.terms import Rung, Scope
+from railgauge.diagnosis import RunResults, diagnose, notes
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, demands
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.plan import Level
-from railgauge.verdict.counts import Verdict, count, coverage, scope_of, verdict_of
+from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
 
 FILE = "run.json"
 SCHEMA_VERSION = 2
 
 # Where payload moves between nodes, so that the NICs' counters have something to say.
-_BETWEEN_NODES = (1, 2, 4)
+_BETWEEN_NODES = (Rung.NETWORK, Rung.GPUDIRECT, Rung.COLLECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +38,25 @@ class RunPlan:
 
     schema_version: int
     run_id: str
-    evidence: str
+    evidence: Evidence
     level: str
     rounds: int | None
     planned: tuple[str, ...]
     software: str
 
 
-def decide(run: RunPlan, findings: Findings) -> Verdict:
+def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """The verdict. The order in which items ended does not matter, only that of the plan.
 
     What the level demands and nothing answers counts as not run, whatever was planned.
     """
-    cluster, platform = findings.cluster, findings.platform
+    cluster, platform = results.cluster, results.platform
     level = plan.level(platform, cluster, run.level, run.rounds)
-    ordered = _ordered(run, findings.records)
-    findings = replace(findings, records=ordered)
-    absent = {item.id: item for item in not_run(run, findings)}
+    ordered = _ordered(run, results.records)
+    results = replace(results, records=ordered)
+    absent = {item.id: item for item in not_run(run, results)}
     counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
-    return Verdict(
+    return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
         platform=platform.name,
@@ -65,17 +67,17 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level),
         scope=scope_of(cluster, platform),
-        causes=diagnose(findings),
-        notes=(*subnet_notes(level), *notes(findings)),
+        causes=diagnose(results),
+        notes=(*subnet_notes(level), *notes(results)),
     )
 
 
-def not_run(run: RunPlan, findings: Findings) -> Iterator[ItemRecord]:
+def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """What the level demands of the cluster and no record answers or accounts for."""
-    platform, cluster = findings.platform, findings.cluster
+    platform, cluster = results.platform, results.cluster
     wanted = plan.level(platform, cluster, run.level, run.rounds)
-    records = _ordered(run, findings.records)
-    return unanswered(demands(Scope(platform, cluster, wanted)), records)
+    records = _ordered(run, results.records)
+    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
@@ -84,7 +86,7 @@ def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemR
 
 _NO_PAIR = "has no pair to measure"
 _LACKS = {
-    "group": "has no group of more than two nodes to measure",
+    Scope.GROUP: "has no group of more than two nodes to measure",
 }
 
 
@@ -94,7 +96,7 @@ def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
     if not level.scanners and not level.lacks_scan:
         reasons = {**dict.fromkeys(SUBNET, _why_no_scan(level)), **reasons}
     for name, measurement in platform.measurements.items():
-        if measurement.scope == "fabric":
+        if measurement.scope == Scope.FABRIC:
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"made at level {' and '.join(measurement.extents)}"

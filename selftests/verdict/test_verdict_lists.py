@@ -12,11 +12,11 @@ from railgauge.diagnosis.model import Where
 from railgauge.verdict import counts as verdict
 from railgauge.verdict.counts import (
     Counts,
-    Verdict,
+    RunVerdict,
     count,
+    failure_groups,
     left_out,
     scope_of,
-    troubles,
     verdict_of,
 )
 from railgauge.verdict.counts import worst_measurements as worst
@@ -54,7 +54,7 @@ def test_outcomes_are_counted_under_their_own_names():
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
     cause = Cause("memlock", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
-    full = Verdict(
+    full = RunVerdict(
         "run-1", "prod", "bench", "hardware", "smoke", "accepted", counts(), {}, {}, causes=(cause,)
     )
     data = full.to_json()
@@ -87,10 +87,11 @@ def test_coverage_counts_pairs_of_two_and_paths_of_the_rungs_that_have_them():
         item("b", rung=4, nodes=("n1", "n2", "n3"), pairing="mlx5_1"),
         item("c", rung=3, nodes=("n1",), pairing="mlx5_1", size_bytes=8),
         item("d", rung=0, nodes=("n1",), pairing="mlx5_1", size_bytes=16),
+        item("e", rung=2, pairing="gpu0-mlx5_0"),
     ]
     said = {name: share["tested"] for name, share in coverage_of(four, platform, found).items()}
     assert said == {
-        "nodes": 3, "pairs": 1, "pairings": 1, "sizes": 2, "rungs": 4, "rails": 1,
+        "nodes": 3, "pairs": 1, "pairings": 2, "sizes": 2, "rungs": 4, "rails": 1,
     }  # fmt: skip
     declared = coverage_of(four, platform, [])["pairs"]
     assert declared == {"tested": 0, "declared": 6}
@@ -121,6 +122,7 @@ def test_counts_have_no_margin_by_nature_and_facts_have_none():
     assert worst([measured("a", unit="count"), measured("b", margin=None)]) == []
     assert worst([measured("a", outcome=Outcome.RECORD_ONLY)]) == []
     assert len(worst([measured("a", margin=0.0)])) == 1
+    assert len(worst([measured(unit, unit=unit) for unit in ("Gb/s", "us")])) == 2
 
 
 def test_a_line_says_where_and_what_physics_allows():
@@ -135,7 +137,7 @@ def test_a_line_says_where_and_what_physics_allows():
 
 
 def test_failures_come_before_errors_and_lower_rungs_first():
-    listed = troubles(
+    listed = failure_groups(
         [
             item("e", Outcome.ERROR, rung=0, reason="lost"),
             item("f4", Outcome.FAILED, rung=4, reason="slow"),
@@ -151,11 +153,13 @@ def test_failures_come_before_errors_and_lower_rungs_first():
 
 def test_items_with_one_reason_are_one_trouble():
     names = [f"tests/x.py::test_a[{i}]" for i in range(4)]
-    (one,) = troubles([item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names])
+    (one,) = failure_groups(
+        [item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names]
+    )
     assert (one.items, one.ids) == (tuple(names), "test_a[0] and 3 more")
     assert (one.reason, one.remedy) == ("slow", "r")
-    assert len(troubles([item(n, Outcome.FAILED, reason=n) for n in "ab"])) == 2
-    assert len(troubles([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
+    assert len(failure_groups([item(n, Outcome.FAILED, reason=n) for n in "ab"])) == 2
+    assert len(failure_groups([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
 
 
 def test_what_did_not_run_is_counted_by_subject_and_reason():
