@@ -295,7 +295,7 @@ def in_a_line(content):
 @pytest.mark.parametrize(
     ("change", "after", "why"),
     [
-        (everywhere, None, "run/run.json: says hardware evidence, and by the facts of its nodes"),
+        (everywhere, None, "run/run.json: claims hardware evidence, but by the facts of its nodes"),
         (
             edited("run/environment.json", lambda found: found.update(evidence="hardware")),
             None,

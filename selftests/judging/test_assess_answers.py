@@ -227,12 +227,12 @@ def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
 @pytest.mark.parametrize("kind", ["", "a", "limit", "limits ", "m", "s", "u", "wish"])
 def test_a_kind_of_question_that_is_not_known_has_no_answer(kind):
     found = answer(Question(kind, CASE, SIZE, other=CASE, metric="bw_average"), out(), on=FULL)
-    assert f"nothing is known of a question of kind {kind!r}" in str(found.errors[0])
+    assert f"unknown kind of question: {kind!r}" in str(found.errors[0])
 
 
 def test_of_a_long_name_an_error_shows_the_beginning():
     kind = answer(Question("k" * 50, CASE), out()).errors[0]
-    assert kind.what == f"nothing is known of a question of kind {'k' * 40!r}"
+    assert kind.what == f"unknown kind of question: {'k' * 40!r}"
     metric = answer(Question(FACT, metric="m" * 90, fact=FactAt("n1", ()))).errors[0]
     assert metric.what == f"platform bench expects no {'m' * 80}"
 

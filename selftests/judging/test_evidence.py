@@ -74,7 +74,7 @@ def test_exit_codes_become_typed_errors(code, error):
 
 
 def test_a_command_that_failed_without_a_word_says_so():
-    with pytest.raises(ToolFailed, match="said nothing"):
+    with pytest.raises(ToolFailed, match="printed nothing"):
         refuse_failure([transcript(exit_code=1, stdout="")], [read()])
 
 

@@ -40,7 +40,7 @@ def test_what_is_not_finite_is_not_judged(value):
 
 @pytest.mark.parametrize("value", [0.0, -0.0, -200.0])
 def test_nothing_moved_is_not_a_measurement(value):
-    with pytest.raises(Implausible, match="nothing was moved"):
+    with pytest.raises(Implausible, match="no data was moved"):
         judged(samples(value))
 
 

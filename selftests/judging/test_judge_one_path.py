@@ -244,7 +244,7 @@ def test_where_it_is_asked_an_average_over_other_sizes_is_an_error(judge):
     assert code == 10
     assert "avg_busbw" not in {one["metric"] for one in said["judgements"]}
     assert any(
-        "avg_busbw is printed over 1 size (1GiB), its limit holds for 21: 1KiB to 1GiB" in error
+        "avg_busbw is printed over 1 size (1GiB), but its limit is for 21: 1KiB to 1GiB" in error
         for error in said["errors"]
     )
 

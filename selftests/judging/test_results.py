@@ -170,7 +170,7 @@ def test_a_recorded_failure_is_one():
 def test_a_test_that_was_not_printed_is_an_error(name):
     error = only_error(asked(full(**{name.replace(" ", "_"): ""})))
     assert type(error) is MetricMissing
-    assert f"no result of {name}" in str(error)
+    assert f"no result for {name}" in str(error)
 
 
 @pytest.mark.parametrize("said", ["Skip - All", "Not Run", "Skip - GPUs: 0, 1"])
@@ -253,7 +253,7 @@ def test_all_seven_checks_that_document_001_prints_pass():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_check_that_is_not_among_them_is_an_error(name):
     error = only_error(asked(checks(*(one for one in NAMES if one != name)), CHECKS))
-    assert f"no result of {name}" in str(error)
+    assert f"no result for {name}" in str(error)
 
 
 def test_a_check_that_failed_fails_and_its_fault_code_is_told():

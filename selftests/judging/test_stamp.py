@@ -32,12 +32,12 @@ def test_the_nodes_decide_whatever_led_to_them(found, transport, said):
     ("said", "found", "why"),
     [
         ("hardware", (REAL, GONE), ""),
-        ("hardware", (REAL, PLAYED), "says hardware evidence, and by the facts of its nodes it is"),
-        ("simulated", (REAL, SILENT), "says simulated evidence, and by the facts"),
+        ("hardware", (REAL, PLAYED), "claims hardware evidence, but by the facts of its nodes it"),
+        ("simulated", (REAL, SILENT), "claims simulated evidence, but by the facts"),
         ("simulated", (GONE,), ""),
         ("hardware", (), ""),
         ("replayed", (PLAYED,), ""),
-        ("gold", (REAL,), "says gold evidence, which no run has"),
+        ("gold", (REAL,), "claims gold evidence, which is not a known kind"),
     ],
 )
 def test_what_a_run_says_is_held_against_its_nodes(said, found, why):

@@ -109,7 +109,7 @@ def test_what_a_platform_asks_for_outright_needs_no_comparison() -> None:
 
 
 def test_as_declared_needs_a_place_where_it_is_declared() -> None:
-    with pytest.raises(FactMissing, match="no place for subject"):
+    with pytest.raises(FactMissing, match="no field for subject"):
         outcome([replace(node("a"), kernel="6.1")], "kernel", "as_declared", True)
 
 

@@ -80,7 +80,7 @@ def test_nothing_proves_nothing():
     [
         ("2: [SymbolErrorCounter == 9]", "2: [SymbolErrorCounter == 4]", "it was cleared"),
         ("2: [SymbolErrorCounter == 9]", "1: [SymbolErrorCounter == 9]", "it was cleared"),
-        ("2: [LinkDownedCounter == 255]", "2: [LinkDownedCounter == 255]", "is full (255)"),
+        ("2: [LinkDownedCounter == 255]", "2: [LinkDownedCounter == 255]", "its maximum (255)"),
     ],
 )
 def test_counters_that_tell_nothing_are_an_error_not_a_pass(before, after, says):
@@ -100,8 +100,8 @@ def test_a_fault_is_not_hidden_by_a_counter_that_tells_nothing():
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        (scan(), scan(began=NOON), "how long"),
-        (scan(), scan(began="yesterday"), "how long"),
+        (scan(), scan(began=NOON), "the time between"),
+        (scan(), scan(began="yesterday"), "the time between"),
         (scan(), scan(began=ONE, nodes=3), "3 nodes were read, 4 before"),
         (scan(), Scan("", ONE), "read no node"),
         (scan(nodes=0), scan(began=ONE), "read no node"),

@@ -231,7 +231,7 @@ def test_where_payload_moves_between_nodes_counters_that_are_not_asked_are_told(
     between = {n for n, one in silent.items() if one.rung in (1, 2, 4) and one.scope != "fabric"}
     assert named == between
     assert {told[f"{name} traffic"] for name in named} == {
-        "the platform file asks nothing of the NICs' counters"
+        "the platform file sets no expectation on the NICs' counters"
     }
     asked = {name for name, one in h200.measurements.items() if one.traffic}
     assert asked

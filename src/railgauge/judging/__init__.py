@@ -1,1 +1,1 @@
-"""From what a tool printed to an outcome: evidence, limits, traffic, links and facts."""
+"""Turn a tool's output into an outcome, by evidence, limits, traffic, links and facts."""

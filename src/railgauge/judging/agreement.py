@@ -1,4 +1,4 @@
-"""Whether a run did what it was asked to do, by what its tools say of themselves. Pure."""
+"""Check that a run did what it was asked to do, from what its tools report. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from railgauge.tools.claims import Asked, Claim, Heard
 
 
 def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
-    """The reporting command's output, ``outputs[0]``, if no output denies what was asked for.
+    """Return the reporting command's output, ``outputs[0]``, if no output contradicts the request.
 
-    Its ``not_shown`` then names the items that could not be compared, and among its ``problems``
-    are the warnings of the other commands. Raises ``OtherThanAsked``,
-    which names both sides of everything that disagrees.
+    In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also
+    holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
+    and the reported value of every item that disagrees.
     """
     heard = tuple(
         Heard(transcript.node, transcript.role, output)
@@ -36,19 +36,20 @@ def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) ->
 
 
 _BY_HAND = (
-    "run the command of the transcript by hand on that node: a wrapper, a variable of its "
-    "environment or another build makes another test of it"
+    "run the command of the transcript by hand on that node: a wrapper, an environment variable "
+    "or another build makes it run a different test"
 )
 
 
 def _of_all_sides(outputs: Sequence[Parsed]) -> Iterator[Problem]:
-    """What the reporting command complains of, and what the others warn of."""
+    """The problems of the reporting command, then the warnings of the others."""
     yield from outputs[0].problems
     for output in outputs[1:]:
         yield from (one for one in output.problems if one.severity is Severity.WARNING)
 
 
-# How often is the operator's to choose; what it leaves open is judged (``stability_doubt``).
+# Operators may choose the number of iterations of their own runs; ``stability_doubt`` judges
+# whether that number was enough.
 ITERATIONS = "iterations"
 
 

@@ -1,7 +1,6 @@
-"""From evidence to judgements: what a live run, a replay and the verifier all do alike. Pure.
+"""Turn evidence into judgements, for live runs, replays and the verifier alike. Pure.
 
-Every function here gives the same answer for the same transcripts, facts and limits, wherever and
-whenever it is asked.
+Every function here gives the same answer for the same transcripts, facts and limits.
 """
 
 from __future__ import annotations
@@ -66,9 +65,9 @@ from railgauge.tools.metric import SCALING, Metric
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A case that was measured, parsed and found free of errors: one ``Parsed`` for each run.
+    """A case that was measured and parsed without errors, with one ``Parsed`` for each run.
 
-    ``is_planned``: the suite itself chose how it was measured; see ``CaseResult``.
+    ``is_planned``: the suite itself chose how the case was measured; see ``CaseResult``.
     """
 
     case: Case
@@ -80,14 +79,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What came of a question: judgements, and the errors of what could not be judged."""
+    """The answer to a question: judgements, and an error for each part that has no judgement."""
 
     judgements: tuple[Judgement, ...] = ()
     errors: tuple[NoEvidence, ...] = ()
 
     @property
     def final(self) -> bool:
-        """Whether an item ends here: whatever it would ask next could not make it better."""
+        """Whether an item ends here, because no later answer could improve its outcome."""
         return bool(self.errors) or any(
             judged.outcome in (Outcome.FAILED, Outcome.RECORD_ONLY) for judged in self.judgements
         )
@@ -101,18 +100,18 @@ class EvidenceSource(Protocol):
         """What the survey found on each node."""
 
     def result(self, case: Case) -> CaseResult:
-        """What came of a case. Raises ``NoEvidence`` if nothing is there."""
+        """The runs of a case. Raises ``NoEvidence`` if there are none."""
 
 
-# --- a case that was measured ---
+# --- judgements of one measured case ---
 
 
 def read(
     platform: Platform, case: Case, result: CaseResult, found: FactsByNode = MappingProxyType({})
 ) -> Measured:
-    """What the runs of a case said, held against the case and the facts of its nodes.
+    """Parse the runs of a case, and check them against the case and the facts of its nodes.
 
-    Raises ``NoEvidence``; ``DataCorrupted`` condemns the nodes.
+    Raises ``NoEvidence`` if they cannot be judged, ``DataCorrupted`` if results are wrong.
     """
     measurement = platform.measurements.get(case.measurement)
     if measurement is None:
@@ -127,24 +126,24 @@ def read(
 
 
 def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
-    """What the reporting command of a run said, if nothing went wrong on any side."""
+    """The parsed output of a run's reporting command; raises ``NoEvidence`` if any side failed."""
     measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
     heard = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
     if not heard:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
-    # A service was stopped by us; only if it is all there is did it end by itself, too early.
+    # The suite stops a service itself; only a service that is alone ended by itself, too early.
     said = [transcript for transcript in heard if transcript.role != Role.SERVICE] or heard
     outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
-        # A client that ended without a word leaves its server waiting: not its fault.
+        # A client that printed nothing leaves its server waiting: the error names the client.
         refuse_failure(said[:1], outputs[:1], nodes)
     refuse_failure(said, outputs, nodes)
     return held(asked, said, outputs)
 
 
 def _printed(transcript: Transcript) -> str:
-    """All that a command printed. A last line without an end stays one: it may be torn."""
+    """Everything that a command printed. Stdout's last line may be torn, so it stays a line."""
     errors = f"\n{transcript.stderr}" if transcript.stderr else ""
     return f"{transcript.stdout}{errors}"
 
@@ -156,9 +155,9 @@ def limits(
     placement: str | None = None,
     found: FactsByNode = MappingProxyType({}),
 ) -> Assessment:
-    """Every metric asserted at a size, for a link or GPU, or for the run, against its limit.
+    """Judge each metric that is asserted for a size, a link, a GPU or the run against its limit.
 
-    ``found`` are the facts of the nodes, for limits that are a share of what a slot can carry.
+    ``found`` holds the facts of the nodes, for limits that are a share of a slot's bandwidth.
     """
     judgements: list[Judgement] = []
     errors: list[NoEvidence] = []
@@ -208,7 +207,7 @@ def _judged(
 
 
 def _declared(measured: Measured, limit: Limit) -> Metric:
-    """What the tool says of a metric. Raises ``Uncovered``: without it no side is the good one."""
+    """The tool's declaration of a metric: is higher or lower better. Raises ``Uncovered``."""
     tool_name = measured.measurement.tool
     found = declared_metric(tool_name, limit.metric)
     if found is None:
@@ -217,12 +216,12 @@ def _declared(measured: Measured, limit: Limit) -> Metric:
 
 
 def _not_shown(measured: Measured) -> tuple[str, ...]:
-    """What was asked for and no output of these runs shows."""
+    """The requested items that the output of some run does not show, each once."""
     return tuple(dict.fromkeys(item for run in measured.runs for item in run.not_shown))
 
 
 def traffic(platform: Platform, measured: Measured) -> Assessment:
-    """Whether the NICs that should carry the payload did, and only they."""
+    """Judge whether the payload went over the NICs that should carry it, and over no others."""
     spec, case = measured.measurement.traffic, measured.case
     if spec is None:
         return _nothing(measured.measurement, "the NICs' counters")
@@ -238,7 +237,7 @@ def traffic(platform: Platform, measured: Measured) -> Assessment:
 
 
 def transport(measured: Measured) -> Assessment:
-    """Whether the library's log names the transport that it should use."""
+    """Judge whether the library's log names the transport that it should use."""
     spec = measured.measurement.transport
     if spec is None:
         return _nothing(measured.measurement, "the transport")
@@ -246,7 +245,7 @@ def transport(measured: Measured) -> Assessment:
 
 
 def results(platform: Platform, measured: Measured) -> Assessment:
-    """Whether every named test of a diagnostic was printed for every GPU, and passed."""
+    """Judge whether a diagnostic printed each expected test for every GPU, and each passed."""
     spec = measured.measurement.results
     if spec is None:
         return _nothing(measured.measurement, "named tests")
@@ -259,7 +258,7 @@ def results(platform: Platform, measured: Measured) -> Assessment:
 
 
 def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
-    """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
+    """Judge the metric of ``one`` divided by that of ``other`` against the limit of ``scaling``."""
 
     def judged() -> Iterable[Judgement]:
         limit = limit_for(one.measurement, SCALING.name, None, None)
@@ -275,7 +274,7 @@ def fabric(
     switch: str | None = None,
     since: Measured | None = None,
 ) -> Assessment:
-    """What a scan says of the cables of ``switch``, and what grew since an earlier one."""
+    """Judge the cables of ``switch`` by a scan, or by the counters that grew ``since`` another."""
     measurement = measured.measurement
     if measurement.fabric is None or declared is None:
         return _nothing(measurement, "the subnet")
@@ -298,10 +297,10 @@ def _scan(measured: Measured) -> Scan:
 
 
 def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
-    """The value that makes the ratio least favourable: no sample is preferred."""
+    """The sample that ``choose`` selects: the one that makes the ratio least favourable."""
     value = choose([sample.value for sample in samples_of(measured.runs, metric, None)])
     if value <= 0:
-        raise MetricMissing(f"{metric} of {measured.case.key} is {value:g}: nothing was moved")
+        raise MetricMissing(f"{metric} of {measured.case.key} is {value:g}: no data was moved")
     return value
 
 
@@ -313,13 +312,13 @@ def _collected(judgements: Iterable[Judgement]) -> Assessment:
 
 
 def _nothing(measurement: Measurement, what: str) -> Assessment:
-    asks = f"the platform file asks nothing of {what} of {measurement.name}"
-    return Assessment(errors=(MetricMissing(asks),))
+    missing = f"the platform file sets no expectation on {what} of {measurement.name}"
+    return Assessment(errors=(MetricMissing(missing),))
 
 
 # --- questions, as a record keeps them ---
 
-_KEPT_CASES = 64  # the items of one case stand together
+_KEPT_CASES = 64  # items of one case follow each other, so a few cases are enough
 
 
 class Assessor:
@@ -334,9 +333,9 @@ class Assessor:
         self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
 
     def answer(self, question: Question) -> Assessment:
-        """What the evidence says to a question.
+        """Answer a question from the evidence.
 
-        Data corruption is a judgement; everything else that stands in the way is an error.
+        Data corruption becomes a judgement; any other obstacle becomes an error.
         """
         try:
             return self._answer(question)
@@ -344,7 +343,7 @@ class Assessor:
             return Assessment((judge_corruption(error),))
         except NoEvidence as error:
             return Assessment(errors=(error,))
-        except Uncovered as error:  # other limits than those of the run may lack what it asked for
+        except Uncovered as error:  # a replay may use limits that lack what the run asked for
             return Assessment(errors=(MetricMissing(error.what, where=error.where),))
 
     def answers(
@@ -380,7 +379,7 @@ class Assessor:
             return fabric(self._declared, measured, question.placement, since)
         if question.kind == RATIO:
             return ratio(measured, self._measured(question.other), question.metric)
-        raise MetricMissing(f"nothing is known of a question of kind {question.kind[:40]!r}")
+        raise MetricMissing(f"unknown kind of question: {question.kind[:40]!r}")
 
     def _about_fact(self, question: Question) -> Assessment:
         platform = self._platform

@@ -1,4 +1,4 @@
-"""A suspect that is measured again beside the run: what was asked, and what came of it. Pure."""
+"""A second measurement of a suspect, made beside the run: the request and its result. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
 from railgauge.judging.assess import Assessor
 
-# What was asked, a line each; the transcripts of it stand in a folder of their own, for the same
-# pair may have been measured in the run itself.
+# The requests, one a line. Their transcripts have a folder of their own, because the run itself
+# may have measured the same pair.
 FILE = "confirmations.jsonl"
 FOLDER = "confirm"
 
@@ -19,7 +19,7 @@ class Remeasurement:
     """One measurement that is made again, and why.
 
     ``node``, ``device`` and ``peer`` are those of the cause that is to be confirmed. ``suspects``
-    are the nodes of the measurement that are under suspicion; the others were found good.
+    are the suspected nodes of the measurement; its other nodes were found good.
     """
 
     cause: str
@@ -32,7 +32,7 @@ class Remeasurement:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What came of it: judgements by the same limits, or why there are none."""
+    """The result of a remeasurement: judgements by the same limits, or why there are none."""
 
     asked: Remeasurement
     judgements: tuple[Judgement, ...]
@@ -44,7 +44,7 @@ class Confirmed:
 
 
 def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
-    """What the evidence says to what was asked again."""
+    """Judge a remeasurement by its evidence."""
     answer = assessor.answer(asked.question)
     if answer.judgements:
         return Confirmed(asked, answer.judgements)

@@ -1,11 +1,14 @@
-"""How the samples of one metric lie: spread, drift over the run, and whether they are two groups.
+"""The distribution of one metric's samples: spread, drift over the run, and two groups.
 
 Samples are bandwidths, times or rates: above 0, in one unit, in the order in which they were
-measured. What is not finite or not above 0 raises ``Implausible``: it was never measured.
+measured. A value that is not finite or not above 0 raises ``Implausible``.
 
-Two false alarms must be rare, because a healthy cluster makes these tests thousands of times: each
-of ``drift`` and ``two_groups`` is wrong about unchanging, independent samples of one group in at
-most one of ten thousand runs.
+A healthy cluster is tested thousands of times, so false alarms must be rare: for independent
+samples of one unchanging group, ``drift`` and ``two_groups`` are each wrong in at most one of ten
+thousand runs.
+
+Example: the busbw samples 390, 391, 33, 392, 34 and 389 GB/s are two groups, two samples around
+33.5 GB/s and four around 390.5 GB/s.
 """
 
 from __future__ import annotations
@@ -22,10 +25,10 @@ from railgauge.core.errors import Implausible, MetricMissing
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What one group of samples looks like; all but ``n``, ``cv`` and the ratio in their unit.
+    """The spread of one group of samples; ``mean`` and ``median`` are in the samples' unit.
 
-    ``cv`` is standard deviation (of a sample) over mean. ``worst_over_median`` is at most 1: the
-    smallest over the median, or for times the median over the largest.
+    ``cv`` is the sample standard deviation over the mean. ``worst_over_median`` is at most 1: the
+    smallest sample over the median, or for times the median over the largest.
     """
 
     n: int
@@ -36,13 +39,14 @@ class Spread:
 
 
 def spread(values: Sequence[float], lower: bool = False) -> Spread:
-    """The spread of one sample or more; ``lower`` says that lower is better, as for times.
+    """Return the spread of one or more samples; ``lower`` means that lower is better, as for times.
 
-    Raises ``MetricMissing`` for no sample, ``Implausible`` for what cannot have been measured.
+    Raises ``MetricMissing`` without a sample, ``Implausible`` for a value that is not finite or not
+    above 0.
     """
     ordered = sorted(_measured(values))
     if not ordered:
-        raise MetricMissing("no sample, so nothing that could be spread")
+        raise MetricMissing("there is no sample to compute a spread from")
     mean, median = statistics.fmean(ordered), statistics.median(ordered)
     deviation = statistics.stdev(ordered) if len(ordered) > 1 else 0.0
     return Spread(
@@ -55,23 +59,25 @@ def spread(values: Sequence[float], lower: bool = False) -> Spread:
 
 
 def _measured(values: Sequence[float]) -> Sequence[float]:
-    """The same values, all of which can be measurements."""
+    """The same values. Raises ``Implausible`` if one is not finite or not above 0."""
     if wrong := [value for value in values if not (math.isfinite(value) and value > 0)]:
-        raise Implausible(f"{wrong[0]:g} among the samples: it cannot have been measured")
+        raise Implausible(f"a sample is {wrong[0]:g}; samples must be finite and above 0")
     return values
 
 
 # --- drift ---
 
-# All pairs of samples are compared: beyond this many, medians of stretches of the run stand in.
+# All pairs of samples are compared. Above this number of samples, medians of stretches of the run
+# are compared instead.
 _DRIFT_POINTS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A trend over the run. ``change`` is from its start to its end, as a share of the median.
+    """A trend over the run.
 
-    ``z`` is the normal score of the Mann-Kendall test: positive when the samples rise.
+    ``change`` is the change from its start to its end, as a share of the median. ``z`` is the
+    normal score of the Mann-Kendall test: positive when the samples rise.
     """
 
     change: float
@@ -79,13 +85,13 @@ class Drift:
 
 
 def drift(values: Sequence[float]) -> Drift:
-    """The trend of samples in the order of the run.
+    """Return the trend of samples in the order of the run.
 
-    The slope is the median of the slopes of all pairs (Theil 1950, Sen 1968), which a quarter of
-    outliers does not move. Whether there is a trend at all is the Mann-Kendall test (Mann 1945,
-    Kendall 1975, corrected for ties), which makes no assumption about the noise but that samples
-    are independent. Its normal score errs on the careful side in the tails: a score that stands for
-    one false alarm in ten thousand runs raises fewer, and fewer than ten samples never reach it.
+    The slope is the median of the slopes of all pairs (Theil 1950, Sen 1968); a quarter of the
+    samples may be outliers without moving it. The Mann-Kendall test (Mann 1945, Kendall 1975,
+    corrected for ties) tells whether there is a trend. It assumes only that samples are
+    independent. Its normal score is conservative in the tails: a score that nominally means one
+    false alarm in ten thousand runs raises fewer, and fewer than ten samples never reach it.
     """
     points = _stretches(_measured(values))
     if len(points) < 2:  # noqa: PLR2004
@@ -99,14 +105,14 @@ def drift(values: Sequence[float]) -> Drift:
 
 
 def _stretches(values: Sequence[float]) -> list[float]:
-    """The values, or medians of equally long stretches of them where they are many."""
+    """The values; above ``_DRIFT_POINTS``, the medians of stretches of equal length."""
     length = math.ceil(len(values) / _DRIFT_POINTS) or 1
     whole = len(values) - len(values) % length
     return [statistics.median(values[i : i + length]) for i in range(0, whole, length)]
 
 
 def _kendall_z(points: Sequence[float]) -> float:
-    """Rises less falls over all pairs, in standard deviations; one is left off for continuity."""
+    """Rises minus falls over all pairs, in standard deviations, with continuity correction."""
     n = len(points)
     rises = sum((late > early) - (late < early) for early, late in combinations(points, 2))
     ties = [points.count(value) for value in set(points)]
@@ -123,20 +129,20 @@ def _kendall_z(points: Sequence[float]) -> float:
 
 _FEWEST = 4
 _FEWEST_EACH = 2
-# By number of samples (the next smaller one counts): the most that the best split may leave of the
-# variance. From selftests/testing/dispersion_nulls.py, which says how.
+# By number of samples (the next smaller entry applies): the largest share of the variance that the
+# best split may leave unexplained. selftests/testing/dispersion_nulls.py computes these values.
 _UNEXPLAINED_MAX = {
     4: 2.5e-5, 5: 3e-4, 6: 0.0011, 7: 0.0018, 8: 0.0028, 10: 0.0056, 14: 0.012, 16: 0.017,
     20: 0.023, 25: 0.031, 30: 0.034, 40: 0.055, 100: 0.12,
 }  # fmt: skip
 _TABULATED = tuple(_UNEXPLAINED_MAX)
-# Groups that lie so far apart that the noise of one group cannot be what parts them.
+# Groups this far apart cannot come from the noise of one group.
 _WIDE_APART = 2 / 3
 _WIDE_UNEXPLAINED_MAX = 0.25
 _WIDE_FEWEST_EACH = 4
 _WIDE_SHARE_EACH = 1 / 6
 
-# Where no limit says how far apart two groups may lie.
+# The smallest distance of two groups that counts, where the limit does not set one.
 APART_MIN = 0.05
 
 
@@ -158,22 +164,23 @@ class Groups:
 
 
 def two_groups(values: Sequence[float], apart_min: float = APART_MIN) -> Groups | None:
-    """The two groups that the samples fall into, or ``None`` if one group explains them.
+    """Return the two groups that the samples form, or ``None`` if one group explains them.
 
-    The statistic is the largest ratio of the variance between to the variance within two groups
-    over all splits of the ordered samples (Engelman and Hartigan 1969; the split is also Otsu's).
-    It has power at four samples already, where tests of the number of modes (Hartigan's dip,
-    Silverman) have none, and it names the two groups. A split must leave two samples on each side,
-    so one outlier is no group, and its medians must lie ``apart_min`` of the larger apart.
+    The statistic is the largest ratio of the variance between two groups to the variance within
+    them, over all splits of the ordered samples (Engelman and Hartigan 1969; Otsu's split is the
+    same). It has power with only four samples, where tests of the number of modes (Hartigan's dip,
+    Silverman) have none, and it identifies the two groups. A split must leave at least two samples
+    on each side, so that one outlier is not a group, and the distance of the two medians must be at
+    least ``apart_min`` times the larger one.
 
-    Two rules, either of which is enough:
+    Either of two rules is enough:
 
-    - The split leaves less of the variance than samples of one group do in
-      one of ten thousand runs, whatever the scale of their noise. The one group may be
-      normal, uniform, exponential or log-normal, to either side, with or without an outlier.
+    - The split leaves less of the variance unexplained than samples of one group do in one of ten
+      thousand runs, at any scale of their noise. The one group may be normal, uniform, exponential
+      or log-normal, skewed to either side, with or without an outlier.
     - The medians lie two thirds of the larger apart, the split explains three quarters of the
-      variance, and both groups have four samples and a sixth of all. One group does that less
-      often than in one of ten thousand runs while the standard deviation of its noise is at most
+      variance, and each group has at least four samples and a sixth of all. One group does that
+      in fewer than one of ten thousand runs while the standard deviation of its noise is at most
       10 % of its mean (healthy collectives of documents 001 and 002 have 0.2 %). The first rule
       alone would take the disturbed rows of document 001 for one very wide group.
     """
@@ -189,12 +196,13 @@ def two_groups(values: Sequence[float], apart_min: float = APART_MIN) -> Groups 
 
 
 def best_split(ordered: Sequence[float]) -> tuple[int, float]:
-    """Of at least four ordered, not all equal values: how many of the smallest make one group.
+    """Return the best split of at least four ordered, not all equal values into two groups.
 
-    And the share of the variance that is left within the groups of that split, from 0 to 1.
+    The first result is the number of values in the lower group, the second the share of the
+    variance that is left within the two groups, from 0 to 1.
     """
     n, middle = len(ordered), ordered[len(ordered) // 2]
-    # Sums of distances from a middle value: of large numbers alike the small difference is wanted.
+    # Subtract a middle value first: the difference of large, nearly equal sums would lose digits.
     off = [value - middle for value in ordered]
     mean = math.fsum(off) / n
     total = math.fsum((value - mean) ** 2 for value in off)
@@ -206,9 +214,10 @@ def best_split(ordered: Sequence[float]) -> tuple[int, float]:
 
 
 def unexplained_max(n: int) -> float:
-    """The most of the variance that the best split of ``n`` samples may leave to tell two groups.
+    """The largest share of the variance that the best split may leave and still show two groups.
 
-    It grows with ``n``: between the sizes that were simulated, the next smaller one's counts.
+    It grows with the number of samples ``n``; between the simulated sizes, the value of the next
+    smaller one applies.
     """
     return _UNEXPLAINED_MAX[_TABULATED[bisect_right(_TABULATED, n) - 1]]
 

@@ -1,4 +1,4 @@
-"""From what a tool printed to samples that may be judged, or to the reason why there are none."""
+"""Turn a tool's output into samples that can be judged, or into the reason why there are none."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def refuse_failure(
     """Raise the error of the first command that gives no evidence.
 
     ``parsed`` holds what was read from each transcript, in the same order. Commands that report
-    nothing themselves (servers) must still have ended well. The kind of error comes from, in this
-    order: how the command ended, what it complained about, its exit code; only what a launcher
-    could not start explains why it was waited for in vain. ``nodes`` are those of a launch, in
-    their order: the error is said to be of the one that it is about.
+    nothing themselves (servers) must still have ended without an error. The kind of error depends,
+    in this order, on how the command ended, on the problems in its output, and on its exit code.
+    One exception: a rank that a launcher could not start explains the timeout that followed.
+    ``nodes`` are the nodes of a launch, in their order; the error names the one that failed.
     """
     for transcript, output in zip(transcripts, parsed, strict=True):
         if transcript.error:
@@ -55,7 +55,8 @@ def refuse_failure(
             raise _exit_error(transcript, f"{transcript.node}: {program(transcript)}")
 
 
-# A diagnostic whose tests did not all pass ends with an exit code: what it printed is its answer.
+# A diagnostic ends with an exit code if a test failed; its printed results are evidence all the
+# same.
 _ANSWERS = frozenset({ProblemKind.TEST_FAILED, ProblemKind.TEST_WARNED, ProblemKind.CHECK_FAILED})
 
 
@@ -64,13 +65,20 @@ def _tells_why(output: Parsed) -> bool:
 
 
 def _gravest(problems: Sequence[Problem]) -> Problem:
-    """Wrong results before all else: a tool that finds some fails, and its launcher says so too."""
+    """Wrong results if there are any, else the first problem.
+
+    A tool that finds wrong results fails, so its launcher reports a problem as well.
+    """
     wrong = (one for one in problems if one.kind.error is DataCorrupted)
     return next(wrong, problems[0])
 
 
 def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> NoEvidence:
-    """Hydra, for one, says what is wrong with a node and then waits for it for ever."""
+    """The error of a command that was cut off.
+
+    A launcher may report the node that it cannot start on and then wait for it forever, as Hydra
+    does. Then the error is that report, not the timeout.
+    """
     ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
     told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
     if told is not None:
@@ -81,7 +89,7 @@ def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> No
 
 
 def _where(transcript: Transcript, problem: Problem, nodes: Sequence[str]) -> str:
-    """The node that a launch failed on; nobody's, if it may be any of them."""
+    """``NODE: TOOL`` for the node that a launch failed on; ``TOOL on NODE`` if that is unknown."""
     node, tool = transcript.node, program(transcript)
     if len(nodes) > 1 and problem.kind in (*NOT_STARTED, *DIED, ProblemKind.TOOL_MISSING):
         named = culprit(problem.kind, problem.message, transcript.argv, nodes)
@@ -92,7 +100,7 @@ def _where(transcript: Transcript, problem: Problem, nodes: Sequence[str]) -> st
 
 
 def program(transcript: Transcript) -> str:
-    """The tool's own name, without its folder. A shell's script goes by its ``$0``."""
+    """The tool's name without its folder; for ``sh -c SCRIPT NAME`` it is ``NAME``."""
     argv = transcript.argv
     name = argv[3] if argv[:2] == ("sh", "-c") and len(argv) > _NAMED_SCRIPT else "".join(argv[:1])
     return name.rsplit("/", 1)[-1] or "?"
@@ -102,7 +110,7 @@ _MAY_BE_SILENT = frozenset({ProblemKind.NO_OUTPUT, ProblemKind.NO_TABLE, Problem
 
 
 def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
-    """A server may say nothing at all; whoever reports may not."""
+    """The errors in the output. A server may print nothing; a reporting command may not."""
     if transcript.role == Role.SERVER:
         return [problem for problem in output.errors if problem.kind not in _MAY_BE_SILENT]
     return output.errors
@@ -115,7 +123,7 @@ def _error(problem: Problem, where: str) -> NoEvidence:
 
 def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
     said = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
-    words = f": {said[-1][:200]}" if said else " and said nothing"
+    words = f": {said[-1][:200]}" if said else " and printed nothing"
     if transcript.exit_code == _NOT_FOUND:
         missing = ProblemKind.TOOL_MISSING
         return missing.error(f"not found{words}", where=where, remedy=missing.remedy)
@@ -125,10 +133,10 @@ def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
 def samples_of(
     runs: Sequence[Parsed], metric: str, size_bytes: int | None, placement: str | None = None
 ) -> tuple[Sample, ...]:
-    """Every sample of ``metric`` at ``size_bytes``; each run must have printed one at least.
+    """Return every sample of ``metric`` at ``size_bytes``, renumbered over all runs.
 
     ``metric`` may name its placement (``busbw/out_of_place``), or ``placement`` gives it (a link, a
-    GPU). Samples are numbered anew over all runs: none is dropped, none is preferred.
+    GPU). No sample is dropped. Raises ``MetricMissing`` if a run printed none.
     """
     found: list[Sample] = []
     for number, run in enumerate(runs, 1):
@@ -149,7 +157,7 @@ def _is_average(run: Parsed, metric: str) -> bool:
 
 
 def _of_summary(run: Parsed, metric: str) -> list[Sample]:
-    """What a tool prints once for all sizes, beneath its table."""
+    """The value that a tool prints once for all sizes, below its table."""
     value, declared = run.summary.get(metric), declared_metric(run.tool, metric)
     if declared is None or not isinstance(value, float):
         return []
@@ -157,9 +165,9 @@ def _of_summary(run: Parsed, metric: str) -> list[Sample]:
 
 
 def refuse_other_sizes(runs: Sequence[Parsed], limit: Limit) -> None:
-    """Raise ``MetricMissing`` if an average is one of other sizes than its limit was made for.
+    """Raise ``MetricMissing`` if an average covers other sizes than those its limit is for.
 
-    Of fewer, larger sizes it is higher, and would pass whatever the hardware does.
+    An average over fewer, larger sizes is higher, so it would pass on faulty hardware too.
     """
     if limit.over is None:
         return
@@ -167,7 +175,7 @@ def refuse_other_sizes(runs: Sequence[Parsed], limit: Limit) -> None:
         printed = {sample.size_bytes for sample in run.samples if sample.size_bytes is not None}
         if printed != set(limit.over.sizes):
             raise MetricMissing(
-                f"{limit.metric} is printed over {_words(printed)}, its limit holds for "
+                f"{limit.metric} is printed over {_words(printed)}, but its limit is for "
                 f"{len(limit.over.sizes)}: {format_sweep(limit.over)}",
                 remedy="measure exactly these sizes",
             )
@@ -212,11 +220,11 @@ def stability_doubt(
     *,
     is_planned: bool = True,
 ) -> StabilityUnproven | None:
-    """Why the rows of a size cannot show that iterations are alike; ``None`` if they can.
+    """Return why the rows of a size cannot show whether iterations are alike, else ``None``.
 
-    That is asked for where the measurement's ``options`` plan several rows (``cycles``) and the
-    limit judges how they lie: then each run must have printed them all. Of an output that nobody
-    planned (not ``is_planned``) two rows are enough.
+    The check applies where the measurement's ``options`` plan several rows (``cycles``) and the
+    limit judges their dispersion: then each run must have printed all rows. An output that the
+    suite did not plan (not ``is_planned``) needs only two.
     """
     cycles = options.get("cycles")
     judges = limit.dispersion != Dispersion() and not limit.record_only
@@ -235,7 +243,7 @@ _SEVERAL = 2
 
 
 def _row_count(run: Parsed, metric: str, size_bytes: int | None) -> int:
-    """Out of place and in place are two columns of one row."""
+    """The number of table rows; out of place and in place are two columns of one row."""
     columns = Counter(sample.placement for sample in _rows(run, metric, size_bytes, None))
     return max(columns.values(), default=0)
 
@@ -252,7 +260,7 @@ def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
 
 
 def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnmet | None:
-    """Why a figure depends on a CPU that was not at its highest frequency; ``None`` if it does not.
+    """Return the doubt about a figure measured with a CPU below its frequency, else ``None``.
 
     A bandwidth that saturates the link would be no better with a faster CPU (document 004 finds the
     same plateau before and after); message rates and latencies would.
@@ -267,5 +275,5 @@ def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnme
     return ConditionsUnmet(f"measured with a CPU below its frequency ({message})", remedy=remedy)
 
 
-# 90 % of the physical ceiling is the floor that derived limits ask of a link.
+# Derived limits set the floor of a link at 90 % of its physical ceiling.
 _SATURATED = 0.9

@@ -1,7 +1,8 @@
-"""One fact of a node against what the platform file expects: both looked up by their paths. Pure.
+"""Compare one fact of a node with the platform file's expectation, both found by path. Pure.
 
-Nothing but paths has to be kept of such a comparison: with the facts of the nodes and a platform
-file it can be made again.
+A record keeps only the paths, so the comparison can be repeated with the nodes' facts and another
+platform file. Example: the path ``nics.mlx5_0.firmware`` is looked up on each node; with the rule
+``alike`` and the values 28.1, 28.1 and 27.9, the third node fails.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ _MOST_DIGITS = 6  # of an index in a path
 def judge_at(
     at: FactAt, expectation: Expectation, platform: Platform, found: FactsByNode
 ) -> Judgement:
-    """The fact at its paths against the expectation.
+    """Judge the fact at its paths by the expectation.
 
-    Raises ``NoEvidence`` if it is not known, or is a version that nobody vouches for.
+    Raises ``NoEvidence`` if the fact is unknown, or if it is a version that the limits were not
+    measured with and that the hostfile does not declare.
     """
     facts = found.get(at.node)
     if facts is None:
@@ -41,18 +43,21 @@ def judge_at(
 
 
 def _refuse_undeclared(node: str, expectation: Expectation, value: object) -> None:
-    """All nodes may be alike in what nobody has ordered, and nobody has measured."""
+    """Raise ``VersionUndeclared`` for a version that the limits were not measured with.
+
+    Such a version can pass the rule: all nodes may have it.
+    """
     known, name = expectation.measured_with, expectation.name
     if known and value not in known:
         raise VersionUndeclared(
             f"{name} is {str(value)[:80]}; the limits were measured with {known[0]}",
             where=node,
-            remedy=f"if it was ordered so, declare it in the hostfile: versions: {name}",
+            remedy=f"if this version is intended, declare it in the hostfile: versions: {name}",
         )
 
 
 def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: NodeFacts) -> object:
-    """What the fact is held against, where the expectation itself does not say it."""
+    """The wanted value where the expectation itself does not hold it, else ``None``."""
     if expectation.rule == "by_model" and isinstance(expectation.value, Mapping):
         return _of_model(at, expectation.value, facts)
     if at.declared:
@@ -61,7 +66,7 @@ def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: N
         return None
     if not at.same_as:
         raise FactMissing(
-            f"the hardware section has no place for {expectation.name}",
+            f"the hardware section has no field for {expectation.name}",
             where=platform.name,
             remedy="write what it must be: equals, one_of, at_least or at_most",
         )
@@ -80,7 +85,7 @@ def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> o
     return by_model[name]
 
 
-# What a device is called that is alike: of which model it is.
+# The field that holds the model of a device, by the kind of device.
 _MODELS = {"gpus": "model", "nics": "hca_type"}
 
 
@@ -89,12 +94,12 @@ def _device(at: FactAt) -> tuple[str, str]:
     kind, _, rest = at.paths[0].partition(".")
     name, _, field = rest.partition(".")
     if kind not in _MODELS or not field:
-        raise FactMissing(f"{at.paths[0][:80]} is not of a device that has a model", where=at.node)
+        raise FactMissing(f"{at.paths[0][:80]} names no device that has a model", where=at.node)
     return f"{kind}.{name}", _MODELS[kind]
 
 
 def value_at(facts: NodeFacts, at: FactAt) -> object:
-    """The value at the path, or the list of the values at several."""
+    """The value at the path, or a list of values if there are several paths."""
     values = [_at(facts, path, at.absent) for path in at.paths]
     return values[0] if len(values) == 1 else values
 
@@ -113,7 +118,7 @@ def _has(facts: NodeFacts, path: str) -> bool:
 
 
 def _peers(at: FactAt, facts: NodeFacts, found: FactsByNode, among: object) -> list[object]:
-    """The same fact of every node that has it, or of every device of the model, on all nodes."""
+    """The same fact of every node that has it, or of every device of the same model."""
     nodes = [one for one in found.values() if not isinstance(one, NoEvidence)]
     if among == "model":
         return list(_of_devices(at, facts, nodes))
@@ -136,9 +141,9 @@ def _of_devices(at: FactAt, facts: NodeFacts, nodes: list[NodeFacts]) -> Iterato
 
 
 def declared_at(platform: Platform, path: str) -> object:
-    """What the hardware section says at ``gpus.model``, ``nics.mlx5_0.model``, ``affinity.0.ib0``.
+    """The platform file's value at ``gpus.model``, ``nics.mlx5_0.model`` or ``affinity.0.ib0``.
 
-    Raises ``FactMissing`` if it says nothing at all there.
+    Raises ``FactMissing`` if the platform file has no value there.
     """
     value: Any = platform
     for name in path.split("."):

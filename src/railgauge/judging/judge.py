@@ -1,7 +1,11 @@
-"""Values against limits. Pure: the same values and limits give the same judgement, for ever.
+"""Compare values with limits. Pure.
 
-A judgement is *passed*, *marginal*, *record_only* or *failed*. What cannot be judged (no value, no
-unit, no sense) raises ``NoEvidence`` and becomes an *error*: it is never a pass and never a fail.
+A judgement is *passed*, *marginal*, *record_only* or *failed*. A value that cannot be judged
+(missing, without a unit, implausible) raises ``NoEvidence`` and becomes an *error*, which is
+neither a pass nor a fail.
+
+Example: busbw samples of 391, 389 and 392 GB/s with a floor of 350 GB/s pass; the worst sample,
+389 GB/s, is the measured value, and its margin is 11 %.
 """
 
 from __future__ import annotations
@@ -19,11 +23,11 @@ from railgauge.core.units import convert, format_size, format_value
 from railgauge.judging.dispersion import spread, two_groups
 from railgauge.tools.metric import LOWER, Metric
 
-# Clocks and counters of NICs are good to 100 ppm; five times that is no longer rounding.
+# Clocks and counters of NICs are accurate to 100 ppm; five times that is more than rounding.
 _CEILING_TOLERANCE = 0.0005
 
 
-# The metric of a judgement on wrong results.
+# The metric name of a judgement on wrong results.
 CORRUPTION = "wrong"
 
 
@@ -34,10 +38,11 @@ def judge(
     size_bytes: int | None,
     physical: float | None,
 ) -> Judgement:
-    """All samples of one metric at one size against its limit; the worst sample decides.
+    """Judge all samples of one metric at one size by its limit; the worst sample decides.
 
-    ``metric`` is what the tool declares of it, and so which sample is the worst. ``physical`` is
-    the physical ceiling in the limit's unit. Raises ``NoEvidence``.
+    ``metric`` is the tool's declaration; it tells whether the largest or the smallest sample is the
+    worst. ``physical`` is the physical ceiling in the limit's unit. Raises ``NoEvidence`` if the
+    samples cannot be judged.
     """
     values = tuple(_in_unit(sample, limit.unit, metric) for sample in samples)
     if not values:
@@ -75,7 +80,7 @@ def _in_unit(sample: Sample, unit: str, metric: Metric) -> float:
     value = convert(sample.value, sample.unit_means or sample.unit, unit)
     if value < 0 or (value == 0 and not metric.may_be_zero):
         raise Implausible(
-            f"{sample.metric} is {format_value(value, unit)}: nothing was moved, or the tool errs"
+            f"{sample.metric} is {format_value(value, unit)}: no data was moved, or the tool erred"
         )
     return value
 
@@ -87,7 +92,11 @@ def _refuse_implausible(
     most: float | None,
     physical: float | None,
 ) -> None:
-    """Two-sided: beyond physics a value is an invalid measurement, not a good one."""
+    """Raise ``Implausible`` for a value that is better than the hardware allows.
+
+    Such a value is an invalid measurement, not a good one. ``least`` bounds metrics where lower is
+    better, ``most`` and ``physical`` the others.
+    """
     ceilings = [bound for bound in (most, physical) if bound is not None]
     if ceilings and max(values) > min(ceilings) * (1 + _CEILING_TOLERANCE):
         raise Implausible(
@@ -147,9 +156,10 @@ def _at(judgement: Judgement) -> str:
 
 
 def _dispersed(values: Sequence[float], limit: Limit, lower: bool) -> str:
-    """How the samples lie too far apart, or an empty string. One sample cannot be dispersed.
+    """In words, how the dispersion exceeds its limit, or an empty string.
 
-    Two groups come first: they say more about the cause than how far the samples vary.
+    One sample has no dispersion. Two groups are checked first, because they tell more about the
+    cause than the spread does.
     """
     allowed = limit.dispersion
     if len(values) < 2 or allowed == Dispersion():  # noqa: PLR2004
@@ -180,10 +190,10 @@ def _two_groups(values: Sequence[float], limit: Limit) -> str:
 
 
 def judge_proven(judgement: Judgement, doubt: NoEvidence | None) -> Judgement:
-    """The judgement, if there is no doubt of what it was made from.
+    """Return the judgement if there is no ``doubt`` about its evidence.
 
-    A missed limit is missed all the same, and its reason says what else is in doubt. What would
-    have passed is not proven: then ``doubt`` is raised.
+    A failed judgement stays failed, and ``doubt`` is added to its reason. For any other outcome
+    ``doubt`` is raised, because a pass needs proof.
     """
     if doubt is None:
         return judgement
@@ -193,9 +203,9 @@ def judge_proven(judgement: Judgement, doubt: NoEvidence | None) -> Judgement:
 
 
 def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:
-    """The transports that the collective library's log names against those it should have used.
+    """Compare the transports in the collective library's log with those it should have used.
 
-    Raises ``MetricMissing`` if the log names none: silence is no proof.
+    Raises ``MetricMissing`` if the log names none.
     """
     named = parsed.summary.get("transports")
     if not named or not isinstance(named, Collection):
@@ -216,7 +226,7 @@ def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:
 
 
 def judge_corruption(error: DataCorrupted) -> Judgement:
-    """Wrong results are no matter of limits: one is a failure, at whatever speed it came."""
+    """The failed judgement for wrong results: a single one fails, at any speed."""
     return Judgement(
         metric=CORRUPTION,
         outcome=Outcome.FAILED,
@@ -237,10 +247,10 @@ def judge_fact(
     declared: object = None,
     peers: Collection[object] = (),
 ) -> Judgement:
-    """One fact of a node against what the platform file expects of it.
+    """Judge one fact of a node by the platform file's expectation.
 
-    ``declared`` is what it is held against under the rules ``as_declared`` and ``by_model``;
-    ``peers`` is the same fact of every node or device, its own among them, for rule ``alike``.
+    ``declared`` is the wanted value for the rules ``as_declared`` and ``by_model``; ``peers``, for
+    the rule ``alike``, is the same fact of every node or device, including this one.
     """
     wanted = expectation.value
     if expectation.rule in ("as_declared", "by_model"):
@@ -263,7 +273,7 @@ def judge_fact(
 
 
 def _equal(value: object, wanted: object) -> bool:
-    """JSON has no tuples: sequences compare by their elements."""
+    """Compare sequences by their elements, since JSON has no tuples; a bool equals only a bool."""
     if isinstance(value, (list, tuple)) and isinstance(wanted, (list, tuple)):
         return list(value) == list(wanted)
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
@@ -299,12 +309,12 @@ _RULE_WORDS = {
     "at_most": "at most",
     "by_model": "declared:",
     "as_declared": "declared:",
-    "alike": "as most have it:",
+    "alike": "the same as most:",
 }
 
 
 def _majority(peers: Collection[object]) -> object:
-    """What more than half of them have; ``None`` if they are of several minds."""
+    """The value that more than half of the peers have, ``None`` if there is none."""
     counts = Counter(map(repr, peers))
     most, count = next(iter(counts.most_common(1)), ("", 0))
     if 2 * count <= len(peers):

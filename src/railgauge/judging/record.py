@@ -1,4 +1,4 @@
-"""One record of a run: what became of each test item. Every report reads it, none keeps its own."""
+"""The record of a run: the result of each test item, which all reports read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import Question
 from railgauge.core.terms import Rung
 
-# One line an item, written as it ends; ``SCHEMA_VERSION`` stands in each.
+# One line an item, written when the item ends; each line holds ``SCHEMA_VERSION``.
 FILE = "records.jsonl"
 SCHEMA_VERSION = 2
 
-# The kind of an error that is nobody's but the suite's.
+# The kind of an error of the suite itself.
 OWN_ERROR = "bug"
-# One line a judgement, written as it is made.
+# One line a judgement, written when the judgement is made.
 MEASUREMENTS = "measurements.jsonl"
 
 _ORDER = list(Outcome)
@@ -26,14 +26,14 @@ _ORDER = list(Outcome)
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """One test item: what it is about, what came of it, and on what evidence.
+    """One test item: its subject, its outcome, and its evidence.
 
     ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path
     below the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part
     of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
-    ``error_where`` names node and tool of an error. ``questions`` are what the item asked, in
-    order; ``by_evidence`` says that its outcome follows from them and the evidence alone. ``ways``
-    are those in which it would ask for its subject, known before it does.
+    ``error_where`` is the node and tool of an error, ``NODE: TOOL``. ``questions`` are the item's
+    questions, in order; ``by_evidence`` means that its outcome follows from them and the evidence
+    alone. ``ways`` are the ways in which it asks for its subject, known before it runs.
     """
 
     id: str
@@ -57,7 +57,7 @@ class ItemRecord:
     ways: tuple[str, ...] = ()
 
     def part_at(self, node: str) -> str:
-        """The part of this node: its own end of a path between two rails, else ``pairing``."""
+        """The part of ``node``: its end of a path between two rails, else ``pairing``."""
         ends = self.pairing.split(":")
         if len(self.nodes) != len(ends) or node not in self.nodes:
             return self.pairing
@@ -69,7 +69,7 @@ class ItemRecord:
         return self.outcome in (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED)
 
     def to_json(self) -> dict[str, Any]:
-        """Only simple types: records travel between processes."""
+        """The record in plain JSON types, since records are passed between processes."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -80,7 +80,7 @@ def from_json(data: Mapping[str, Any], where: str = "") -> ItemRecord:
 
 
 def measurement(item: ItemRecord, judgement: Judgement) -> dict[str, Any]:
-    """The line of ``measurements.jsonl`` that a judgement of an item makes, without its stamp."""
+    """The line of ``measurements.jsonl`` for a judgement of an item, without its stamp."""
     line: dict[str, Any] = {
         "id": item.id,
         "subject": item.subject,
@@ -107,7 +107,7 @@ def measurement(item: ItemRecord, judgement: Judgement) -> dict[str, Any]:
 
 
 def blank(item: ItemRecord) -> ItemRecord:
-    """An item as it was before anything was known of it but what it is about."""
+    """The item without any result, as before it ran."""
     return replace(
         item,
         outcome=Outcome.ERROR,
@@ -123,10 +123,9 @@ def blank(item: ItemRecord) -> ItemRecord:
 def settled(
     begun: ItemRecord, judgements: Sequence[Judgement], error: NoEvidence | None
 ) -> ItemRecord:
-    """What became of an item, from its judgements and from what could not be judged alone.
+    """The item with its outcome, from its judgements and the error that ended it.
 
-    A missed limit is not hidden by another metric that could not be judged, nor an error by a
-    record that does not count.
+    A failed judgement outranks an error, and an error outranks a judgement that is record only.
     """
     item = replace(begun, judgements=tuple(judgements), by_evidence=True)
     failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
@@ -145,7 +144,7 @@ def record_only(judgements: Sequence[Judgement]) -> str:
 
 
 def with_error(item: ItemRecord, error: RailgaugeError) -> ItemRecord:
-    """An item of which nothing can be told, and why."""
+    """The item with the outcome ``error``, and the error's reason and remedy."""
     return replace(
         item,
         outcome=Outcome.ERROR,
@@ -157,14 +156,14 @@ def with_error(item: ItemRecord, error: RailgaugeError) -> ItemRecord:
 
 
 def worst_of(judgements: Sequence[Judgement]) -> Outcome:
-    """The outcome of an item with these judgements; without any there is nothing to pass on."""
+    """The worst outcome of the judgements; ``error`` without any."""
     return max((j.outcome for j in judgements), key=_ORDER.index, default=Outcome.ERROR)
 
 
 def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:
-    """What counts when an item ran twice: the worse of both, and never simply passed.
+    """The record that counts when an item ran twice: the one with the worse outcome.
 
-    A retry that passes is flaky; one that could not tell does not undo a failure.
+    If the first did not pass and the second did, the outcome is ``flaky``.
     """
     if earlier is None or earlier.outcome is Outcome.NOT_RUN:
         return later

@@ -1,7 +1,7 @@
-"""Named tests of a diagnostic against those that must have been printed, and passed. Pure.
+"""Compare the tests that a diagnostic printed with those that must have passed. Pure.
 
-No pass without a printed result: a test that is not there, that was skipped, or that speaks of
-fewer GPUs than there are is an error. A warning is no pass: whatever the tool warns of has failed.
+A pass needs a printed result: a test that is missing, was skipped, or covers fewer GPUs than the
+node has is an error. A warning counts as a failure.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from railgauge.core.errors import MetricMissing, NoEvidence
 from railgauge.core.model import Judgement, Outcome, Parsed
 
 PASS, FAIL, WARN, SKIP, NOT_RUN = "pass", "fail", "warn", "skip", "not run"
-# Under this name a tool's summary holds its results, as plain data.
+# The key of the results in a tool's summary, as plain data.
 SUMMARY = "tests"
 _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
 class NamedResult:
-    """What a tool said of one of its tests: for the GPUs in ``gpus``, for all if there are none.
+    """A tool's result of one of its tests, for the GPUs in ``gpus``, or for all if it is empty.
 
-    ``printed`` is the tool's word (``Fail - GPU: 3``), ``says`` its message.
+    ``printed`` is the result as printed (``Fail - GPU: 3``), ``says`` the tool's message.
     """
 
     name: str
@@ -36,9 +36,9 @@ class NamedResult:
 def judge_results(
     parsed: Parsed, spec: Results, gpus: int, node: str
 ) -> tuple[tuple[Judgement, ...], tuple[NoEvidence, ...]]:
-    """A judgement or an error for each test of ``spec``, and for each other one that went wrong.
+    """Return judgements and errors: one for each test of ``spec`` and each other test that failed.
 
-    ``gpus`` is how many the node has; ``node`` is where the tool ran.
+    ``gpus`` is the number of GPUs of the node; ``node`` is where the tool ran.
     """
     found = _by_name(parsed)
     judgements: list[Judgement] = []
@@ -76,7 +76,7 @@ def _judge(
 ) -> Judgement:
     tool, gpus, node = of
     if not results:
-        raise MetricMissing(f"{tool} printed no result of {name}", where=node)
+        raise MetricMissing(f"{tool} printed no result for {name}", where=node)
     if wrong := [result for result in results if _is_wrong(result)]:
         return _failed(name, wrong, spec, node)
     if absent := [result for result in results if result.status != PASS]:

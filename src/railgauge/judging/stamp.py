@@ -1,7 +1,6 @@
-"""What the evidence of a run is: of hardware, or of nodes that only play it. Pure.
+"""The stamp of a run's evidence: from hardware, or from nodes that simulate it. Pure.
 
-The nodes say it themselves, in a fact like any other. This is the one place that knows the word
-they say it with, whatever way led to them.
+A simulated node reports that itself, as its product name. Only this module knows that name.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from railgauge.facts import NodeFacts
 
 
 class Evidence(Term):
-    """What a run's numbers are of. A replay judges what another run recorded."""
+    """The origin of a run's numbers. A replay judges the evidence of another run."""
 
     HARDWARE = "hardware"
     SIMULATED = "simulated"
     REPLAYED = "replayed"
 
 
-# What the firmware of a machine that is none gives as its product.
+# The product name that a simulated node reports as its firmware's.
 _PLAYED = "railgauge lab node"
 _PLAYING_TRANSPORT = "lab"
 
 
 def of_nodes(found: Iterable[object], transport: str) -> Evidence:
-    """The stamp of a survey: one node that only plays hardware makes all of it simulated.
+    """The stamp of a survey: one simulated node makes all of it simulated.
 
-    ``found`` are the nodes' facts, or errors, which say nothing; ``transport`` is the hostfile's.
+    ``found`` holds the nodes' facts; errors in it are skipped. ``transport`` is the hostfile's.
     """
     played = transport == _PLAYING_TRANSPORT or any(map(_is_played, found))
     return Evidence.SIMULATED if played else Evidence.HARDWARE
@@ -39,11 +38,11 @@ def _is_played(found: object) -> bool:
 
 
 def contradiction(said: str, found: Collection[object], transport: str) -> str:
-    """What speaks against a stamp; empty if nothing does. Where no node answered nothing can."""
+    """What contradicts a stamp, in words; empty if nothing does, or if no node answered."""
     if said not in tuple(Evidence):
-        return f"says {said} evidence, which no run has"
+        return f"claims {said} evidence, which is not a known kind"
     due = of_nodes(found, transport)
     is_known = due is Evidence.SIMULATED or any(isinstance(one, NodeFacts) for one in found)
     if said in (due, Evidence.REPLAYED) or not is_known:
         return ""
-    return f"says {said} evidence, and by the facts of its nodes it is {due}"
+    return f"claims {said} evidence, but by the facts of its nodes it is {due}"

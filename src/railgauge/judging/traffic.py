@@ -1,7 +1,10 @@
-"""Which NICs carried the payload: their byte counters before and after a measurement.
+"""Find which NICs carried the payload, from their byte counters before and after a measurement.
 
-The path is asserted, not assumed: a collective that went over the management network, or over one
-NIC of eight, prints a number all the same.
+A collective that went over the management network, or over one NIC of eight, prints a busbw too,
+so the path has to be checked.
+
+Example: a node sent 128 GB of payload. ``mlx5_0`` to ``mlx5_3`` carried 32 GB each and ``eth0``
+nothing: the share is 100 % and the spread even.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ _ERRORS = (
     "rx_devmem_dropped",
 )
 _DEVMEM = "rx_devmem_pkts"
-# What an HCA's transport lost or had to send again (000, 3.2: all are 0 beside a good link). Others
-# of its hw_counters grow in healthy runs: flushes when a test ends, receivers without a buffer.
+# Losses and retransmissions of an HCA's transport (000, 3.2: all are 0 on a good link). Other
+# hw_counters also grow in healthy runs: flushes when a test ends, receivers without a buffer.
 _RESENT = (
     "packet_seq_err",
     "out_of_sequence",
@@ -52,23 +55,24 @@ _LINE = re.compile(
     r"/(?P<name>\w+):(?P<value>[0-9]{1,20})\s*$"  # 64 bits have 20 digits
 )
 
-# In the form of the kernel's own files, so that one reader reads all. A login that is not root has
-# the folders of ethtool not always in its PATH.
+# Print ethtool's counters in the form of the kernel's files, so that one parser reads both. The
+# PATH of a login that is not root may lack the folders that hold ethtool.
 _ETHTOOL = (
     'shift; PATH=$PATH:/usr/sbin:/sbin; for d in "$@"; do ethtool -S "$d" |'
     ' grep -o "rx_devmem_[a-z]*: *[0-9]*" |'
     ' sed "s|: *|:|; s|^|sys/class/net/$d/statistics/|"; done; '
 )
 
-# What else moves over a NIC while it is measured: management packets, the handshake of a tool.
+# Other traffic over a NIC during a measurement: management packets, the handshake of a tool.
 _STRAY_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The counters of one NIC: bytes each way, and everything that should stand still.
+    """The counters of one NIC: bytes each way, and the error counters.
 
-    ``devmem`` are packets that were received into GPU memory; ``None`` where it does not tell.
+    ``devmem`` is the number of packets received into GPU memory, ``None`` where the NIC does not
+    report it.
     """
 
     sent: int = 0
@@ -78,10 +82,10 @@ class Counters:
 
 
 def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
-    """The command that prints the counters of every NIC of a node, as ``path:value``.
+    """Return the command that prints the counters of every NIC of a node, as ``path:value``.
 
-    One process for all of them: it runs twice around every measurement. What only ``ethtool`` tells
-    is asked of ``netdevs`` alone, for that costs a process each.
+    It runs before and after every measurement, so one process reads all counters. Only for
+    ``netdevs`` it also runs ``ethtool``, which costs a process each.
     """
     port, netdev = "sys/class/infiniband/*/ports/1", "sys/class/net/*"
     folders = (f"{port}/counters", f"{netdev}/statistics")
@@ -94,7 +98,7 @@ def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
 def probes(
     nodes: Iterable[str], rootfs: str, spec: Traffic | None, nics: Iterable[Nic]
 ) -> tuple[Command, ...]:
-    """The commands that read the counters of a case's nodes, before and after it alike."""
+    """The commands that read the counters of a case's nodes, the same before and after it."""
     if spec is None:
         return ()
     netdevs = [nic.name for nic in nics] if spec.devmem_packet is not None else []
@@ -103,13 +107,13 @@ def probes(
 
 
 def parse(text: str) -> dict[str, Counters]:
-    """NIC -> counters, from what ``probe_argv`` printed; lines that are none are passed over."""
+    """Return NIC -> counters from the output of ``probe_argv``; other lines are skipped."""
     values: dict[str, dict[str, dict[str, int]]] = {"hca": {}, "net": {}}
     for line in text.splitlines():
         if match := _LINE.search(line):
             kind = "hca" if match["hca"] else "net"
             values[kind].setdefault(match[kind], {})[match["name"]] = int(match["value"])
-    # An HCA and the network device on top of it may have one name: its bytes are counted once.
+    # An HCA and its network device may have the same name; then the HCA's counters are used.
     named = {**values["net"], **values["hca"]}
     return {nic: _counters(found) for nic, found in named.items()}
 
@@ -124,9 +128,9 @@ def _counters(found: Mapping[str, int]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What the NICs of one node moved: NIC -> bytes (the busier way), and counters that grew.
+    """Traffic of one node: NIC -> bytes in the busier direction, and the error counters that grew.
 
-    ``devmem`` is NIC -> (bytes received, packets of it that went into GPU memory).
+    ``devmem`` is NIC -> (bytes received, packets received into GPU memory).
     """
 
     node: str
@@ -136,7 +140,7 @@ class Moved:
 
 
 def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
-    """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
+    """The traffic of each node of a run over ``nics``. Raises ``FactMissing`` without counters."""
     befores = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_BEFORE}
     if not befores:
         raise FactMissing("the counters of the NICs were not read")
@@ -170,11 +174,11 @@ def _moved(
 def judge_traffic(
     found: Iterable[Moved], payload_bytes: float, spec: Traffic, carriers: Sequence[str]
 ) -> list[Judgement]:
-    """Share of the payload, spread over the ``carriers``, and counters that must not move.
+    """Judge the share of the payload, its spread over the ``carriers``, and the error counters.
 
-    ``carriers`` are the NICs that should have carried the payload; what others carried is judged
-    too. ``payload_bytes`` is what each node sent or received. Raises ``MetricMissing`` without any:
-    a share of nothing proves nothing.
+    ``carriers`` are the NICs that should have carried the payload; traffic over other NICs is
+    judged too. ``payload_bytes`` is what each node sent or received. Raises ``MetricMissing`` if it
+    is 0, since no share of it can be computed.
     """
     if payload_bytes <= 0:
         raise MetricMissing("the tool reports no payload, so the counters prove nothing")
@@ -225,13 +229,13 @@ def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
 
 
 def _devmem(one: Moved, spec: Traffic, stray: float, carriers: Sequence[str]) -> Judgement:
-    """What a NIC received is in GPU memory, but for ``stray`` bytes.
+    """Judge whether a NIC received all but ``stray`` bytes into GPU memory.
 
-    Raises ``FactMissing`` where a NIC does not tell: the path is asserted, not assumed.
+    Raises ``FactMissing`` if a NIC does not report that.
     """
     most = spec.devmem_packet or 0
     if silent := [nic for nic in carriers if nic not in one.devmem]:
-        remedy = "install ethtool, and the driver whose statistics have it"
+        remedy = f"install ethtool, and a driver whose statistics include {_DEVMEM}"
         raise FactMissing(f"no {_DEVMEM} of {', '.join(silent)}", where=one.node, remedy=remedy)
     seen = {nic: one.devmem[nic] for nic in carriers}
     odd = [nic for nic, (received, packets) in seen.items() if received > most * packets + stray]

@@ -1,7 +1,8 @@
-"""What a scan of the subnet says, against the cables that are declared and the limits. Pure.
+"""Compare a scan of the subnet with the declared cables and the limits. Pure.
 
-One switch at a time: each declared cable belongs to one switch (``Topology.owners``). What
-misses is one judgement for each port, so that every bad cable is named; what holds is one for all.
+One switch is judged at a time; each declared cable belongs to one switch (``Topology.owners``).
+Every port that misses a limit gets a failed judgement of its own, so that each bad cable is named.
+If none does, one passed judgement covers all ports.
 """
 
 from __future__ import annotations

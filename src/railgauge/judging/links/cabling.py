@@ -1,4 +1,4 @@
-"""Whether the cables of a subnet are those that are declared, and who manages it."""
+"""Check that the cables of a subnet are the declared ones, and that it has a subnet manager."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MANAGER, CABLING = "subnet_managers", "cabling"
 
 
 def judge_manager(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
-    """One subnet manager is master, and answers."""
+    """Judge whether a subnet manager is master and answers."""
     said = sminfo.parse(scan.text)
     masters = [sample.value for sample in said.samples if sample.metric == MANAGER]
     if not masters:
-        raise MetricMissing("sminfo said nothing of a subnet manager")
+        raise MetricMissing("sminfo printed nothing about a subnet manager")
     state = str(said.summary.get("state", "none answers"))
     words = f"{state} at lid {said.summary['lid']}" if masters[0] else state
     miss = Miss((), words, "SMINFO_MASTER", f"no subnet manager is in charge: {words}")
@@ -26,7 +26,7 @@ def judge_manager(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
 
 
 def judge_cabling(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
-    """Every declared cable joins its two ports, and the switch has no other."""
+    """Judge whether every declared cable joins its two ports, and the switch has no other cable."""
     found, cables = topology(scan.text), switch.cables
     if not found.nodes:
         raise MetricMissing("ibnetdiscover printed no subnet")
@@ -53,9 +53,9 @@ def _miscabled(cable: Cable, found: Topology, switch: SwitchUnderTest) -> Miss |
 
 
 def _undeclared(found: Topology, switch: SwitchUnderTest) -> Iterator[Miss]:
-    """Cables at ports that should have none: of this switch.
+    """Undeclared cables at ports of this switch.
 
-    The first switch also tells of those at nodes that answer for no cable.
+    The first switch also reports those at nodes that own no declared cable.
     """
     subnet = switch.subnet
     is_first = switch.owner == subnet.owners[0]

@@ -1,4 +1,4 @@
-"""Error counters of the declared cables: how high they stand, and how fast they grow."""
+"""Judge the error counters of the declared cables: their values and their growth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYMBOL_ERRORS = "SymbolErrorCounter"
 
 
 def judge_errors(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
-    """No port has counted more errors than the limit since its counters were cleared."""
+    """Judge whether a port counted more errors than the limit since its counters were cleared."""
     errors = _errors(scan)
     misses = []
     ends = _ends(switch)
@@ -37,7 +37,10 @@ def judge_errors(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
 def judge_growth(
     before: Scan, after: Scan, switch: SwitchUnderTest
 ) -> tuple[list[Judgement], list[NoEvidence]]:
-    """No counter grew by more than the limit between two scans, nor symbol errors faster."""
+    """Judge the growth of each counter, and the bit error rate, between two scans.
+
+    Returns judgements, and an error for each port whose growth is unknown.
+    """
     first, last = _errors(before), _errors(after)
     if (last.nodes_checked or 0) < (first.nodes_checked or 0):
         what = f"{last.nodes_checked} nodes were read, {first.nodes_checked} before"
@@ -78,7 +81,7 @@ def _errors(scan: Scan) -> ErrorScan:
 
 
 def _of(end: End, errors: ErrorScan, subnet: Topology) -> Mapping[str, int]:
-    """A port that is not listed has counted nothing."""
+    """The counters of a port. The scan lists only ports that counted errors."""
     return errors.by_end.get((subnet.told_by(end), end.port), {})
 
 
@@ -93,7 +96,7 @@ def _both_ways(cable: Cable) -> tuple[tuple[End, End], tuple[End, End]]:
 def _growth(
     then: Mapping[str, int], now: Mapping[str, int], label: str, limits: FabricLimits
 ) -> dict[str, int]:
-    """How far each counter that has a limit went. Raises ``NoEvidence`` where that is not known."""
+    """The growth of each counter that has a limit. Raises ``NoEvidence`` if it is unknown."""
     wanted = {*limits.most, *([SYMBOL_ERRORS] if limits.bit_error_rate is not None else [])}
     growth: dict[str, int] = {}
     for name in sorted(wanted & {*then, *now}):
@@ -105,7 +108,7 @@ def _growth(
             )
         if before >= FULL.get(name, math.inf):
             raise MetricMissing(
-                f"{name} of {label} is full ({before}) and counts no further",
+                f"{name} of {label} is at its maximum ({before}) and counts no further",
                 remedy="clear the counters with ibclearerrors, then measure again",
             )
         if after > before:
@@ -135,7 +138,7 @@ def _bit_errors(
     if most is None or not count:
         return
     if gbps is None:
-        raise Implausible(f"{speed[:20]} is no speed that is known")
+        raise Implausible(f"{speed[:20]} is not a known link speed")
     bits = gbps * 1e9 * seconds
     if surely_at_least(count) / bits > most:
         hourly = count * 3600 / seconds
@@ -145,10 +148,11 @@ def _bit_errors(
 
 
 def surely_at_least(count: int) -> float:
-    """The least mean that gives ``count`` events with a chance of 5 % or more (Poisson).
+    """The smallest Poisson mean that gives ``count`` or more events with a chance of 5 %.
 
-    One error in a short time proves no high rate: this is what the count proves. Wilson and
-    Hilferty's approximation of the quantile of chi-squared, good to 4 % from 2 events up.
+    One error in a short time does not prove a high rate; this bound is what the count proves. It
+    uses Wilson and Hilferty's approximation of the chi-squared quantile, accurate to 4 % from 2
+    events up.
     """
     if count < 1:
         return 0.0
@@ -165,7 +169,7 @@ def _counter_miss(switch: SwitchUnderTest, end: End, other: End, said: str, limi
 
 
 def _seconds(before: Scan, after: Scan) -> float:
-    """Between the beginnings of two scans. Raises ``Implausible`` if that is no time at all."""
+    """The time between the starts of two scans. Raises ``Implausible`` if it is not above 0."""
     try:
         began = [
             datetime.fromisoformat(scan.began.replace("Z", "+00:00")) for scan in (before, after)
@@ -174,7 +178,7 @@ def _seconds(before: Scan, after: Scan) -> float:
     except (ValueError, TypeError):
         seconds = 0.0
     if seconds <= 0:
-        raise Implausible("it is not known how long the counters were watched")
+        raise Implausible("the time between the two scans of the counters is unknown")
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""State, width and speed of the declared cables."""
+"""Judge state, width and speed of the declared cables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINK_STATE, LINK_RATE = "link_state", "link_width_and_speed"
 
 
 def judge_links(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
-    """Every declared cable is up at both ends, at its declared width and speed."""
+    """Judge whether every declared cable is up at both ends, at its declared width and speed."""
     table, cables = link_table(scan.text), switch.cables
     if not table.ports:
         raise MetricMissing("iblinkinfo printed no port")
@@ -31,7 +31,7 @@ def _port(end: End, table: LinkTable, subnet: Topology) -> LinkPort | None:
 
 
 def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[Miss]:
-    """A cable that is down is told once, by the end that says most."""
+    """The first end of a cable that is not up, so that each cable is reported once."""
     subnet = switch.subnet
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)
@@ -45,7 +45,10 @@ def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[M
 
 
 def _slow(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[Miss]:
-    """A port that is down has no rate: that it is down is told elsewhere."""
+    """The first end of a cable that runs at another speed than declared.
+
+    A port that is down has no width; ``_down`` reports it.
+    """
     subnet = switch.subnet
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)

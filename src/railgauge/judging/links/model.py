@@ -1,4 +1,4 @@
-"""What is judged of a subnet, and what a judgement of it looks like."""
+"""The scan of a subnet, the switch under test, and the judgements on its cables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from railgauge.subnet import Cable, Topology
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one program printed about the subnet, and when it began (ISO 8601)."""
+    """The output of one program about the subnet, and when the program started (ISO 8601)."""
 
     text: str
     began: str
@@ -21,7 +21,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class SwitchUnderTest:
-    """What is judged: the cables of one switch of the declared subnet, by which limits."""
+    """The cables of one switch of the declared subnet, and their limits."""
 
     subnet: Topology
     owner: str
@@ -29,7 +29,7 @@ class SwitchUnderTest:
 
     @property
     def cables(self) -> tuple[Cable, ...]:
-        """Raises ``MetricMissing`` for a switch that the declared subnet does not have."""
+        """The switch's cables. Raises ``MetricMissing`` if the declared subnet lacks the switch."""
         found = self.subnet.by_owner.get(self.owner)
         if not found:
             raise MetricMissing(f"the declared subnet has no switch {self.owner[:80]}")
@@ -38,7 +38,7 @@ class SwitchUnderTest:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A port or cable that is not as it should be: values of its judgement, in words."""
+    """A port or cable that misses a limit: the texts of its judgement."""
 
     ends: tuple[tuple[str, str], ...]
     measured: str

@@ -1,4 +1,4 @@
-"""Which judgement a program's scan is for."""
+"""Choose the judgement that belongs to a program's scan."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def judge_scan(
     scan: Scan,
     since: Scan | None = None,
 ) -> tuple[list[Judgement], list[NoEvidence]]:
-    """Judgements, and what could not be judged. ``subject`` is the program and the switch.
+    """Return judgements, and an error for each port that has none.
 
-    Raises ``NoEvidence`` if nothing can be judged at all.
+    ``subject`` is the program and the switch. Raises ``NoEvidence`` if nothing can be judged.
     """
     tool, switch = subject
     under_test = SwitchUnderTest(topology(declared.topology), switch, limits)
     if since is not None:
         return judge_growth(since, scan, under_test)
     if tool not in _CHECKS:
-        raise MetricMissing(f"nothing is known of a subnet that {tool[:40]} scanned")
+        raise MetricMissing(f"no check of the subnet reads the output of {tool[:40]}")
     return _CHECKS[tool](scan, under_test), []
