@@ -199,7 +199,7 @@ def test_a_second_measurement_is_told_with_its_figures(slow_node, speed, state, 
     assert cause.confirmation.state == state
     assert len(cause.confirmation.seen) == 2
     assert all(line.endswith(word) for line in cause.confirmation.seen)
-    assert ("comes and goes" in cause.would_decide) is (state == "not reproduced")
+    assert ("is intermittent" in cause.would_decide) is (state == "not reproduced")
     assert dict(about(cause))["again"] == [state, *cause.confirmation.seen]
     plain = {"statusDetails": {"message": "slow"}, "labels": []}
     assert f"{state}; " in _marked(plain, cause)["statusDetails"]["message"]

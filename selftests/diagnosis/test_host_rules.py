@@ -131,7 +131,7 @@ def test_a_lost_gpu_is_found_by_its_slot():
     found = causes(count, gone, facts=[without_gpu("n2", 4)], nodes=names(3))
     assert named(found) == [("gpu-missing", "n2, gpu4")]
     assert set(found[0].evidence) == {count.id, gone.id}
-    assert "gpu4 is gone" in found[0].says
+    assert "gpu4 is absent" in found[0].says
 
 
 def test_a_lost_gpu_is_found_by_the_slots_of_the_platform_file():

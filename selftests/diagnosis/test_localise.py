@@ -309,5 +309,5 @@ def test_order_does_not_matter(cluster, draw):
 
 
 def test_a_node_is_no_pair_with_itself():
-    with pytest.raises(ValueError, match="a is no pair with itself"):
+    with pytest.raises(ValueError, match="a is paired with itself"):
         slow("a", "a")

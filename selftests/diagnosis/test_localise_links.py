@@ -64,7 +64,8 @@ def test_what_is_blamed_is_faulty_and_all_of_it_is(gpus, drawn):
 def test_what_all_measured_links_share_is_as_good_as_the_node(links, common):
     found = blame_links(dict.fromkeys(links, True))
     assert found.node
-    assert found.note == f"every measured link is one of {common}: it may be that, or the node"
+    where = "the fault may be there or in the node"
+    assert found.note == f"every measured link is one of {common}: {where}"
 
 
 def test_a_gpu_with_one_neighbour_is_open():

@@ -99,7 +99,7 @@ def test_one_gpu_over_all_nics_may_be_the_node():
         assert found.parts == ()
         (item,) = found.undecided
         assert item.among == ("n002", "n002 gpu0")
-        assert item.would_decide == "measure n002 with host memory, or another GPU of it"
+        assert item.would_decide == "measure n002 with host memory or another of its GPUs"
 
 
 def test_a_single_path_may_be_anything_on_it():

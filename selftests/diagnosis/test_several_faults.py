@@ -216,7 +216,7 @@ def test_two_nodes_alone_do_not_decide(records):
     assert found[0].confidence == "open"
     assert set(found[0].where.node.split("|")) == {"n1", "n2"}
     assert "measure" in found[0].would_decide
-    assert "does not tell apart" in found[0].says
+    assert "the evidence fits each of" in found[0].says
     assert accounted(found) == red(records)
 
 

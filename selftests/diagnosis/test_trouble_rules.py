@@ -152,7 +152,7 @@ def test_an_error_of_this_suite_is_called_that_and_is_not_a_tools():
     found = causes(strange, unknown("n2", "memlock"))
     assert named(found) == [("suite-error", "n1"), ("undiagnosed", "n2")]
     assert said in found[0].says
-    assert "nothing is known of the hardware" in CATALOGUE["suite-error"].means
+    assert "the hardware was not judged" in CATALOGUE["suite-error"].means
 
 
 def test_a_fact_that_is_missing_is_not_a_tools():

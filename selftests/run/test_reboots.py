@@ -116,9 +116,9 @@ def test_notes_tell_of_each_reboot_and_change_nothing():
     reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
     assert notes(found) == ()
     assert notes(replace(found, reboots=(*reboots, *reboots))) == (
-        "n1 was rebooted during new: what ran there at that moment is an error, and what the "
-        "survey found on it was before",
-        "n2 was rebooted after old, which this run carries on",
+        "n1 was rebooted during new: items that ran there at that moment are errors, and the facts "
+        "of the node are from before the reboot",
+        "n2 was rebooted after old, which this run resumes",
     )
 
 

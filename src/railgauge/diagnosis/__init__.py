@@ -1,7 +1,10 @@
-"""From what went wrong to why: verdicts, facts and counters in, named causes out. Pure.
+"""Find the causes of a run's failures from its judgements, facts and counters. Pure.
 
-Rules are asked from the bottom of the ladder upwards. What a cause found further down explains is
-taken off the table before the next rule is asked, so that one root cause is one entry.
+Rules run from the lowest rung up. The items that a cause explains are removed before the next rule
+runs, so that one root cause is one entry.
+
+Example: the port of ``mlx5_3`` on ``mx02`` is down, and every pair of ``mx02`` over that NIC ends
+in an error. The result is one cause, ``link-down`` at ``mx02, mlx5_3``, which explains the pairs.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ _RULES = (
 
 
 def diagnose(results: RunResults) -> tuple[Cause, ...]:
-    """The root causes of a run, from the lowest rung up; what is sure comes before what is open."""
+    """Return the root causes of a run, from the lowest rung up, undecided ones last."""
     results = _in_order(results)
     went_wrong = tuple(r for r in results.records.values() if r.outcome in WENT_WRONG)
     scene = Scene(results, went_wrong)
@@ -79,13 +82,13 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
 
 
 def _in_order(results: RunResults) -> RunResults:
-    """Items from the lowest rung up, in whatever order they ended."""
+    """The results with their items ordered by rung, then by id."""
     ordered = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
     return replace(results, records=dict(ordered))
 
 
 def _rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
-    """What no rule explains is shown as such, and errors of the suite itself apart from it."""
+    """One claim for the errors of the suite itself, one for all other unexplained items."""
     own = [record for record in left if record.error_kind == OWN_ERROR]
     if own:
         yield CauseClaim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
@@ -128,7 +131,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
 
 def _remedy(kind: Kind, platform: Platform) -> str:
     if kind.prepared_by in {step.name for step in platform.preparations}:
-        return f"{kind.remedy}; pytest --prepare does it for the run"
+        return f"{kind.remedy}; pytest --prepare does this for the run"
     return kind.remedy
 
 

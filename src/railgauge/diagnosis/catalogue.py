@@ -1,7 +1,7 @@
-"""Every cause that can be named: what it means, what it can explain, what to do, and on what basis.
+"""The catalogue of causes: the meaning, the reach, the remedy and the basis of each.
 
-``reach`` are the rungs whose trouble the cause can account for on its node; ``through`` narrows
-that to items over the same ``nic``, ``gpu`` or ``link`` where an item names one.
+``reach`` is the set of rungs whose failures the cause can explain on its node; ``through`` narrows
+it to items over the same ``nic``, ``gpu`` or ``link``, where an item names one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _GPU_NETWORK = _BETWEEN | {Rung.GPUDIRECT}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``folds``: the same trouble on several nodes is one entry, for one setting mends them all.
+    """One kind of cause.
 
-    ``silences``: it leaves no value, so that what was measured and missed has another cause.
-    ``prepared_by`` is the step of ``--prepare`` that does it, on the platforms that have the step.
+    ``folds``: the same cause on several nodes is one entry, because one setting fixes them all.
+    ``silences``: the cause prevents a measurement, so it does not explain a limit that was missed.
+    ``prepared_by`` is the step of ``--prepare`` that applies the remedy, on platforms that have it.
     """
 
     means: str
@@ -42,19 +43,19 @@ CATALOGUE: Mapping[str, Kind] = {
     "node-unreachable": Kind(
         "the node cannot be reached, refuses the login, or stopped answering",
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
-        "derived: nothing can be said of a node that does not answer",
+        "derived: a node that does not answer cannot be judged",
         ALL_RUNGS,
         silences=True,
     ),
     "tool-missing": Kind(
         "a program that the measurement needs is not installed on the node",
-        "install it, or say where it is under 'tools' in the hostfile",
-        "derived: what cannot be run cannot be measured",
+        "install it, or give its path under 'tools' in the hostfile",
+        "derived: without the program there is no measurement",
         _ABOVE,
         silences=True,
     ),
     "tool-failing": Kind(
-        "a tool hangs, breaks off or prints what cannot be read",
+        "a tool hangs, ends early or prints output that cannot be parsed",
         "run the command of the transcript by hand on that node",
         "derived: no verdict without a printed figure",
     ),
@@ -65,14 +66,14 @@ CATALOGUE: Mapping[str, Kind] = {
         _COLLECTIVES,
     ),
     "nic-missing": Kind(
-        "a declared NIC is not there",
+        "a declared NIC is absent",
         "look for it with lspci; reseat the card, check its slot and the firmware's bifurcation",
-        "derived: what is declared and absent is a fault, not a smaller cluster",
+        "derived: an absent part that is declared is a fault, not a smaller cluster",
         ALL_RUNGS - {Rung.INTRANODE},
         "nic",
     ),
     "gpu-missing": Kind(
-        "a declared GPU is not there",
+        "a declared GPU is absent",
         "look in the kernel log (Xid, 'fallen off the bus'), reset the GPU or power-cycle the node",
         "001: health check check_gpu_count, expected 8 and found 8",
         _ABOVE,
@@ -86,23 +87,23 @@ CATALOGUE: Mapping[str, Kind] = {
         "nic",
     ),
     "subnet-manager-missing": Kind(
-        "the port is up, but no subnet manager has given it an address",
+        "the port has a link, but no subnet manager has given it an address",
         "start OpenSM on one host or switch of the subnet: systemctl start opensm; sminfo",
         "004: the fabric came up with OpenSM, LIDs assigned",
         _NETWORK | {Rung.PREFLIGHT},
         "nic",
     ),
     "link-rate-degraded": Kind(
-        "the link was trained to less than its rate",
+        "the link trained to less than its full rate",
         "reseat or replace the cable; check the switch port's speed; ibportstate shows both ends",
         "001: links with errors and degraded ports",
         _NETWORK,
         "nic",
     ),
     "miscabled": Kind(
-        "a cable joins other ports than the declared ones",
-        "move the cable; or, if it is right, take a new dump with ibnetdiscover and declare that",
-        "derived: paths between leaves are as wide as they were planned only if cabled as planned",
+        "a cable connects other ports than the declared ones",
+        "move the cable; or, if the cabling is right, declare a new dump of ibnetdiscover",
+        "derived: paths between leaves have their planned bandwidth only if cabled as planned",
         _NETWORK,
         "nic",
     ),
@@ -115,7 +116,7 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "gpu-pcie-degraded": Kind(
         "the GPU's slot runs at less than its width or generation",
-        "reseat the GPU; compare LnkSta with LnkCap in lspci -vv; see if the slot is shared",
+        "reseat the GPU; compare LnkSta with LnkCap in lspci -vv; check whether the slot is shared",
         "001: degraded PCIe links are among the first suspects",
         _GPU,
         "gpu",
@@ -129,7 +130,7 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
     ),
     "firmware-mismatch": Kind(
-        "a NIC or GPU has other firmware than most of its model",
+        "a NIC or GPU has different firmware from most devices of its model",
         "bring all devices of one model to one firmware (mlxfwmanager -u, the GPU vendor's tool)",
         "derived: limits hold for devices that are alike",
         _ABOVE,
@@ -137,13 +138,14 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "link-error-rate": Kind(
         "the error counters of a link grow while it is measured",
-        "replace cable or transceiver; until then disable the port: ibportstate LID PORT disable",
+        "replace the cable or transceiver; until then disable the port: ibportstate LID PORT "
+        "disable",
         "001: several links with a high bit error rate were disabled and isolated",
         _NETWORK,
         "nic",
     ),
     "gpu-memory-errors": Kind(
-        "a GPU's memory had errors that were not corrected, or parts that had to be replaced",
+        "a GPU's memory had uncorrected errors, or rows or pages that had to be replaced",
         "reset the GPU; if a row or page cannot be replaced or errors come back, replace the GPU",
         "001: health check check_gpu_ecc",
         _GPU,
@@ -152,21 +154,21 @@ CATALOGUE: Mapping[str, Kind] = {
     "gpu-ecc-off": Kind(
         "a GPU runs without ECC: wrong bits are neither corrected nor counted",
         "switch it on (nvidia-smi -e 1) and reboot the node",
-        "derived: an error counter says nothing while nobody counts",
+        "derived: without ECC the error counters do not count",
         frozenset(),
         "gpu",
         folds=True,
     ),
     "gpu-power-capped": Kind(
         "a GPU may not draw its full power",
-        "nvidia-smi -pl, amd-smi set --power-cap or the like; look for what sets it at boot",
+        "raise the cap with nvidia-smi -pl or amd-smi set --power-cap; find what sets it at boot",
         "derived: a GPU whose power is capped lowers its clocks under load",
         _GPU,
         "gpu",
         folds=True,
     ),
     "gpu-clock-limited": Kind(
-        "a GPU's clock cannot rise as high as that of its model",
+        "a GPU's maximum clock is lower than that of its model",
         "compare board, VBIOS and the vendor's profile with a good GPU's",
         "001: all GPUs were locked at one clock, 1980 MHz, before they were compared",
         _GPU,
@@ -174,8 +176,8 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
     ),
     "gpu-clock-unlocked": Kind(
-        "a GPU's clock is not locked: it moves while the GPU is measured",
-        "nvidia-smi -lgc 1980 --mode 1, or the clock of your GPU",
+        "a GPU's clock is not locked, so it changes while the GPU is measured",
+        "nvidia-smi -lgc 1980 --mode 1, with the clock of your GPU",
         "001: node preparation, nvidia-smi -lgc 1980 --mode 1 on every node",
         _GPU,
         "gpu",
@@ -185,7 +187,7 @@ CATALOGUE: Mapping[str, Kind] = {
     "gpu-diagnostic-failed": Kind(
         "a GPU does not pass the vendor's own diagnostics",
         "run dcgmi diag again with -v, alone on the node; a GPU that fails twice is replaced",
-        "001: dcgmi diag -r 4 and EUD pass on every GPU of a sound node",
+        "001: dcgmi diag -r 4 and EUD pass on every GPU of a healthy node",
         _GPU,
         "gpu",
     ),
@@ -200,15 +202,15 @@ CATALOGUE: Mapping[str, Kind] = {
         "001: health checks, GPU and NVMe counts passed on every node",
     ),
     "gpu-partitioned": Kind(
-        "a GPU is cut into parts, or its memory is partitioned otherwise than declared",
+        "a GPU is partitioned (MIG), or its compute or memory partitions are not as declared",
         "nvidia-smi -mig 0; amd-smi set --compute-partition SPX --memory-partition NPS1; reset",
-        "derived: the limits are those of whole GPUs",
+        "derived: the limits hold for GPUs that are not partitioned",
         _GPU,
         "gpu",
         folds=True,
     ),
     "gpu-fabric-down": Kind(
-        "a GPU is not registered with the NVLink fabric: it reaches no other over NVSwitch",
+        "a GPU is not registered with the NVLink fabric, so it reaches no other GPU over NVSwitch",
         "systemctl restart nvidia-fabricmanager and read its log; then reset the GPUs of the node",
         "derived: without the fabric manager CUDA cannot be initialised on systems with NVSwitch",
         _COLLECTIVES,
@@ -216,7 +218,7 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
     ),
     "gpu-link-down": Kind(
-        "a link between GPUs is down, absent or slower than its sisters",
+        "a link between GPUs is down, absent or slower than the other links",
         "reset the GPUs of the node; then reseat the board",
         "001: health check check_nvlink_status, all NVLinks active",
         _COLLECTIVES,
@@ -224,14 +226,14 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "background-gpu-diagnostics": Kind(
         "GPU diagnostics run in the background and take turns with the collectives",
-        "stop them (dcgmi diag, EUD, RVS, fieldiag) and what starts them again; then measure anew",
-        "001: EUD in the background on all nodes swings single iterations between 33 and 390 GB/s",
+        "stop them (dcgmi diag, EUD, RVS, fieldiag) and what restarts them; then measure again",
+        "001: with EUD in the background on all nodes, iterations vary between 33 and 390 GB/s",
         _GPU,
         folds=True,
     ),
     "foreign-gpu-process": Kind(
-        "somebody else's processes hold GPU memory",
-        "drain the node before it is measured",
+        "processes other than the suite's hold GPU memory",
+        "drain the node before you measure it",
         "001: always check for background GPU processes",
         _GPU,
         folds=True,
@@ -252,14 +254,14 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
     ),
     "kernel-module-missing": Kind(
-        "a kernel module that the platform file asks for is not loaded",
+        "a kernel module that the platform file requires is not loaded",
         "modprobe it; name it in /etc/modules-load.d/ so that it is loaded at boot",
         "004: kernel modules that must be loaded at boot",
         _NETWORK,
         folds=True,
     ),
     "module-not-at-boot": Kind(
-        "a kernel module that the platform file asks for is not loaded at the next boot",
+        "a kernel module that the platform file requires will not be loaded at the next boot",
         "name it in a file under /etc/modules-load.d/, as 004 does in hpc.conf",
         "004: /etc/modules-load.d/hpc.conf, so that each module is loaded at every boot",
         folds=True,
@@ -273,14 +275,14 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "acs-enabled": Kind(
         "PCIe Access Control Services send peer-to-peer traffic through the root complex",
-        "switch ACS off in the BIOS, or with setpci on every bridge at boot, "
+        "turn ACS off in the BIOS, or with setpci on every bridge at boot, "
         "or clear the redirects with pci=disable_acs_redir",
-        "000: 2.2, ACS is off on every bridge, so that GPU and NIC reach each other directly",
+        "000: 2.2, ACS is off on every bridge, so that GPU and NIC can reach each other directly",
         _GPU,
         folds=True,
     ),
     "cpu-governor": Kind(
-        "the CPU governor clocks the cores down",
+        "the CPU governor lowers the clock of the cores",
         "cpupower frequency-set -g performance",
         "004: cpupower frequency-set -g performance before measuring",
         _ABOVE,
@@ -288,7 +290,7 @@ CATALOGUE: Mapping[str, Kind] = {
         prepared_by="cpu_governor",
     ),
     "numa-balancing-enabled": Kind(
-        "automatic NUMA balancing moves pages under running collectives",
+        "automatic NUMA balancing moves pages while collectives run",
         "sysctl kernel.numa_balancing=0",
         "002: NUMA balancing is switched off before measuring",
         _COLLECTIVES,
@@ -303,7 +305,7 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
     ),
     "persistence-mode-off": Kind(
-        "the driver gives the GPU up between jobs",
+        "the driver releases the GPU between jobs",
         "nvidia-smi -pm 1",
         "001: node preparation, nvidia-smi -pm 1 on every node",
         _GPU,
@@ -311,28 +313,28 @@ CATALOGUE: Mapping[str, Kind] = {
         prepared_by="persistence_mode",
     ),
     "hardware-differs": Kind(
-        "a part is not the declared one, or not in its declared place",
-        "compare the node with its delivery note; or mend the platform file if that is wrong",
+        "a part is not the declared one, or not in its declared slot",
+        "compare the node with its delivery note; or correct the platform file if that is wrong",
         "derived: limits hold for the declared hardware only",
         _ABOVE,
     ),
     "nodes-differ": Kind(
-        "a node's software is not that of the others",
+        "a node's software differs from that of the other nodes",
         "bring all nodes to one image",
-        "derived: what differs is the first suspect when a node lags behind the others",
+        "derived: a difference is the first suspect when a node is slower than the others",
         _ABOVE,
     ),
     "version-mismatch": Kind(
-        "a version is not the one that hostfile or platform file declares, or that limits hold for",
-        "install the declared version; or declare the new one, if the change was meant",
-        "derived: figures hold for the versions that they were measured with",
+        "a version is not the one that the hostfile or platform file declares or limits hold for",
+        "install the declared version; or declare the new one, if the change was intended",
+        "derived: limits hold for the versions that they were measured with",
         _ABOVE,
         folds=True,
     ),
     "wrong-transport": Kind(
-        "collectives go over sockets while the fast network is up",
+        "collectives use sockets although the fast network is up",
         "read the library's INFO log: network plugin, NCCL_IB_HCA, NCCL_NET, NCCL_IB_DISABLE",
-        "derived: the library falls back to sockets by itself where plugin or HCA cannot be used",
+        "derived: the library falls back to sockets where it cannot use the plugin or the HCA",
         _BETWEEN,
     ),
     "nic-idle": Kind(
@@ -342,20 +344,20 @@ CATALOGUE: Mapping[str, Kind] = {
         _BETWEEN,
     ),
     "collective-tuning-missing": Kind(
-        "the collective library runs without the variables that the platform asks for",
-        "take the line out of 'environment' in the hostfile, or set what the platform file says",
+        "the collective library runs without the variables that the platform file sets",
+        "remove the line from 'environment' in the hostfile, or set the platform file's value",
         "001: without the four variables 337 instead of 392 GB/s",
         _BETWEEN,
     ),
     "unstable-collective": Kind(
-        "single iterations of a collective swing although nothing in the facts says why",
+        "the iterations of a collective vary strongly, and no fact explains why",
         "look for GPU diagnostics, other jobs and thermal throttling at the time of the run",
         "001: a mean hides that the iterations fall into two groups",
         _BETWEEN,
     ),
     "slow-gpu-link": Kind(
-        "one link between two GPUs is slower than its sisters",
-        "reset the GPUs; if it stays, replace the board that carries the link",
+        "one link between two GPUs is slower than the other links",
+        "reset the GPUs; if the link stays slow, replace the board that carries it",
         "002: the slowest of seven links caps what a GPU can send",
         _COLLECTIVES,
         "link",
@@ -368,7 +370,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "gpu",
     ),
     "slow-nic": Kind(
-        "one NIC is slow with every partner while the node's others are not",
+        "one NIC is slow with every partner while the node's other NICs are not",
         "check its slot, firmware, cable and congestion control; swap it with a good one",
         "derived: a NIC that is slow in all its pairs",
         _NETWORK,
@@ -377,37 +379,37 @@ CATALOGUE: Mapping[str, Kind] = {
     "slow-pcie-path": Kind(
         "one GPU and one NIC are slow together, and each is fine with others",
         "check the PCIe switch between them, ACS and IOMMU settings",
-        "derived: one pairing slow of all that were measured",
+        "derived: of all pairings that were measured, only one is slow",
         _GPU_NETWORK,
         "nic",
     ),
     "slow-path": Kind(
         "two nodes are slow together while each is fine with others",
         "check the cables and switches between the two, and the routes: ibtracert",
-        "derived: the value of a pair is the smallest of its nodes and the path between them",
+        "derived: a pair is as fast as the slowest of its two nodes and the path between them",
         _NETWORK,
     ),
     "slow-node": Kind(
         "a node is slow in all its pairs while its partners are not",
         "compare clocks, power, BIOS settings and PCIe links with a good node",
-        "derived: the value of a pair is the smaller capacity of its two nodes",
+        "derived: a pair is as fast as the slower of its two nodes",
         _ABOVE,
     ),
     "poor-scaling": Kind(
-        "nodes serve a model at full speed each by itself, and together far more slowly",
-        "see in the server's log which transport the library took (GPUDirect RDMA, which NICs),"
-        " and whether its environment is that of the collectives, measured one rung below",
+        "each node alone serves a model at full speed, but together they are far slower",
+        "read in the server's log which transport the library chose (GPUDirect RDMA, which NICs),"
+        " and compare its environment with that of the collectives, measured one rung below",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
         frozenset({Rung.APPLICATION}),
     ),
     "suite-error": Kind(
-        "railgauge itself went wrong while it measured or judged; nothing is known of the hardware",
+        "railgauge itself failed while it measured or judged; the hardware was not judged",
         "report the item with its traceback (report.html has it); then measure again with --resume",
-        "derived: an error of the suite says nothing of the cluster",
+        "derived: an error of the suite is not evidence about the cluster",
     ),
     "undiagnosed": Kind(
-        "items went wrong that no rule explains",
-        "read them below; tell what it was, so that it becomes a rule",
-        "derived: what no rule explains is shown, not hidden",
+        "no rule explains these items",
+        "read them below; report the cause when you find it, so that a rule can be added",
+        "derived: items that no rule explains are shown, not hidden",
     ),
 }

@@ -1,4 +1,4 @@
-"""Rungs 4 and 5: the path that the payload took, and collectives that are slow on a good path."""
+"""Rungs 4 and 5: the path of the payload, and collectives that are slow on a good path."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _PAIR = 2
 
 
 def link_errors(scene: Scene) -> Iterator[CauseClaim]:
-    """Error counters that grew while something was measured, on any rung."""
+    """Error counters that grew during a measurement, on any rung."""
     yield from _pointed(scene, "link_errors", "link-error-rate")
 
 
 def idle_nics(scene: Scene) -> Iterator[CauseClaim]:
-    """NICs that lag behind the mean of those that should share the traffic."""
+    """NICs that carried less than the mean of the NICs that should share the traffic."""
     yield from _pointed(scene, "traffic_spread", "nic-idle")
 
 
 def past_gpu_memory(scene: Scene) -> Iterator[CauseClaim]:
-    """NICs whose driver counts no packets into GPU memory: plain sockets carry the payload."""
+    """NICs whose driver counted no packets into GPU memory: plain sockets carried the payload."""
     yield from _pointed(scene, "devmem", "wrong-transport")
 
 
 def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
-    """One claim for each part that failed judgements of this metric single out."""
+    """One claim for each part that failed judgements of this metric name."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
     for record, judged in scene.judged(metric):
         for part in (at for at in judged.points_at if at[0] in record.nodes):
@@ -58,7 +58,7 @@ def _said_of(judged: Judgement, node: str, device: str) -> str:
 
 
 def transports(scene: Scene) -> Iterator[CauseClaim]:
-    """What the library's log names: sockets, or InfiniBand without access to GPU memory."""
+    """Transports in the library's log: sockets, or InfiniBand without access to GPU memory."""
     failed = [record for record, _ in scene.judged(_TRANSPORT)]
     sockets = [record for record in failed if _names_refused(scene, record)]
     rest = [record for record in failed if record not in sockets]
@@ -86,7 +86,7 @@ def _names_refused(scene: Scene, record: ItemRecord) -> bool:
 
 
 def tuning(scene: Scene) -> Iterator[CauseClaim]:
-    """The hostfile overrides what the platform file asks for, and no pair reaches its limit."""
+    """The hostfile overrides the platform file's environment, and no pair reaches its limit."""
     differs = {
         name: values
         for name, values in _asked_for(scene).items()
@@ -94,7 +94,7 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
     }
     slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
-    # One figure of a pair that reaches its limit does not clear the pair while another misses.
+    # A pair is cleared only if all its values of a measurement reach their limits.
     wrong = {(record.subject, record.nodes) for record in failing}
     subjects = {subject for subject, _ in wrong}
     cleared = [
@@ -116,7 +116,7 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
-    """The values of each variable: a measurement may want another one than all the rest."""
+    """The accepted values of each variable: a measurement may set another than the platform."""
     platform = scene.results.platform
     own = [m.environment for m in platform.measurements.values() if m.rung >= Rung.COLLECTIVE]
     found: dict[str, list[str]] = {}
@@ -127,7 +127,10 @@ def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
 
 
 def unstable(scene: Scene) -> Iterator[CauseClaim]:
-    """Iterations that fall into two groups; the facts may say why where no test asked them."""
+    """Iterations that form two groups.
+
+    The facts may explain them: GPU diagnostics that run, where no test asked for them.
+    """
     swinging = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
     for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
         diagnostics = running_diagnostics(scene.facts(claim.where.node))
@@ -137,7 +140,7 @@ def unstable(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def poor_scaling(scene: Scene) -> Iterator[CauseClaim]:
-    """Nodes that serve well by themselves and badly together: none of them is a slow node."""
+    """Nodes that serve well alone and badly together: none of them is a slow node."""
     missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
     slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
     yield from between_nodes(scene, slow, Pattern("poor-scaling", shows=_shows_scaling))
@@ -148,7 +151,7 @@ def _shows_scaling(record: ItemRecord) -> bool:
 
 
 def slow_collectives(scene: Scene) -> Iterator[CauseClaim]:
-    """Collectives that are slow over a path that is fine: rung by rung."""
+    """Collectives that are slow although their path is fine, the lower rung first."""
     for rung in (Rung.COLLECTIVE, Rung.APPLICATION):
         slow = [r for r in scene.open if r.rung == rung and any(map(is_value, missed(r)))]
         yield from _alone(slow)
@@ -158,7 +161,7 @@ def slow_collectives(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _alone(slow: Sequence[ItemRecord]) -> Iterator[CauseClaim]:
-    """What one node does by itself, such as serving a model."""
+    """One claim for each node that is slow alone, for example when it serves a model."""
     for node in dict.fromkeys(r.nodes[0] for r in slow if len(r.nodes) == 1):
         records = tuple(r for r in slow if r.nodes == (node,))
         yield CauseClaim("slow-node", Where(node), worst_of(records), records, LIKELY)

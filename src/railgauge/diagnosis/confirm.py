@@ -1,8 +1,11 @@
-"""Which measurements would confirm the suspects of a run: each with partners found good. Pure.
+"""Choose the measurements that would confirm a run's suspects, with good partners. Pure.
 
-A node, or a part of it, is measured with up to two nodes that have nothing against them; a path
-between two nodes, and what a node does alone, as they were. No measurement is made that a cause
-does not need: facts and counters speak for themselves.
+A node, or a part of it, is measured with up to two nodes that are not suspects. A path between two
+nodes, and a measurement of a single node, are repeated unchanged. Causes that a fact or a counter
+proves need no measurement.
+
+Example: ``mx03`` was slow with ``mx04``, and both are suspects. Each is measured again with
+``mx01`` and ``mx02``, which reached their limits.
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
-_PARTNERS = 2  # one alone could share a fault with the suspect
-_MOST_SUSPECTS = 16  # of one cause that is not decided: more than that is no suspicion
+_PARTNERS = 2  # the path to a single partner could be faulty
+_MOST_SUSPECTS = 16  # of one undecided cause; more would measure much of the cluster again
 _PAIR = 2
 
 
 def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
-    """What to measure again, in the order of the causes; nothing twice."""
+    """Return the measurements to repeat, in the order of the causes, each question once."""
     asked: dict[Question, Remeasurement] = {}
     good = good_nodes(results, causes)
     for cause in causes:
@@ -34,7 +37,7 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
 
 
 def good_nodes(results: RunResults, causes: Iterable[Cause]) -> tuple[str, ...]:
-    """Nodes whose every trouble has a cause elsewhere, in the order of the hostfile."""
+    """The nodes whose problems all have a cause elsewhere, in the order of the hostfile."""
     suspects: set[str] = set()
     explained: set[str] = set()
     for cause in causes:
@@ -79,7 +82,7 @@ def _with_partners(
 def _partners(
     records: Mapping[str, ItemRecord], suspect: str, subject: str, good: Sequence[str]
 ) -> Sequence[str]:
-    """Good nodes that this measurement has shown to be good, those first that are new to it."""
+    """Up to two good nodes that passed this measurement, first those not yet measured with."""
     same = [record for record in records.values() if record.subject == subject]
     able = {node for record in same if record.outcome in _GOOD for node in record.nodes}
     met = {node for record in same if suspect in record.nodes for node in record.nodes}
@@ -88,7 +91,7 @@ def _partners(
 
 
 def _worst(records: Iterable[ItemRecord]) -> ItemRecord | None:
-    """The item of one or two nodes that missed its limit by most, and can be asked again."""
+    """The item of one or two nodes that missed its limit by most and can be measured again."""
     fit = [r for r in records if len(r.nodes) <= _PAIR and _question(r) is not None]
     return min(fit, key=_margin, default=None)
 
@@ -99,7 +102,10 @@ def _margin(record: ItemRecord) -> float:
 
 
 def _question(record: ItemRecord) -> Question | None:
-    """The question whose answer made the item fail: the last one that it asked."""
+    """The question whose answer made the item fail, which is its last one.
+
+    ``None`` if the item did not fail, or if the question cannot be measured again.
+    """
     last = record.questions[-1] if record.questions and record.outcome is Outcome.FAILED else None
     return last if last and last.case and last.kind in (LIMITS, TRANSPORT) else None
 

@@ -1,4 +1,4 @@
-"""What a second measurement says of a cause. It adds to the evidence, and takes none away."""
+"""Add the result of a second measurement to a cause. It removes no evidence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NOT_REPRODUCED = "not reproduced"
 UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
 
-_COMES_AND_GOES = "it comes and goes: measure it again, for longer and at another time"
+_COMES_AND_GOES = "the fault is intermittent: measure again, for longer and at another time"
 
 
 def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
-    """The cause with what came of measuring its suspects again, if they were.
+    """Return the cause with the result of measuring its suspects again, if they were.
 
-    One that is fast now is not cleared: the failure stands, and only what explains it is in doubt.
+    A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
     """
     mine = [result for result in results if _is_about(result.asked, cause)]
     if not mine:
@@ -38,7 +38,10 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
 
 
 def _is_about(asked: Remeasurement, cause: Cause) -> bool:
-    """Names may have been replaced, and stand in another order since."""
+    """Whether a remeasurement is for this cause, in any order of its nodes.
+
+    Anonymised names may have another order.
+    """
     where = cause.where
     return (asked.cause, asked.device, _ends(asked.node, asked.peer)) == (
         cause.cause,
@@ -66,7 +69,7 @@ def _suspects(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, .
 
 
 def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
-    """If one suspect of several is slow with good partners, and no other, it is that one."""
+    """The cause, decided if exactly one of several suspects is slow with good partners."""
     slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
     suspects = nodes_of(cause.where.node)
     if len(slow) == 1 and slow | fast == {(node,) for node in suspects}:
@@ -77,7 +80,7 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 
 
 def _line(result: Confirmed) -> str:
-    """Which measurement, its figure, and how it compares."""
+    """One line: the measurement, its value, and how it compares with its limit."""
     question = result.asked.question
     case = question.case
     assert case is not None
@@ -90,5 +93,5 @@ def _line(result: Confirmed) -> str:
 
 
 def _telling(judgements: Sequence[Judgement]) -> Judgement:
-    """What missed its limit by most, or came closest to it."""
+    """The judgement that missed its limit by most, or came closest to it."""
     return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))

@@ -1,4 +1,4 @@
-"""Devices that a tool asked for in vain, and that nothing on rung 0 has missed."""
+"""Devices that a tool did not find although rung 0 missed none."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def lost_devices(scene: Scene) -> Iterator[CauseClaim]:
     for record in scene.open:
         if record.error_kind == DeviceMissing.kind:
             node = record.error_where.partition(": ")[0]
-            if node in record.nodes:  # an error that names nobody is nobody's
+            if node in record.nodes:  # an error that names no node blames none
                 lost.setdefault((node, _nic(scene, record, node)), []).append(record)
     for (node, nic), records in lost.items():
         yield CauseClaim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
 
 
 def _nic(scene: Scene, record: ItemRecord, node: str) -> str:
-    """The node's NIC, of ``mlx5_0`` or ``gpu0-mlx5_0``; none for an item that is about no NIC."""
+    """The NIC of ``mlx5_0`` or ``gpu0-mlx5_0``; empty for an item that names no NIC."""
     name = record.part_at(node).rpartition("-")[2]
     return name if any(nic.name == name for nic in scene.results.platform.nics) else ""
 

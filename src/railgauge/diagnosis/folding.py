@@ -1,4 +1,4 @@
-"""One root cause is one entry: claims that one remedy mends are made into one."""
+"""Merge claims that have one root cause and one remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from railgauge.diagnosis.model import OPEN, CauseClaim
 
 
 def folded(claims: Iterable[CauseClaim]) -> list[CauseClaim]:
-    """Claims of one cause on one part once, and settings that are wrong on several nodes once."""
+    """Return the claims with those of one cause and part merged, and those of one wrong setting.
+
+    A setting that is wrong on several nodes becomes one claim with all of them.
+    """
     return _together(_together(claims, _same_part), _same_setting)
 
 
@@ -20,7 +23,10 @@ def _same_part(claim: CauseClaim) -> tuple[object, ...]:
 
 
 def _same_setting(claim: CauseClaim) -> tuple[object, ...]:
-    """What is open names suspects, not nodes whose setting is wrong: it stays as it is."""
+    """The key that claims of one wrong setting share.
+
+    An undecided claim names suspects, not nodes with a wrong setting, so it is not merged.
+    """
     decided = claim.confidence != OPEN and not claim.where.peer
     folds = CATALOGUE[claim.cause].folds and decided
     where: object = claim.where.device if folds else claim.where

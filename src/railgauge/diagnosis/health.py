@@ -1,4 +1,4 @@
-"""Rung 3: what the vendor's diagnostics and the site's health checks found, in their own words."""
+"""Rung 3: failures of the vendor's diagnostics and the site's health checks, as they print them."""
 
 from __future__ import annotations
 

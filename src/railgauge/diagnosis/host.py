@@ -1,4 +1,4 @@
-"""Rung 0: what the probes say outright. A part that is absent explains what is not known of it."""
+"""Rung 0: causes that a single fact shows. An absent part explains its missing facts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NETDEV = "netdev"
 
 
 def lost_nics(scene: Scene) -> Iterator[CauseClaim]:
-    """A NIC that is declared and absent; nothing else of it can be known."""
+    """NICs that are declared but absent; each explains the missing facts of that NIC."""
     for node, records in by_node(scene.about("nic_present", "netdev_present")).items():
         for record in records:
             if missed(record):
                 rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
-                says = f"{record.pairing} is declared and absent"
+                says = f"{record.pairing} is declared but absent"
                 yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
 
 def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
-    """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
+    """Fewer GPUs than declared. The others are renumbered, so their facts may differ."""
     for node, records in _missed_on(scene, "gpu_count").items():
         lost = _lost_gpu(scene, node)
         rest = [
@@ -34,11 +34,11 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
             for r in scene.on(Rung.PREFLIGHT, node)
             if r.pairing.startswith("gpu") and _is_moved(r)
         ]
-        says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
+        says = f"{records[0].reason}" + (f": {lost} is absent" if lost else "")
         yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest))
 
 
-# What is not as declared of a GPU that took the number of another, or lost a neighbour.
+# Facts that differ for a GPU that took the number of another, or lost a neighbour.
 _MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa")
 
 
@@ -47,7 +47,10 @@ def _is_moved(record: ItemRecord) -> bool:
 
 
 def _lost_gpu(scene: Scene, node: str) -> str:
-    """Which GPU is gone, by the slot that its place has on most nodes (or in the platform file)."""
+    """The absent GPUs by name, from the slots in the platform file or on a complete node.
+
+    Empty if they are not known.
+    """
     here, gpus = scene.facts(node), scene.results.platform.gpus
     if here is None or gpus is None:
         return ""
@@ -57,7 +60,7 @@ def _lost_gpu(scene: Scene, node: str) -> str:
 
 
 def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
-    """The slots of another node that has all its GPUs: nodes of one platform are built alike."""
+    """The slots of another node with all its GPUs, since nodes of one platform are built alike."""
     for other in scene.results.found:
         facts = scene.facts(other)
         slots = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
@@ -67,14 +70,14 @@ def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
 
 
 def ports(scene: Scene) -> Iterator[CauseClaim]:
-    """A port that carries nothing: down, or up without an address."""
+    """Ports that carry no traffic: down, or up without an address."""
     for (node, nic), records in _by_part(scene.about(*_PORT, _NETDEV)).items():
         subjects = {record.subject for record in records if missed(record)}
         if "physical_state" in subjects or _NETDEV in subjects:
             says = f"the port of {nic} is {_state(records)}"
             yield CauseClaim("link-down", Where(node, nic), says, tuple(records))
         elif subjects & {"port_state", "lid", "subnet_manager"}:
-            says = f"{nic} has link but no address: {_state(records)}"
+            says = f"{nic} has a link but no address: {_state(records)}"
             yield CauseClaim("subnet-manager-missing", Where(node, nic), says, tuple(records))
 
 
@@ -88,7 +91,7 @@ _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem
 
 
 def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
-    """The way from NIC to GPU memory: a module that is not loaded, or a driver not registered."""
+    """The path from NIC to GPU memory: a module is not loaded, or a driver is not registered."""
     for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
         lacking = _lacking(scene, node)
         modules = [name for name in lacking if name in _PEER_MODULES]
@@ -109,7 +112,7 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _lacking(scene: Scene, node: str) -> list[str]:
-    """What the platform file asks for of modules and peer memory and the node does not have."""
+    """The required modules and peer memory clients that the node does not have."""
     facts, expected = scene.facts(node), scene.results.platform.expected
     lacking = []
     for name, present in (("kernel_module", "modules"), ("peer_memory", "peer_memory")):
@@ -127,7 +130,7 @@ _DIAGNOSTICS = (
 
 
 def gpu_processes(scene: Scene) -> Iterator[CauseClaim]:
-    """Whoever else uses the GPUs."""
+    """Other processes on the GPUs: diagnostics, or anything else."""
     for node, records in _missed_on(scene, "gpu_processes").items():
         facts = scene.facts(node)
         diagnostics = running_diagnostics(facts)
@@ -139,7 +142,7 @@ def gpu_processes(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Commands before what they hold on each GPU, and only the first few."""
+    """The first few names: commands before the entries of single GPUs."""
     ordered = sorted(dict.fromkeys(names), key=lambda name: name.startswith("GPU "))
     more = f"; and {len(ordered) - _MOST} more" if len(ordered) > _MOST else ""
     return "; ".join(ordered[:_MOST]) + more
@@ -149,7 +152,7 @@ _MOST = 3
 
 
 def running_diagnostics(facts: NodeFacts | None) -> list[str]:
-    """The GPU diagnostics among a node's GPU processes, known by their names."""
+    """The GPU diagnostics among a node's GPU processes, recognised by name."""
     running = facts.gpu_processes if facts else ()
     return [name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)]
 
@@ -206,7 +209,7 @@ _BY_SUBJECT = {
 
 
 def undeclared(scene: Scene) -> Iterator[CauseClaim]:
-    """Versions that the limits were not measured with and that the hostfile does not declare."""
+    """Versions that the limits were not measured with and the hostfile does not declare."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in scene.open:
         if record.error_kind == VersionUndeclared.kind:
@@ -221,7 +224,7 @@ _BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
 
 
 def settings(scene: Scene) -> Iterator[CauseClaim]:
-    """What one fact says by itself: items of one cause and part are one claim."""
+    """Causes that follow from one fact; items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
     for record in scene.about(*_BY_SUBJECT):
         if missed(record):
@@ -234,12 +237,15 @@ def settings(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _cause(scene: Scene, record: ItemRecord) -> str:
-    """What the site or the platform declares is wrong by itself, not beside others."""
+    """The cause for a missed fact.
+
+    A fact that is declared misses its declared value; only others are compared between nodes.
+    """
     if record.subject == "gpu_clock" and any(
         missed(r) and (r.nodes, r.pairing) == (record.nodes, record.pairing)
         for r in scene.about("gpu_clock_max")
     ):
-        return _BY_SUBJECT["gpu_clock_max"]  # no lock lifts a clock above what the board allows
+        return _BY_SUBJECT["gpu_clock_max"]  # a clock cannot be locked above the board's maximum
     expectation = scene.results.platform.expected.get(record.subject)
     is_declared = expectation is not None and expectation.rule != "alike"
     if is_declared and record.subject in VERSIONS:
@@ -250,7 +256,7 @@ def _cause(scene: Scene, record: ItemRecord) -> str:
 
 
 def _of_all_gpus(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
-    """What all GPUs of a node have alike is the node's, and is said once."""
+    """The parts, with the GPUs merged into one claim for the node if all of them are affected."""
     gpus = scene.results.platform.gpus
     every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
     if len(every) < _SEVERAL or not every <= parts.keys():
@@ -263,20 +269,23 @@ _SEVERAL = 2
 
 
 def _device(record: ItemRecord) -> str:
-    """The bridges that a judgement on ACS lists, the fact that differs, the device of the item."""
+    """The item's device; for ACS the bridges, and for a fact of the node the name of the fact."""
     if record.subject == "acs":
         return missed(record)[0].measured
     return record.pairing or (record.subject if record.subject in _OF_NODES else "")
 
 
-# What a node differs in is named, as there is no device to name.
+# Facts of a node: the fact itself is named in place of a device.
 _OF_NODES = frozenset(
     {*VERSIONS, *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
 )
 
 
 def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
-    """The open items of these subjects on nodes that missed one: what is unknown is no fault."""
+    """The open items of these subjects, by node, on nodes that missed at least one.
+
+    A node on which they are only unknown has no fault.
+    """
     found = by_node(scene.about(*subjects))
     return {node: records for node, records in found.items() if any(map(missed, records))}
 

@@ -1,4 +1,4 @@
-"""How far the ladder holds around a cause: which rungs still reach their limits, and which miss."""
+"""List, around a cause, the measurements that reach their limits and those that miss."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ Line = tuple[ItemRecord, Judgement]
 def passes_and_misses(
     claim: CauseClaim, explained: Sequence[ItemRecord], results: RunResults
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What holds and what misses, a line for each measurement, with its value closest to failing.
+    """Return what passes and what misses, as two tuples of lines, one line for each measurement.
 
-    ``misses`` is told only where the cause made something above it miss: behind closed gates there
-    is nothing to tell. ``holds`` goes no higher than the highest rung that misses.
+    A line of ``passes`` has the value closest to failing, and none is above the highest rung that
+    misses. ``misses`` is empty unless the cause made an item miss its limit: items that a gate
+    blocked have no values.
     """
     above = [line for record in explained for line in _missed(record)]
     shown = [line for record in claim.evidence for line in _missed(record)]
@@ -48,7 +49,7 @@ def _missed(record: ItemRecord) -> list[Line]:
 
 
 def _held(lines: Iterable[Line]) -> tuple[str, ...]:
-    """One line for each measurement: at its largest message, the value closest to its limit."""
+    """One line for each measurement: the value closest to its limit at the largest message size."""
     chosen: dict[tuple[int, str], Line] = {}
     for line in lines:
         key = (line[0].rung, line[0].subject)
@@ -61,7 +62,7 @@ def _largest_first(line: Line) -> tuple[int, float]:
 
 
 def _lost(lines: Iterable[Line]) -> tuple[str, ...]:
-    """One line for each metric of each measurement: what missed its limit by most."""
+    """One line for each metric of each measurement: the value that missed its limit by most."""
     chosen: dict[tuple[int, str, str], Line] = {}
     for line in lines:
         key = (line[0].rung, line[0].subject, line[1].metric)
@@ -75,7 +76,7 @@ def _text(record: ItemRecord, judged: Judgement) -> str:
 
 
 def swing_of(judged: Judgement) -> str:
-    """The two groups that the samples of a missed judgement fall into, in words, if they do."""
+    """The two groups that a failed judgement's samples form, in words; empty if there are none."""
     values = judged.values
     groups = two_groups(values) if judged.outcome is Outcome.FAILED and len(values) > 1 else None
     if groups is None:

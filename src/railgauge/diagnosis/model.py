@@ -1,4 +1,4 @@
-"""A cause, and the scene that a rule looks at: what went wrong, and all that is known beside it."""
+"""A cause, and the scene that a rule reads: the unexplained items and all results of the run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The faulty part: a node, a device of it, and for a path between two nodes the other one.
+    """The faulty part: a node, one of its devices, and for a path between two nodes the ``peer``.
 
-    ``node`` is empty where the cause lies in no single node, and a NodeSet (``mx[01-04]``) where
-    one setting is wrong on several. Where the evidence does not decide it is ``mx01|mx02``, and
-    again a NodeSet if those are more than a few.
+    ``node`` is empty where no single node has the fault, and a NodeSet (``mx[01-04]``) where one
+    setting is wrong on several. Undecided suspects are ``mx01|mx02``, or a NodeSet if there are
+    more than a few.
     """
 
     node: str
@@ -40,10 +40,10 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class CauseClaim:
-    """What a rule found: a cause by name, where, why it thinks so, and the items that show it.
+    """A rule's finding: the name of a cause, the part, the reason, and the items that show it.
 
-    ``confidence`` is ``certain`` (a fact or a counter says it), ``likely`` (the pattern of the
-    measurements does) or ``open`` (the evidence does not decide; ``would_decide`` would).
+    ``confidence`` is ``certain`` (a fact or a counter shows it), ``likely`` (the pattern of the
+    measurements does) or ``open`` (undecided; ``would_decide`` is the missing measurement).
     """
 
     cause: str
@@ -56,7 +56,7 @@ class CauseClaim:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What came of measuring the suspects again: in a word, and a line for each measurement."""
+    """The result of measuring the suspects again: its state, and a line for each measurement."""
 
     state: str
     seen: tuple[str, ...]
@@ -69,9 +69,9 @@ class Confirmation:
 class Cause:
     """One root cause as reports show it and ``verdict.json`` holds it.
 
-    ``evidence`` are the ids of the items that show it, ``explains`` those of the items above it
-    that went wrong or were blocked because of it. ``passes`` and ``misses`` tell rung by rung what
-    still reaches its limits on the node and what does not.
+    ``evidence`` holds the ids of the items that show it, ``explains`` those of the items above it
+    that failed, ended in an error or were blocked because of it. ``passes`` and ``misses`` list,
+    rung by rung, what reaches its limits on the node and what does not.
     """
 
     cause: str
@@ -107,9 +107,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """All that a run found: the record of every item, and the facts of every node that answered.
+    """The results of a run: the record of every item, and the facts of every node that answered.
 
-    ``reboots`` are those that were noticed, ``confirmed`` what came of measuring suspects again.
+    ``reboots`` are the reboots that were noticed, ``confirmed`` the results of measuring suspects
+    again.
     """
 
     records: Mapping[str, ItemRecord]
@@ -122,7 +123,7 @@ class RunResults:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The results, and which items that went wrong no rule explained yet, the lowest rung first."""
+    """The results, and the failures and errors that no rule explained yet, lowest rung first."""
 
     results: RunResults
     open: tuple[ItemRecord, ...]
@@ -158,7 +159,7 @@ def missed(record: ItemRecord) -> Sequence[Judgement]:
 
 
 def by_node(records: Iterable[ItemRecord]) -> dict[str, list[ItemRecord]]:
-    """Items of single nodes by their node, in order."""
+    """Items grouped by their first node, in order."""
     found: dict[str, list[ItemRecord]] = {}
     for record in records:
         found.setdefault(record.nodes[0] if record.nodes else "", []).append(record)

@@ -1,4 +1,4 @@
-"""What stands out in the facts and is nobody's fault: told, so that nobody looks for it again."""
+"""Notes: conspicuous facts that are not faults, listed so that they need no investigation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from railgauge.facts.boot import once
 
 
 def notes(results: RunResults) -> tuple[str, ...]:
-    """Lines for the reports; they change no verdict."""
+    """Return lines for the reports; they do not change the verdict."""
     far: dict[str, list[str]] = {}
     for node in (declared.name for declared in results.cluster.nodes):
         found = results.found.get(node)
@@ -31,19 +31,19 @@ def notes(results: RunResults) -> tuple[str, ...]:
 
 
 def _reboots(results: RunResults) -> Iterator[str]:
-    """What was measured before and after stands; the facts are those of the survey."""
+    """One line for each reboot. Earlier and later results stay valid; facts are not read again."""
     for reboot in once(results.reboots):
         if reboot.during:
             yield (
-                f"{reboot.node} was rebooted during {reboot.during}: what ran there at that moment "
-                "is an error, and what the survey found on it was before"
+                f"{reboot.node} was rebooted during {reboot.during}: items that ran there at that "
+                "moment are errors, and the facts of the node are from before the reboot"
             )
         else:
-            yield f"{reboot.node} was rebooted after {reboot.after}, which this run carries on"
+            yield f"{reboot.node} was rebooted after {reboot.after}, which this run resumes"
 
 
 def _not_shown(results: RunResults) -> Iterator[str]:
-    """What was asked of a tool and its output says nothing of, whatever it did."""
+    """One line for each set of requested items that a tool's output does not show."""
     items: dict[str, dict[str, None]] = {}
     for record in results.records.values():
         for judged in record.judgements:
@@ -60,7 +60,7 @@ _BASIS = "003: full bandwidth was measured beside it"
 
 
 def _beside(results: RunResults, nodes: Sequence[str]) -> str:
-    """What collectives over these nodes reached all the same, if any did."""
+    """The busbw that collectives over these nodes reached, in words; empty if none passed."""
     good = [
         (record, judged)
         for record in results.records.values()
@@ -81,7 +81,7 @@ def _beside(results: RunResults, nodes: Sequence[str]) -> str:
 
 
 def _far_interrupts(facts: NodeFacts) -> Iterator[str]:
-    """NICs none of whose interrupts is served where the NIC hangs."""
+    """NICs whose interrupts are all served on another NUMA node than the NIC's own."""
     homes = {netdev.name: netdev.numa_node for netdev in facts.netdevs}
     homes |= {nic.name: nic.numa_node for nic in facts.nics}
     for irq in facts.irqs:

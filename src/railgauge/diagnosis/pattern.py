@@ -1,4 +1,4 @@
-"""From pairs of nodes that went wrong to the node, or the path, that they have in common."""
+"""Find the node, or the path, that the failed pairs of nodes have in common."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from railgauge.judging.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _PAIR = 2
-_HALVES = "halves of the group, declared under 'groups' in the hostfile"
+_HALVES = "measure halves of the group: declare them under 'groups' in the hostfile"
 
 
 def is_value(judged: Judgement) -> bool:
-    """Whether a figure was judged, not a fact or a counter."""
+    """Whether the judgement is on a measured value, not on a fact or a counter."""
     return judged.worst is not None
 
 
@@ -27,7 +27,7 @@ def has_value(record: ItemRecord) -> bool:
 
 
 def worst_of(records: Sequence[ItemRecord]) -> str:
-    """The measurement that missed its limit by most, or what went wrong, in words."""
+    """The measurement that missed its limit by most, or the first item's reason, in words."""
     lines = [(j.margin or 0.0, r, j) for r in records for j in missed(r)]
     if not lines:
         return records[0].reason
@@ -36,7 +36,7 @@ def worst_of(records: Sequence[ItemRecord]) -> str:
 
 
 def swing_in(records: Sequence[ItemRecord]) -> str:
-    """The two groups that samples of missed judgements fall into, if any do."""
+    """The first two groups that samples of failed judgements form, in words; empty if none do."""
     swings = (swing_of(judged) for record in records for judged in missed(record))
     return next(filter(None, swings), "")
 
@@ -47,9 +47,10 @@ def told(records: Sequence[ItemRecord]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a shared cause is called, how its items are told, and which good items speak against it.
+    """The name of a shared cause, its description, and the good items that count as evidence.
 
-    ``path_cause`` is the name where two nodes go wrong only with each other.
+    ``path_cause`` is the name if two nodes fail only with each other. ``says`` describes the failed
+    items; ``shows`` selects the passed items that clear their nodes.
     """
 
     cause: str
@@ -62,7 +63,10 @@ class Pattern:
 def between_nodes(
     scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
 ) -> Iterator[CauseClaim]:
-    """Blame the nodes that are in all of the pairs that went wrong, as far as that is decided."""
+    """Blame the nodes, or the paths between two nodes, that explain the failed pairs.
+
+    What the evidence does not decide becomes an open claim with all suspects.
+    """
     pairs = [record for record in records if len(set(record.nodes)) == _PAIR]
     if not pairs:
         yield from _of_groups(scene, records, pattern)
@@ -81,21 +85,21 @@ def between_nodes(
     for open_ in blamed.undecided:
         names = [name for name in open_.among if ":" not in name]
         mine = tuple(r for r in records if set(names) & set(r.nodes) and not _is_told(blamed, r))
-        if not mine:  # they met nobody but nodes that are slow themselves: no trouble of their own
+        if not mine:  # they were measured only with blamed nodes: nothing is left to explain
             continue
-        says = f"{pattern.says(mine)}; the evidence does not tell apart: {listed(open_.among)}"
+        says = f"{pattern.says(mine)}; the evidence fits each of {listed(open_.among)}"
         where = Where(among(names), pattern.device)
         yield CauseClaim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
 
 
 def _is_told(blamed: Blamed, record: ItemRecord) -> bool:
-    """Whether a node, or the path between two, that is blamed already explains the item."""
+    """Whether a blamed node, or a blamed path between two nodes, already explains the item."""
     here = set(record.nodes)
     return not here.isdisjoint(blamed.nodes) or any(here.issuperset(p) for p in blamed.pairs)
 
 
 def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Iterator[PairResult]:
-    """Of the same measurements, what went wrong and what speaks against it."""
+    """The slow and fast results of the measurements that failed."""
     subjects = {record.subject for record in wrong}
     for record in passed_pairs(scene):
         if record.subject in subjects and pattern.shows(record):
@@ -113,7 +117,7 @@ def passed_pairs(scene: Scene) -> Iterator[ItemRecord]:
 def _of_groups(
     scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
 ) -> Iterator[CauseClaim]:
-    """Only groups went wrong: every pair of their nodes that was measured is fine."""
+    """One open claim for the nodes of the smallest group, if no pair but only groups failed."""
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
         smallest = min(groups, key=lambda record: len(record.nodes))

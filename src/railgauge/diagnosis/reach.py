@@ -1,4 +1,4 @@
-"""Which trouble a cause can account for: the rungs above it, on its node, through its device."""
+"""Decide which items a cause can explain: on rungs above it, on its node, through its device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from railgauge.judging.record import ItemRecord
 
 
 def explains(claim: CauseClaim, record: ItemRecord) -> bool:
-    """Whether the claim's cause can make this item go wrong."""
+    """Whether the claim's cause can make this item fail or end in an error."""
     kind = CATALOGUE[claim.cause]
     if record.rung not in kind.reach or not _is_there(claim, record):
         return False
     if kind.silences and record.outcome is Outcome.FAILED:
         return False
-    # Slow parts do not keep ranks from being started.
+    # A slow part does not prevent the start of a rank.
     if not kind.silences and record.error_kind == LaunchFailed.kind:
         return False
     lowest = min(shown.rung for shown in claim.evidence)
@@ -36,18 +36,18 @@ def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
 
 
 def _part(claim: CauseClaim, record: ItemRecord) -> str:
-    """What of the item lies on the claim's node; between two nodes all of it."""
+    """The item's part on the claim's node; for a path between two nodes the item's pairing."""
     where = claim.where
     return record.pairing if where.peer else record.part_at(where.node)
 
 
 def nodes_of(text: str) -> set[str]:
-    """The nodes of ``a``, ``a|b`` (undecided) or a folded ``mx[01-04]``."""
+    """The names of the nodes in ``a``, ``a|b`` (undecided) or a folded ``mx[01-04]``."""
     return set(unfolded(text))
 
 
 def _goes_through(device: str, pairing: str) -> bool:
-    """An item that names no device takes all of them; one that names some must share one."""
+    """Whether an item uses the device: it names no device of its kind, or it names this one."""
     own, named = _devices(device), _devices(pairing)
     kinds = {part[:3] == "gpu" for part in own}
     rivals = {part for part in named if (part[:3] == "gpu") in kinds}

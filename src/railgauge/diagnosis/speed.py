@@ -1,7 +1,10 @@
-"""Rungs 1 to 3: slow measurements, brought down to the part that all slow ones share.
+"""Rungs 1 to 3: find the part that all slow measurements share.
 
-What lower causes explain is left out before the pattern is read, on both sides: a slow result
-that is explained says nothing more, and a pair that could not be measured says nothing at all.
+Items that a lower cause explains, and pairs that could not be measured, are left out.
+
+Example: ``mx02`` is slow over ``mlx5_1`` with ``mx01`` and with ``mx03``, and fast over its other
+NICs; ``mx01`` and ``mx03`` are fast with each other over ``mlx5_1``. The cause is ``slow-nic`` at
+``mx02, mlx5_1``.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _KIND = {
 
 
 def over_paths(scene: Scene) -> Iterator[CauseClaim]:
-    """Pairs of nodes over NICs and GPUs: host memory first, for GPU memory takes the same NICs."""
+    """Slow pairs of nodes over NICs and GPUs, host memory first, since both use the same NICs."""
     for rungs in ((Rung.NETWORK,), (Rung.NETWORK, Rung.GPUDIRECT)):
         slow = [r for r in scene.open if r.rung in rungs and _is_path(r) and missed(r)]
         if slow:
@@ -43,7 +46,7 @@ def over_paths(scene: Scene) -> Iterator[CauseClaim]:
 def _over_paths(
     scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]
 ) -> Iterator[CauseClaim]:
-    # Counters say which way the payload went, and nothing of how fast it was.
+    # Counters show which way the payload went, not how fast it was.
     paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
     fine = [record for record in paths if not _falls_short(record, needed)]
@@ -66,7 +69,10 @@ _What = tuple[str, str, "int | None"]  # subject, metric, message size
 
 
 def _needed(slow: Iterable[ItemRecord]) -> dict[_What, float]:
-    """The highest floor that was missed: a far path has a lower one than a near path."""
+    """The highest floor that was missed, by measurement, metric and size.
+
+    A far path has a lower floor than a near path.
+    """
     found: dict[_What, float] = {}
     for record in slow:
         for judged in missed(record):
@@ -77,7 +83,7 @@ def _needed(slow: Iterable[ItemRecord]) -> dict[_What, float]:
 
 
 def _falls_short(record: ItemRecord, needed: Mapping[_What, float]) -> bool:
-    """Whether it passed below what slow ones had to reach: that clears no part of it."""
+    """Whether a passed item is below a floor that slow items missed, so that it clears no part."""
     return any(
         judged.worst is not None
         and judged.worst < needed.get((record.subject, judged.metric, judged.size_bytes), 0.0)
@@ -123,7 +129,7 @@ def _seen(part: Part, record: ItemRecord) -> str:
 
 
 def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:
-    """How slow, over how many pairs, and what tells the part from its neighbours."""
+    """In words: how slow, over how many pairs, and what is fine with others."""
     ends = {part.node, part.peer} - {""}
     others = sorted({n for r in slow for n in r.nodes} - ends)
     pairs = {frozenset(record.nodes) for record in slow}
@@ -139,7 +145,7 @@ def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -
 def _undecided(
     open_: Undecided, slow: Sequence[ItemRecord], parts: Sequence[Part]
 ) -> Iterator[CauseClaim]:
-    """Slow results that several parts could explain; the claim names all of them."""
+    """An open claim for slow results that several parts could explain; it names all of them."""
     decided = [record for part in parts for record in slow if _lies_on(part, record)]
     names = {word for name in open_.among for word in re.split(r"[ :]", name)}
     records = [r for r in slow if r not in decided and names & set(r.nodes)]
@@ -150,7 +156,7 @@ def _undecided(
     yield CauseClaim(
         _suspect(devices),
         Where(naming.among(node for node, _, _ in among), ",".join(devices)),
-        f"{worst_of(records)}; the evidence does not tell apart: {naming.listed(open_.among)}",
+        f"{worst_of(records)}; the evidence fits each of {naming.listed(open_.among)}",
         tuple(records),
         OPEN,
         open_.would_decide,
@@ -158,13 +164,13 @@ def _undecided(
 
 
 def _suspect(devices: Iterable[str]) -> str:
-    """The smallest part that would be enough: its name is the first guess."""
+    """The cause for the smallest suspect: a GPU before a NIC before the node."""
     kinds = {"slow-gpu" if name.startswith("gpu") else "slow-nic" for name in devices}
     return next(iter(sorted(kinds)), "slow-node")
 
 
 def links(scene: Scene) -> Iterator[CauseClaim]:
-    """GPU-to-GPU links inside a node: single links, all links of a GPU, or the whole node."""
+    """Slow GPU-to-GPU links inside a node: single links, all links of a GPU, or all links."""
     slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and _link(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = [record for record in slow if record.nodes[0] == node]
@@ -199,7 +205,7 @@ def _link(record: ItemRecord) -> tuple[int, int] | None:
 
 
 def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
-    """GPUs that are slow by themselves: between GPU and host, or in what they send in all."""
+    """GPUs that are slow alone: between GPU and host, or in their total send bandwidth."""
     slow = [
         r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and r.pairing[:3] == "gpu"
     ]
@@ -217,7 +223,7 @@ def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def in_node(scene: Scene) -> Iterator[CauseClaim]:
-    """Collectives inside a node that are slow although its links are not."""
+    """Collectives inside a node that are slow although its links are fine."""
     slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = tuple(record for record in slow if record.nodes[0] == node)

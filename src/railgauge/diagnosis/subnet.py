@@ -1,4 +1,4 @@
-"""What the scan of the subnet says: cables that are down, slow or full of errors, by port."""
+"""Causes from the scan of the subnet: cables that are down, slow or have errors, by port."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Part = tuple[str, str]
 
 _DOWNED = "LinkDownedCounter"
 _UNMANAGED = "subnet-manager-missing"
-_SEVERAL = 3  # cables down at one node: the node is the matter, not its cables
+_SEVERAL = 3  # this many cables down at one node: the node has the fault, not its cables
 _NO_ADDRESS = ("port_state", "lid", "subnet_manager")
 _PORT = (*_NO_ADDRESS, "physical_state", "link_rate")
-# A port that waits for its subnet manager is no broken link.
+# A port that waits for its subnet manager is not a broken link.
 _WAITING = ("Initialize/LinkUp", "Armed/LinkUp")
 
 
 def subnet(scene: Scene) -> Iterator[CauseClaim]:
-    """All of it from one look: one item may tell of several cables, and of the manager."""
+    """All subnet causes in one rule, since one item may report several cables and the manager."""
     managers = list(_no_manager(scene))
     yield from managers
     yield from _links(scene, is_managed=not managers)
 
 
 def _no_manager(scene: Scene) -> Iterator[CauseClaim]:
-    """Without a manager every port waits for its address: one cause, not one for each port."""
+    """One cause if no subnet manager is there, although every port waits for its address."""
     found = [*_judged(scene, MANAGER)]
     waiting = [one for one in _judged(scene, LINK_STATE) if one[1].measured in _WAITING]
     if not found and len(waiting) < _SEVERAL:
@@ -51,7 +51,7 @@ def _no_manager(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _is_dead(scene: Scene, record: ItemRecord) -> bool:
-    """Whether the port has no link at all, so that no manager could reach it."""
+    """Whether the port has no physical link, so that no manager could reach it."""
     return any(
         missed(other) and (other.nodes, other.pairing) == (record.nodes, record.pairing)
         for other in scene.about("physical_state")
@@ -59,7 +59,7 @@ def _is_dead(scene: Scene, record: ItemRecord) -> bool:
 
 
 def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
-    """One claim for each bad cable, of what explains most: down, then flapping, slow, errors."""
+    """One claim for each bad cable, by its gravest problem: down, flapping, errors, slow."""
     cables: dict[frozenset[Part], tuple[str, list[JudgedItem]]] = {}
     for cause, found in _ranked(scene):
         if cause == _UNMANAGED and not is_managed:
@@ -78,7 +78,7 @@ def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
 
 
 def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
-    """Nodes with several cables that are down, each cable with the node that has most of them."""
+    """Nodes with several cables down, each cable under the end that has the most of them."""
     names = [{name for name, _ in parts} for parts in down]
     count = Counter(name for each in names for name in each)
     gone: dict[str, list[frozenset[Part]]] = {}
@@ -121,7 +121,7 @@ def _cause(metric: str, judged: Judgement) -> str:
 
 
 def _where(scene: Scene, judged: Judgement) -> Where:
-    """The host's end where there is one: its own tests fail over the same adapter."""
+    """The host's end of the cable if it has one, since the host's tests fail over that NIC."""
     nodes = {node.name.partition(".")[0]: node.name for node in scene.results.cluster.nodes}
     ends = [(nodes.get(name, name), device) for name, device in judged.points_at]
     hosts = [end for end in ends if not end[1].startswith("port ")]
@@ -132,7 +132,7 @@ def _where(scene: Scene, judged: Judgement) -> Where:
 
 
 def _of_port(scene: Scene, where: Where) -> list[ItemRecord]:
-    """What the node itself says of the same port."""
+    """The failed facts of the same port, from the node itself."""
     return [
         record
         for record in scene.about(*_PORT)
@@ -141,7 +141,7 @@ def _of_port(scene: Scene, where: Where) -> list[ItemRecord]:
 
 
 def _judged(scene: Scene, *metrics: str) -> Iterable[JudgedItem]:
-    """Failed judgements of the subnet's tests, which name both ends of what they are about."""
+    """Failed judgements of the subnet's tests that name the ends of a cable, or the manager."""
     for record in scene.open:
         for judged in missed(record):
             if judged.metric in metrics and (judged.points_at or judged.metric == MANAGER):

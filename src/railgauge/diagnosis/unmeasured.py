@@ -1,4 +1,4 @@
-"""What could not be measured: nodes that do not answer, tools that are missing or fail."""
+"""Causes of missing measurements: nodes that do not answer, tools that are missing or fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def missing_tools(scene: Scene) -> Iterator[CauseClaim]:
-    """Programs that a measurement, or the probe of a node, did not find."""
+    """Programs that a measurement or the probe of a node did not find."""
     absent = _grouped(scene, {"tool-missing"})
     for record in scene.open:
         match = _NOT_FOUND.search(record.reason)
@@ -41,7 +41,7 @@ def missing_tools(scene: Scene) -> Iterator[CauseClaim]:
         yield CauseClaim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
 
 
-# What the probe's facts say of a program that the node does not have.
+# The probe's error for a program that the node does not have.
 _NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 
 
@@ -54,13 +54,13 @@ _OF_A_LAUNCH = {"launch-failed", "rank-died"}
 
 
 def failing_launches(scene: Scene) -> Iterator[CauseClaim]:
-    """Collectives that a launcher could not start on a node, or that lost a rank there."""
+    """Collectives that a launcher could not start on a node, or that lost a rank on it."""
     for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
         yield CauseClaim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
 
 
 def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
-    """Whatever went wrong in a tool and no other rule explains, by the nodes it has in common."""
+    """Failures of a tool that no other rule explains, by the nodes that they have in common."""
     failing: dict[str, list[ItemRecord]] = {}
     for record in scene.open:
         if record.error_kind in _FAILING:
@@ -79,14 +79,14 @@ def _command(scene: Scene, record: ItemRecord) -> str:
 
 
 def corruption(scene: Scene) -> Iterator[CauseClaim]:
-    """Wrong results of one node's own collective."""
+    """Wrong results of a collective inside one node."""
     for record, judged in scene.judged(CORRUPTION):
         if len(record.nodes) == 1:
             yield CauseClaim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
 
 
 def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:
-    """Wrong results between nodes that compute well by themselves, as far as is known."""
+    """Wrong results between nodes that are not known to compute wrong results alone."""
     wrong = [record for record, _ in scene.judged(CORRUPTION)]
     for claim in between_nodes(scene, wrong, Pattern("data-corruption", says=_first_reason)):
         yield replace(claim, would_decide=_EACH) if claim.confidence == OPEN else claim
@@ -105,7 +105,7 @@ def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRe
     for record in scene.open:
         if record.error_kind in kinds:
             node, _, tool = record.error_where.partition(": ")
-            if node in record.nodes:  # an error that names nobody is nobody's
+            if node in record.nodes:  # an error that names no node blames none
                 found.setdefault((node, tool), []).append(record)
     return found
 

@@ -1,7 +1,7 @@
-"""Where the fault is: from slow pairs to nodes, and down the paths to NICs, GPUs and links.
+"""Locate a fault: from slow pairs to nodes, and from paths to NICs, GPUs and links. Pure.
 
-Everything here is a pure function of results; nothing is guessed. What the evidence does not
-decide is returned as such, with the measurement that would decide it.
+What the evidence does not decide is returned as undecided, with the measurement that would decide
+it.
 """
 
 from railgauge.diagnosis.localise.links import blame_links

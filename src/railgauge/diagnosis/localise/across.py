@@ -1,7 +1,7 @@
-"""Results from one NIC to another: what they say of either end, and of what lies between rails.
+"""Locate faults from results between two rails: at either end, or between the rails.
 
-A NIC and GPU of a node is an end. A result between two rails joins two ends as a result on one rail
-does, so both are weighed together, on the paths that some result between rails has an end on.
+An end is a node with one of its NICs and GPUs. Results between rails and results on one rail both
+connect two ends, so they are read together, for the paths that some result between rails uses.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ _Edge = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """``known`` are node and path of an end, by name (``mx01 gpu3-mlx5_0``).
+    """The ends of all results that matter between rails.
 
-    ``said`` is what was said of two ends, ``between`` which of these are on different rails.
+    ``known`` is the node and path of each end, by its name (``mx01 gpu3-mlx5_0``). ``said`` holds
+    for each two ends whether they were slow; it has both values if results contradict each other.
+    ``between`` names those on different rails.
     """
 
     known: Mapping[str, tuple[str, Path]]
@@ -29,7 +31,7 @@ class Ends:
 
     @classmethod
     def of(cls, results: Sequence[PathResult]) -> Ends:
-        """Nothing is known where nothing was measured between rails."""
+        """The ends of these results; empty if nothing was measured between rails."""
         crossing = [result for result in results if result.peer is not None]
         used = {path for result in crossing for path in (result.path, result.peer)}
         taken = [r for r in results if r.peer is not None or r.path in used]
@@ -40,7 +42,7 @@ class Ends:
         )
 
     def diagnosed(self, parts: Iterable[Part] = ()) -> PairDiagnosis[str]:
-        """``parts`` are at fault by other evidence: what lies on them is slow."""
+        """The diagnosis of the ends. An end on one of ``parts``, faulty elsewhere, is slow."""
         slow = {edge: True in values for edge, values in self.said.items()}
         return diagnose_pairs(slow, self._covered(parts))
 
@@ -53,21 +55,21 @@ class Ends:
         }
 
     def pairs(self) -> Iterator[Part]:
-        """Where both ends are fine with others, it is what lies between the rails."""
+        """The faults between rails: slow pairs of ends that are both fine with others."""
         slow = (edge for edge in self.diagnosed().pairs if edge in self.between)
         for one, other in sorted({(min(edge), max(edge)) for edge in slow}):
             (node, path), (peer, its) = self.known[one], self.known[other]
             yield Part("pair", node, f"{path_name(path)}:{path_name(its)}", peer)
 
     def open(self, parts: Iterable[Part]) -> Iterator[Undecided]:
-        """What only results between rails speak of; of the rest the rails by themselves tell."""
+        """The undecided groups that rest only on results between rails."""
         for group in self.diagnosed(parts).open:
             if group.between and self.between.issuperset(group.between):
                 yield _undecided(group)
 
 
 def _undecided(group: OpenGroup[str]) -> Undecided:
-    """Ends and not nodes are to be measured: which pairs of nodes that takes is not said."""
+    """The open group without ``measure``, since ends and not nodes have to be measured."""
     item = undecided(group)
     return Undecided(item.among, item.would_decide)
 

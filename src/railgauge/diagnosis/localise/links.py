@@ -1,4 +1,4 @@
-"""Which GPU, or which single link, explains the slow links inside one node."""
+"""Find the GPU, or the single link, that explains the slow links inside one node."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LinkBlame:
-    """``node``: every link is slow. ``gpus``: all links of these, out and in. ``links``: the rest.
+    """The blame for the slow links of a node.
 
-    ``note`` says what the evidence cannot tell apart.
+    ``node``: every link is slow. ``gpus``: all links of these GPUs, out and in, are slow.
+    ``links``: single slow links. ``note`` names suspects that the evidence cannot tell apart.
     """
 
     node: bool
@@ -28,9 +29,9 @@ class LinkBlame:
 def blame_links(slow: Mapping[Link, bool]) -> LinkBlame:
     """Explain slow directed links ``(from, to)`` between the GPUs of one node.
 
-    A fast link clears both its GPUs, so a GPU that is slow one way only is no slow GPU.
-    It is assumed that the links of a node are not all faulty by themselves, and that a GPU which
-    is fine has a fast link, or at most one neighbour to which the link is faulty.
+    A fast link clears both its GPUs, so a GPU that is slow in one direction only is not a slow GPU.
+    Two assumptions: the links of a node do not all have faults of their own; and a healthy GPU has
+    a fast link, or at most one neighbour with a faulty link to it.
     """
     if slow and all(slow.values()):
         return LinkBlame(node=True, gpus=(), links=(), note=_alike(slow))
@@ -39,11 +40,12 @@ def blame_links(slow: Mapping[Link, bool]) -> LinkBlame:
 
 
 def _alike(links: Iterable[Link]) -> str:
-    """What is on all links is as good an explanation as the node."""
+    """The note on GPUs that are on all links, which explain them as well as the node does."""
     common = sorted(set.intersection(*map(set, links)))
     if not common:
         return ""
-    return f"every measured link is one of {listed(_named(common))}: it may be that, or the node"
+    gpus = listed(_named(common))
+    return f"every measured link is one of {gpus}: the fault may be there or in the node"
 
 
 def _undecided(group: OpenGroup[int]) -> Undecided:

@@ -1,4 +1,4 @@
-"""Which nodes, or which connection of two nodes, explain the slow pairs of a cluster."""
+"""Find the nodes, or the connections of two nodes, that explain the slow pairs of a cluster."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from railgauge.diagnosis.localise.pairwise import OpenGroup, diagnose_pairs
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """One tested pair. Each order of the two is a direction, and so a result of its own."""
+    """One tested pair. Each order of its nodes is a direction with a result of its own."""
 
     nodes: tuple[str, str]
     slow: bool
 
     def __post_init__(self) -> None:
-        """Refuse a node with itself: that is no pair."""
+        """Raise ``ValueError`` for a pair of a node with itself."""
         if self.nodes[0] == self.nodes[1]:
-            raise ValueError(f"{self.nodes[0]} is no pair with itself")
+            raise ValueError(f"{self.nodes[0]} is paired with itself")
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Evidence that does not decide.
+    """Suspects that the evidence does not decide between.
 
     ``among`` are nodes, parts of a node (``mx01 gpu3``), or ``mx01:mx02`` for the path between
-    two; ``would_decide`` is the measurement that is missing, in words, and ``measure`` the pairs
-    of nodes it takes (empty where no node was found good to measure with).
+    two; ``would_decide`` is the missing measurement in words, and ``measure`` its pairs of nodes
+    (empty where no node was found good to measure with).
     """
 
     among: tuple[str, ...]
@@ -38,9 +38,10 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """``nodes`` are slow in all their pairs, proven so; ``pairs`` (sorted) only together.
+    """The blame for slow pairs.
 
-    A pair of which the same direction was slow and fast is taken as slow.
+    ``nodes`` are proven slow in all their pairs; ``pairs`` (sorted) are slow only with each other.
+    A pair with both slow and fast results in one direction counts as slow.
     """
 
     nodes: tuple[str, ...]
@@ -51,9 +52,9 @@ class Blamed:
 def blame(results: Iterable[PairResult]) -> Blamed:
     """Explain pair results by slow nodes and faulty pairs; see ``diagnose_pairs``.
 
-    One call takes results that are comparable: of one measurement over one path. It is assumed
-    that faults are there all the time and in both directions of a node; that a node which is fine
-    does not have two faulty connections and no fast one.
+    The results must be comparable: of one measurement over one path. Assumptions: a fault is
+    permanent and affects both directions of a node; a healthy node with two faulty connections also
+    has a fast one.
     """
     seen = gather(results)
     found = diagnose_pairs({pair: True in said for pair, said in seen.items()})
@@ -65,7 +66,7 @@ def blame(results: Iterable[PairResult]) -> Blamed:
 
 
 def gather(results: Iterable[PairResult]) -> dict[tuple[str, str], set[bool]]:
-    """All that was said of each direction of each pair; two values contradict each other."""
+    """The values of each direction of each pair; both values if results contradict each other."""
     seen: dict[tuple[str, str], set[bool]] = defaultdict(set)
     for result in results:
         seen[result.nodes].add(result.slow)
@@ -78,9 +79,9 @@ def unordered(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def undecided(group: OpenGroup[str]) -> Undecided:
-    """An open group of nodes in words.
+    """An open group of nodes, in words.
 
-    With nobody cleared and many pairs slow, the paths are not listed: it is everything.
+    The paths are not listed if no node is cleared and several pairs are slow: all are suspect.
     """
     paths = unordered(group.between)
     everything = not group.missing and len(paths) > 1

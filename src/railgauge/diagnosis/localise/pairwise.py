@@ -1,19 +1,22 @@
-"""The one piece of reasoning: what a set of slow and fast pairs says about those who make them up.
+"""Infer slow members and faulty connections from a set of slow and fast pairs.
 
-A pair is slow if one of its two members is slow, or what lies between them. Hence:
+A pair is slow if one of its two members, or the connection between them, is slow. Hence:
 
 1. A fast pair clears both members. (Certain.)
 2. A slow pair of two cleared members is itself at fault. (Certain.)
 3. A member that is slow in all its pairs, ``PROOF`` of them with cleared partners, is slow.
-   This is the one assumption: a member that is fine does not have two faulty connections, to two
-   cleared partners, and no fast pair at all. One fault is likelier than two.
+   This is the only assumption: a good member does not have faulty connections to two cleared
+   partners and no fast pair. One fault is likelier than two.
 4. The rest stays open.
 
+Example: the pairs a-b and b-c are fast, d-a and d-b are slow. Rule 1 clears a, b and c; rule 3
+proves d slow.
+
 With ``s`` slow members, no faulty connection and at least ``s + 1`` partners each, nothing stays
-open: among ``s + 1`` partners of a good member one is good, so that pair is fast and clears it;
-a slow member has at most ``s - 1`` slow partners, so two at least are good, thus cleared, and
-prove it slow. With ``s`` partners that fails: if they are just the ``s`` slow ones, a good member
-gives the very results that a slow one in its place would give, and no reasoning can tell.
+open. One of the ``s + 1`` partners of a good member is good, so that pair is fast and clears it.
+A slow member has at most ``s - 1`` slow partners, so at least two are good, are cleared, and prove
+it slow. With only ``s`` partners this fails: if they are exactly the ``s`` slow ones, a good member
+gives the same results as a slow one would.
 """
 
 from __future__ import annotations
@@ -27,14 +30,15 @@ from typing import Generic, TypeVar
 Name = TypeVar("Name", str, int)
 
 PROOF = 2
-"""Cleared partners that a member must be slow with; with one, it may be what lies between."""
+"""Cleared partners that a slow member must have; with one, the connection may be at fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenGroup(Generic[Name]):
-    """Members that hang together by slow pairs, none proven; ``between`` are those slow pairs.
+    """Members connected by pairs, none of them cleared or proven slow.
 
-    ``missing`` are the pairs with cleared members that would decide; none if none is cleared.
+    ``between`` are their unexplained slow pairs. ``missing`` are the pairs with cleared members
+    that would decide; empty if no member is cleared.
     """
 
     members: tuple[Name, ...]
@@ -44,7 +48,7 @@ class OpenGroup(Generic[Name]):
 
 @dataclass(frozen=True, slots=True)
 class PairDiagnosis(Generic[Name]):
-    """All members in three heaps, sorted, and the ``pairs`` that are slow for themselves."""
+    """All members as cleared, slow or open, sorted, and the faulty ``pairs`` of cleared members."""
 
     cleared: tuple[Name, ...]
     slow: tuple[Name, ...]
@@ -55,7 +59,7 @@ class PairDiagnosis(Generic[Name]):
 def diagnose_pairs(
     results: Mapping[tuple[Name, Name], bool], known_slow: Collection[Name] = ()
 ) -> PairDiagnosis[Name]:
-    """Sort all members of ``results`` (pair: whether slow), in time linear in their number.
+    """Classify all members of ``results`` (pair -> whether slow), in time linear in their number.
 
     ``known_slow`` are slow by other evidence; they explain the slow pairs that they are in.
     """
@@ -90,7 +94,7 @@ def _groups(
     unproven: set[Name],
     loose: list[tuple[Name, Name]],
 ) -> Iterator[OpenGroup[Name]]:
-    """The open members, those who met each other together; all in one if nobody is cleared."""
+    """The open members in groups connected by pairs; one group if no member is cleared."""
     ordered = sorted(cleared)
     groups = list(_connected(met, unproven)) if cleared else [unproven] if unproven else []
     group_of = {name: number for number, group in enumerate(groups) for name in group}
@@ -120,7 +124,7 @@ def _connected(met: Mapping[Name, set[Name]], among: set[Name]) -> Iterator[set[
 def _missing(
     name: Name, met: set[Name], cleared: set[Name], ordered: list[Name]
 ) -> list[tuple[Name, Name]]:
-    """Pairs with cleared members not met yet, as many as a proof still lacks."""
+    """Pairs with cleared members that were not measured, as many as a proof still needs."""
     lacking = PROOF - len(met & cleared)
     fresh = (other for other in ordered if other not in met)
     return [(name, other) for other in islice(fresh, lacking)]

@@ -1,15 +1,18 @@
-"""Inside one node: from paths that are slow or fine to the node, a NIC, a GPU or a PCIe path.
+"""Inside one node: find the node, NIC, GPU or PCIe path that explains the slow paths.
 
-A path is slow if the node, its NIC, its GPU or the PCIe path between those two is. With host
-memory there is no GPU in it. What is assumed where one fault explains what else takes several:
+A path is slow if the node, its NIC, its GPU or the PCIe path between the two is. A path to host
+memory has no GPU. One fault is assumed where it explains what otherwise takes several:
 
-- A node with no fine path at all is faulty itself: its parts did not all break by themselves.
-- A NIC with no fine path, slow with several GPUs that are fine, or known with no other NIC, is
-  faulty: those GPUs, or their PCIe paths, did not break together.
-- A GPU with no fine path, slow with several NICs that are fine, is faulty: not its PCIe paths.
+- A node without a fine path is faulty itself: its parts did not all fail separately.
+- A NIC without a fine path is faulty if it is slow with several GPUs that are fine, or whose other
+  NICs are all known to be faulty: those GPUs, or their PCIe paths, did not fail together.
+- A GPU without a fine path that is slow with several fine NICs is faulty, not its PCIe paths.
 
-A NIC that is slow with host memory in a fine node, and a slow path between a fine GPU and a fine
-NIC, take no assumption.
+Two conclusions need no assumption: a NIC that is slow with host memory in a fine node is faulty,
+and so is a slow path between a fine GPU and a fine NIC.
+
+Example: ``gpu0-mlx5_0`` and ``gpu1-mlx5_1`` are fine, ``gpu0-mlx5_1`` is slow. Both GPUs and both
+NICs are fine, so the PCIe path ``gpu0-mlx5_1`` is faulty.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ Path = tuple[int | None, str]
 """GPU (``None`` is host memory) and NIC."""
 
 HOST = "host memory"
-ONE_NIC = "measured over one NIC only: it and the node cannot be told apart"
+ONE_NIC = "measured over one NIC only: the NIC and the node cannot be told apart"
 
 
 @dataclass(frozen=True, slots=True)
 class PathResult(PairResult):
     """A pair measured with a GPU (``None``: host memory) and a NIC at both ends.
 
-    The second node has the same ones, or those of ``peer``.
+    The second node uses the same ones, or those of ``peer``.
     """
 
     gpu: int | None
@@ -44,17 +47,17 @@ class PathResult(PairResult):
         return self.gpu, self.nic
 
     def path_at(self, node: str) -> Path:
-        """What this node of the two measured with."""
+        """The GPU and NIC that this node of the two used."""
         return self.path if node == self.nodes[0] else self.peer or self.path
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is at fault. ``kind`` is ``node``, ``nic``, ``gpu``, ``path`` or ``pair``.
+    """A faulty part. ``kind`` is ``node``, ``nic``, ``gpu``, ``path`` or ``pair``.
 
-    ``device`` is the NIC, the GPU (``gpu3``) or the PCIe path (``gpu3-mlx5_0``); of a pair, what
-    it is slow over, empty for everything, and between rails the paths of ``node`` and ``peer``
-    (``mlx5_0:mlx5_1``). ``peer`` is the other node of a pair.
+    ``device`` is the NIC, the GPU (``gpu3``) or the PCIe path (``gpu3-mlx5_0``). For a pair it is
+    the device that the pair is slow over, empty for all, and between rails the paths of ``node``
+    and ``peer`` (``mlx5_0:mlx5_1``). ``peer`` is the other node of a pair.
     """
 
     kind: str
@@ -74,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths of one node: ``slow`` and ``fine`` ones, proven so, and all that were tested."""
+    """The paths of one node: those proven ``slow``, those proven ``fine``, and all ``tested``."""
 
     node: str
     slow: frozenset[Path]
@@ -83,17 +86,17 @@ class Paths:
 
 
 def gpu_name(gpu: int | None) -> str:
-    """As reports call it."""
+    """The name of a GPU in reports; host memory for ``None``."""
     return HOST if gpu is None else f"gpu{gpu}"
 
 
 def path_name(path: Path) -> str:
-    """As test ids call it: ``gpu3-mlx5_0``, or the NIC alone for host memory."""
+    """The name of a path in test ids: ``gpu3-mlx5_0``, or the NIC alone for host memory."""
     return str(Pairing(path[1], path[0]))
 
 
 def explain(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
-    """The faulty parts of a node, and what is not decided; ``nics`` are all of the cluster's."""
+    """The faulty parts of a node, and what is undecided; ``nics`` are all NICs of the cluster."""
     if not paths.slow:
         return (), ()
     if not paths.fine:
@@ -102,12 +105,12 @@ def explain(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tupl
 
 
 def _whole(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
-    """Nothing is fine: the node, unless one part is as good an explanation."""
+    """No path is fine: blame the node, unless a single part explains it as well."""
     node, used = paths.node, {nic for _, nic in paths.slow}
     memories = {gpu for gpu, _ in paths.slow}
     if len(memories) == 1 and None not in memories:
         open_parts = _suspects(paths, {gpu_name(gpu) for gpu in memories}, used)
-        return (), (Undecided(open_parts, f"measure {node} with {HOST}, or another GPU of it"),)
+        return (), (Undecided(open_parts, f"measure {node} with {HOST} or another of its GPUs"),)
     if len(used) > 1:
         return (Part("node", node),), ()
     if len(nics) == 1:
@@ -116,7 +119,7 @@ def _whole(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple
 
 
 def _suspects(paths: Paths, gpus: set[str], nics: set[str]) -> tuple[str, ...]:
-    """The node, and whatever part is on all of its slow paths."""
+    """The node, and each part that is on all of its slow paths."""
     parts = [*gpus, *(nics if len(nics) == 1 else ())]
     if len(paths.slow) == 1 and gpus:
         parts += [path_name(path) for path in paths.slow]
@@ -124,9 +127,9 @@ def _suspects(paths: Paths, gpus: set[str], nics: set[str]) -> tuple[str, ...]:
 
 
 def _within(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
-    """The node is fine, as some path is: the parts of the others.
+    """Some path is fine, so the node is: blame parts of the slow paths.
 
-    GPUs that were only measured with a NIC at fault are not known, and not suspect either.
+    GPUs that were measured only with a faulty NIC are unknown, but not suspects.
     """
     results = {(gpu_name(gpu), nic): False for gpu, nic in paths.fine}
     results |= {(gpu_name(gpu), nic): True for gpu, nic in paths.slow if gpu is not None}
@@ -150,7 +153,7 @@ def _bad_nics(paths: Paths) -> set[str]:
 
 
 def _witnesses(paths: Paths, nic: str, bad: Collection[str]) -> set[int | None]:
-    """GPUs that are slow with this NIC and have nothing against them from another NIC."""
+    """GPUs that are slow with this NIC, and fine or measured with no other NIC but ``bad`` ones."""
     fine = {gpu for gpu, _ in paths.fine}
     elsewhere = {gpu for gpu, other in paths.tested if other != nic and other not in bad}
     slow_here = {gpu for gpu, other in paths.slow if other == nic}
@@ -171,7 +174,7 @@ def _undecided(
 def _wanted(
     paths: Paths, group: OpenGroup[str], fine_nics: Collection[str], nics: Collection[str]
 ) -> Iterator[str]:
-    """Each open part with a partner that is fine; host memory is one for every NIC."""
+    """Each open part with a good partner to measure it with; for a NIC that is host memory."""
     used = {(gpu_name(gpu), nic) for gpu, nic in paths.tested}
     for name in group.members:
         if name in nics:

@@ -1,4 +1,4 @@
-"""From pair results over several GPU/NIC paths to parts of nodes, and cables between nodes."""
+"""Find faulty parts of nodes, and faulty connections, from pair results over GPU/NIC paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from railgauge.diagnosis.localise.parts import (
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Faulty parts, and what is undecided."""
+    """The faulty parts, and the suspects that stay undecided."""
 
     parts: tuple[Part, ...]
     undecided: tuple[Undecided, ...]
@@ -32,11 +32,11 @@ Said = Mapping[Path, Mapping[tuple[str, str], set[bool]]]
 
 
 def blame_paths(results: Iterable[PathResult]) -> Located:
-    """Explain pair results over paths: over the pairs of each path first, then inside each node.
+    """Explain pair results over paths: first the pairs of each path, then the parts of each node.
 
-    A node that is proven slow, or fine, on a path by its partners there counts as such inside
-    the node (see ``parts``). What is found there explains open pairs of other paths in turn.
-    Results from one NIC to another say the same of both ends (see ``across``).
+    A path on which the partners prove a node slow or fine counts as slow or fine inside that node
+    (see ``parts``). The parts found there then explain open pairs of other paths. Results between
+    two rails count for both ends (see ``across``).
     """
     results = tuple(results)
     ends = Ends.of(results)
@@ -94,11 +94,14 @@ def _known(parts: Iterable[Part], path: Path) -> set[str]:
     return {part.node for part in parts if part.covers(path)}
 
 
-# --- one answer for what is alike on several paths ---
+# --- merge equal findings on several paths ---
 
 
 def _pairs(said: Said, diagnosed: Mapping[Path, PairDiagnosis[str]]) -> Iterator[Part]:
-    """Only where both nodes are fine can a pair be seen to be slow by itself, or not to be."""
+    """The faulty pairs, with the device that they are slow over.
+
+    A path counts as seen for a pair only if both nodes are fine on it.
+    """
     slow: dict[tuple[str, str], set[Path]] = defaultdict(set)
     seen: dict[tuple[str, str], set[Path]] = defaultdict(set)
     for path, found in diagnosed.items():
@@ -136,9 +139,9 @@ def _over(device: str, item: Undecided) -> Undecided:
 def _summed_up(
     paths: Collection[Path], tested: Collection[Path], nics: Collection[str]
 ) -> Iterator[str]:
-    """The devices that these paths come down to: nothing for all, a NIC, a GPU, single paths.
+    """The devices that cover these paths: an empty text for all, a NIC, a GPU, single paths.
 
-    All that was ``tested`` is everything only if no NIC of the cluster is missing from it.
+    They are "all" only if they include every tested path and every NIC of the cluster.
     """
     if len(paths) == len(tested) and len({nic for _, nic in paths}) == len(nics):
         yield ""
