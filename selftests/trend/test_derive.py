@@ -203,7 +203,7 @@ def _changed(data, pointer):
 def test_a_slow_cluster_does_not_become_its_own_measure(bench):
     bench.run(healthy(1, 1800)).run(healthy(2, 1800))
     said = stays(bench)
-    assert "of the 3814.70 MiB/s that the hardware does at best, less than 50%" in said
+    assert "of the 3814.70 MiB/s that the hardware reaches at best, less than 50%" in said
     assert "--accept-below 0.44" in said
     _, proposal, told = bench.json("--accept-below", "0.44")
     assert told[WRITE]["now"].startswith("17")

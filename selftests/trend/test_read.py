@@ -109,7 +109,7 @@ def test_what_does_not_say_which_way_is_better_has_no_trend(tmp_path, said):
     folder = a_run(tmp_path, lines=[{**bare, **said}])
     archive = read(tmp_path)
     assert archive.nights[0].values == {}
-    assert "do not say which way is better" in why(archive)[folder.name]
+    assert "do not tell whether higher or lower is better" in why(archive)[folder.name]
 
 
 def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
@@ -138,11 +138,11 @@ def test_folders_that_are_no_finished_run_are_said(tmp_path):
         "going": "no verdict.json: still running, or cut off",
         "empty": "no measurements.jsonl: still running, or cut off",
         "half": "verdict.json cannot be read: JSONDecodeError",
-        "list": "verdict.json does not say run_id, cluster, platform, evidence, level",
+        "list": "verdict.json does not hold all of run_id, cluster, platform, evidence, level",
         "deep": "verdict.json cannot be read: RecursionError",
-        "again": "replayed: it is no night of its own",
+        "again": "a replay of another run, not a night of its own",
         "copy": "a second folder of run 20260101-020000-good",
-        "odd": "verdict.json does not say run_id, cluster, platform, evidence, level",
+        "odd": "verdict.json does not hold all of run_id, cluster, platform, evidence, level",
     }
 
 

@@ -1,4 +1,4 @@
-"""Nights compared: what changed, since when, and where. ``findings`` is pure; ``read`` is not."""
+"""Compare nights: what changed, since when, and where. ``findings`` is pure; ``read`` is not."""
 
 from railgauge.trend.findings import findings
 from railgauge.trend.values import (

@@ -1,6 +1,9 @@
-"""Steps and drifts in one series of nights: medians, MAD, and what chance would do. Pure.
+"""Find steps and drifts in one series of nights, by medians, MAD and significance. Pure.
 
-Values are logarithms, so that differences are shares; a missing night is left out before.
+Values are logarithms, so that differences are shares; the caller leaves out missing nights.
+
+Example: the values of nights 0 to 9 are ln 390 with little noise, those of nights 10 to 14 are
+ln 370. The result is one step at night 10, with an effect of ln(370/390) = -0.053.
 """
 
 from __future__ import annotations
@@ -18,14 +21,14 @@ from railgauge.trend.values import NIGHTS_BEFORE
 _SIGMA_OVER_MAD = 1.4826
 # The standard error of a median over that of a mean (normal noise, many values).
 _MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
-# Degrees of freedom that a MAD about two fitted medians leaves, per night: simulated with 200,000
-# histories of 5 to 60 nights, by the level at which one in 10,000 exceeds the largest statistic.
-# It lies at 0.46 (7 nights) to 0.8 (60): selftests/trend/test_false_alarms.py.
+# Degrees of freedom, per night, of a MAD about two fitted medians. They were simulated with 200,000
+# histories of 5 to 60 nights, at the level that the largest statistic exceeds in one of 10,000.
+# The result is 0.46 (7 nights) to 0.8 (60): selftests/trend/test_false_alarms.py.
 _FREEDOM_PER_NIGHT = 0.45
-# Printed figures have three digits at least; less noise than this is rounding, not quietness.
+# Printed values have at least three digits; less noise than this comes from rounding.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
-# Three cuttings make eight levels: more changes than a history that anybody reads has.
+# Cutting three times gives up to eight levels, more than a real history has.
 _DEPTH = 3
 
 
@@ -47,7 +50,10 @@ class Slope:
 
 
 def noise_of(values: Sequence[float]) -> float:
-    """The standard deviation between neighbouring nights, which steps and drifts leave alone."""
+    """The standard deviation from differences of neighbouring nights.
+
+    Steps and drifts hardly change it.
+    """
     moves = [abs(late - early) for early, late in pairwise(values)]
     return _SIGMA_OVER_MAD * statistics.median(moves) / math.sqrt(2) if moves else 0.0
 
@@ -55,12 +61,12 @@ def noise_of(values: Sequence[float]) -> float:
 def steps(
     values: Sequence[float], after: int, noise_min: float, allowed: float, effect_min: float
 ) -> list[Step]:
-    """The changes of level, first to last, whose chance is below ``allowed``.
+    """Return the changes of level, first to last, whose chance is at most ``allowed``.
 
-    ``after`` is how many nights a new level needs. The nights are cut into likely levels first
-    (binary segmentation), then cuts are dropped, the likeliest to be chance first, until all that
-    are left stand against the levels on their two sides. Cutting before testing sees a level that
-    came and went, which hides in the noise of a single cut.
+    ``after`` is the number of nights that a new level needs. The nights are first cut into likely
+    levels (binary segmentation). Then cuts are dropped, the likeliest to be chance first, until
+    each cut that is left is significant against the levels on its two sides. Cutting before testing
+    finds a level that lasted only for a while, which a single cut would miss in its noise.
     """
     cuts = _cuts(values, after, _DEPTH)
     while cuts:
@@ -77,7 +83,7 @@ def steps(
 
 
 def _cuts(values: Sequence[float], after: int, depth: int) -> list[int]:
-    """Where the nights fall apart best, then their parts, ``depth`` times over."""
+    """The best cut of the nights, and the best cuts of its two parts, to ``depth`` levels."""
     at = _best_split(values, after)
     if at is None or not depth:
         return []
@@ -96,7 +102,8 @@ def _between(
 ) -> Step:
     """The step at the middle edge, on the nights between the outer two.
 
-    Its chance counts every split that was tried, and every stretch of nights, if it is not all.
+    Its chance is corrected for every split that was tried, and for the choice of the stretch if
+    that is not all nights.
     """
     left, at, right = edges
     stretch = values[left:right]
@@ -116,14 +123,14 @@ def _step(values: Sequence[float], at: int, noise_min: float) -> Step:
 
 
 def _likely_chance(step: Step, effect_min: float) -> tuple[bool, float, float]:
-    """Orders steps: those too small last, then by chance, then by size."""
+    """A key that is largest for the step to drop first: too small, else most likely chance."""
     return abs(step.effect) < effect_min, step.chance, -abs(step.effect)
 
 
 def are_levels(values: Sequence[float], step: Step) -> bool:
-    """Whether four nights of five lie on their side of the middle between the two medians.
+    """Whether four nights of five are on their side of the middle between the two medians.
 
-    A few bad nights among good ones can move the median of three; they do not make a level.
+    A few bad nights among good ones can move a median of three nights, but are not a level.
     """
     before, after = values[: step.at], values[step.at :]
     middle = statistics.median(before) + step.effect / 2
@@ -139,7 +146,7 @@ def _residuals(values: Sequence[float], split: int) -> list[float]:
 
 
 def _noise(residuals: list[float]) -> float:
-    """Two medians were fitted: the two smallest residuals are theirs and say nothing."""
+    """The noise without the two smallest residuals, which are those of the two fitted medians."""
     return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[2:])
 
 
@@ -158,14 +165,14 @@ def slope(values: Sequence[float]) -> Slope:
 
 
 def left_by_steps(values: Sequence[float], found: Sequence[Step]) -> float:
-    """The sum of absolute deviations that the levels leave."""
+    """The sum of absolute deviations from the levels."""
     edges = [0, *(step.at for step in found), len(values)]
     parts = [values[a:b] for a, b in pairwise(edges)]
     return sum(abs(v - statistics.median(part)) for part in parts for v in part)
 
 
 def left_by_slope(values: Sequence[float], found: Slope) -> float:
-    """The sum of absolute deviations that the line leaves."""
+    """The sum of absolute deviations from the line."""
     rise = found.effect / max(len(values) - 1, 1)
     flat = [value - rise * night for night, value in enumerate(values)]
     middle = statistics.median(flat)

@@ -1,7 +1,10 @@
-"""Limits proposed from calibration runs: from a platform file and samples to a platform file. Pure.
+"""Propose limits from calibration runs: a platform file and samples give a platform file. Pure.
 
-A limit is a share of what a cluster that is trusted does, and says which runs that was. What the
-samples cannot carry is left as it was, with the reason.
+A limit is a share of what a trusted cluster reaches, and its basis names the runs. A limit that the
+samples do not support stays as it was, with the reason.
+
+Example: 20 samples of busbw have a median of 392 GB/s and a spread of 0.8 GB/s. The floor is
+(392 - 3 x 0.8) x 0.95 = 370.1 GB/s.
 """
 
 from __future__ import annotations
@@ -22,15 +25,16 @@ from railgauge.core.units import format_size, format_value
 from railgauge.judging.dispersion import two_groups
 from railgauge.tools import declared_metric
 
-# docs/floors.md: the least that any derived floor asks of what the hardware does at best.
+# docs/floors.md: the smallest share of the hardware's best that a derived floor may be.
 CEILING_SHARE_MIN = 0.5
 FRACTION = 0.95
-# Fewer have no median that one bad sample leaves alone, and two groups cannot be told.
+# With fewer samples one bad sample moves the median, and two groups cannot be detected.
 SAMPLES_MIN = 5
-# Below, the message rate decides and not the link (docs/floors.md): the ceiling says nothing.
+# For smaller messages the message rate and not the link sets the bandwidth (docs/floors.md), so the
+# ceiling does not apply.
 _LINK_DECIDES_BYTES = 64 * 2**10
-# A collective cuts its message into a part for each step. The healthy tables of the documents come
-# to half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
+# A collective cuts its message into a part for each step. The healthy tables of the documents reach
+# half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
 _LINKS_DECIDE_BYTES = 64 * 2**20
 _SIGMA_OVER_MAD = 1.4826
 _SIGMAS = 3
@@ -41,7 +45,7 @@ _DIGITS = 4
 class Value:
     """One sample of a calibration run, in its limit's unit.
 
-    ``best`` is what the hardware does: the ideal of a collective, else the physical ceiling.
+    ``best`` is the hardware's best: the ideal of a collective, else the physical ceiling.
     """
 
     run: str
@@ -55,7 +59,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """How strict the proposal is. ``ceiling_share`` is the least share of the best."""
+    """How strict the proposal is. ``ceiling_share`` is the smallest allowed share of the best."""
 
     fraction: float = FRACTION
     ceiling_share: float = CEILING_SHARE_MIN
@@ -63,7 +67,7 @@ class Strictness:
 
 @dataclass(frozen=True, slots=True)
 class DerivedLimit:
-    """What became of one limit: ``now`` in words, or why it ``stays`` as it was."""
+    """The proposal for one limit: its new value ``now`` in words, or why it ``stays``."""
 
     pointer: str
     metric: str
@@ -74,7 +78,7 @@ class DerivedLimit:
 
 @dataclass(frozen=True, slots=True)
 class SizeSpread:
-    """The samples at one size: median, spread (1.4826 MAD) and the bound that follows."""
+    """The samples at one size: median, spread (1.4826 MAD) and the resulting bound."""
 
     size_bytes: int | None
     samples: int
@@ -85,9 +89,9 @@ class SizeSpread:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """The limit that is to be found, how strict, and whether a ceiling limits it.
+    """The limit to derive, its direction, and the wanted strictness.
 
-    From ``large_bytes`` on the hardware's best can be asked for.
+    From ``large_bytes`` on a floor must be a share of the hardware's best.
     """
 
     limit: Limit
@@ -111,9 +115,9 @@ def derive(
     evidence: str,
     wish: Strictness,
 ) -> tuple[dict[str, Any], list[DerivedLimit]]:
-    """``document`` with every limit that ``values`` carry, and what became of each limit.
+    """Return ``document`` with every limit that ``values`` support, and the result for each limit.
 
-    ``document`` is the platform file as JSON that ``platform`` was read from.
+    ``document`` is the platform file as JSON, from which ``platform`` was read.
     """
     by_limit: dict[str, list[Value]] = {}
     for value in values:
@@ -133,7 +137,7 @@ def _derive(
     entry: dict[str, Any],
     given: tuple[Sequence[Value], str, Strictness],
 ) -> DerivedLimit:
-    """Change one limit of the document, or say why not."""
+    """Change one limit of the document, or return why it stays."""
     values, evidence, wish = given
     declared = declared_metric(measurement.tool, limit.metric)
     if declared is None:
@@ -162,8 +166,8 @@ def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) 
     missed = sorted({value.run for value in values if value.missed})
     if missed:
         raise _Stays(
-            f"was missed in {', '.join(missed)}: calibrate on a cluster that holds it, or make it "
-            "record_only first"
+            f"was missed in {', '.join(missed)}: calibrate on a cluster that reaches it, or make "
+            "it record_only first"
         )
     by_size: dict[int | None, list[Value]] = {}
     for value in values:
@@ -174,9 +178,9 @@ def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) 
 
 
 def _require_ends(measurement: Measurement, limit: Limit, measured: Iterable[int | None]) -> None:
-    """What is asserted at the smallest and the largest size must have been measured there.
+    """Raise ``_Stays`` unless the smallest and the largest asserted size were measured.
 
-    In between a curve is straight on log-log axes, as in every platform file.
+    Between them the curve is straight on log-log axes, as in every platform file.
     """
     known = {size for size in measured if size is not None}
     wanted = sorted(_asserted_sizes(measurement, limit))
@@ -187,7 +191,7 @@ def _require_ends(measurement: Measurement, limit: Limit, measured: Iterable[int
 
 
 def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
-    """Message sizes of any level at which this limit is the one that is asked."""
+    """The message sizes, of any level, at which this limit applies."""
     low, high = limit.sizes or (0, math.inf)
     for extent in measurement.extents.values():
         for size in extent.sizes:
@@ -197,7 +201,7 @@ def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
 
 
 def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> SizeSpread:
-    """The bound that the samples at one size carry. Raises ``_Stays`` with the reason."""
+    """The bound from the samples at one size. Raises ``_Stays`` if they do not support one."""
     values = [one.value for one in found]
     at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
     if len(values) < SAMPLES_MIN:
@@ -225,9 +229,9 @@ def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
 
 
 def _asked(sought: _Sought, median: float, sigma: float) -> float:
-    """A share of what all but one of a thousand healthy samples reach; rounded to the laxer side.
+    """The bound: a share of what 999 of 1000 healthy samples reach, rounded to the laxer side.
 
-    Raises ``_Stays`` where noise leaves nothing to ask for.
+    Raises ``_Stays`` if the noise leaves no positive floor.
     """
     limit, fraction = sought.limit, sought.wish.fraction
     if sought.lower:
@@ -261,7 +265,10 @@ def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: st
 def _refuse_beneath(
     sought: _Sought, found: Sequence[Value], floor: float, size_bytes: int | None
 ) -> None:
-    """A slow cluster must not become its own measure: a floor keeps a share of the best."""
+    """Raise ``_Stays`` for a floor below a share of the hardware's best.
+
+    Otherwise a slow cluster would set its own floor.
+    """
     least = sought.wish.ceiling_share
     unit = sought.limit.unit
     bests = [one.best for one in found if one.best is not None]
@@ -272,8 +279,8 @@ def _refuse_beneath(
     if share < least:
         raise _Stays(
             f"would be {share:.1%} of the {format_value(max(bests), unit)} that the hardware "
-            f"does at best, less than {least:.0%}: if that is right "
-            f"here, say so with --accept-below {math.floor(share * 100) / 100:g}"
+            f"reaches at best, less than {least:.0%}: if that is correct here, accept it with "
+            f"--accept-below {math.floor(share * 100) / 100:g}"
         )
 
 

@@ -1,4 +1,4 @@
-"""From nights to findings: the pure front of the package."""
+"""Turn nights into findings. Pure; this is the package's interface."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _HALF = 0.5
 
 
 def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) -> Trend:
-    """What changed in the nights up to ``tonight``, of which the fleet is taken.
+    """Find what changed in the nights up to ``tonight``.
 
-    Nights of another cluster, platform or kind of evidence are left out of ``earlier``. What comes
-    first is worst: regressions, then what recovered, then improvements.
+    Nights of another fleet than tonight's (cluster, platform, kind of evidence) are left out. The
+    findings are sorted: regressions, then recovered ones, then improvements, the largest first.
+    Raises ``BadInput`` if a run is given twice.
     """
     nights = [night for night in earlier if night.fleet == tonight.fleet]
     nights = [*sorted(nights, key=lambda night: night.run_id), tonight]
@@ -52,7 +53,7 @@ def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) ->
 
 
 def series_of(nights: Sequence[Night]) -> dict[SeriesKey, dict[int, float]]:
-    """Every series as value by number of the night, in a fixed order."""
+    """Every series -> number of the night -> value, in a fixed order."""
     found: dict[SeriesKey, dict[int, float]] = {}
     for number, night in enumerate(nights):
         for key, value in night.values.items():
@@ -77,7 +78,7 @@ def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests
 
 
 def _movement(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> Movement:
-    """Medians of the levels; of a drift, of the first and the last third of its nights."""
+    """The medians of the two levels; for a drift, of the first and the last third of its nights."""
     inside = [(night, v) for night, v in values.items() if change.start <= night < change.until]
     if change.kind == DRIFT:
         third = max(len(inside) // 3, 1)
@@ -96,9 +97,9 @@ def _verdict(change: LevelChange, values: Values) -> str:
 
 
 def _left(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> float:
-    """How much of the loss there still is on the latest nights: 1 is all, 0 is none.
+    """The share of the loss that is left on the latest three nights: 1 is all, 0 is none.
 
-    Latest are as many nights as a change needs to be believed, and as there are since.
+    Only nights since the change count. A drift has no end, so all of it is left.
     """
     if change.kind == DRIFT:
         return 1.0

@@ -1,4 +1,4 @@
-"""The page of ``railgauge trend --html``: one file, no script, works offline and on paper. Pure."""
+"""The page of ``railgauge trend --html``: one file without scripts, offline and printable. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HEAD = ("Metric", "Series", "Was", "Is", "Change", "Worst series")
 
 
 def page(seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str, str]]) -> str:
-    """Everything about every fleet: findings first, then the latest night, then the plots."""
+    """Return the page: for every fleet its findings, then the latest night, then the plots."""
     fleets = [_fleet(nights, trend) for nights, trend in seen]
     return pages.render("trend/templates/page.html.j2", fleets=fleets, head=_HEAD, left_out=said)
 
@@ -73,7 +73,7 @@ def _row(one: MetricChange) -> tuple[str, ...]:
 
 
 def _of_finding(finding: Finding, nights: Sequence[str], values: Values) -> tuple[_Plot, ...]:
-    """A plot for each metric and size that moved, with all series of it for comparison."""
+    """A plot for each metric and size that moved, with all of its series for comparison."""
     moved = {move.key for move in finding.series}
     kinds = dict.fromkeys(map(_kind, moved))
     since = nights.index(finding.since) if finding.kind == STEP else None

@@ -1,6 +1,6 @@
-"""Small line charts of nights as SVG text: no script, no font of its own, readable on paper. Pure.
+"""Draw small line charts of nights as SVG text, without scripts or fonts, printable. Pure.
 
-What a line means is never told by colour alone: what was found is drawn thick and named.
+Colour alone carries no meaning: the series of a finding are drawn thick and named.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from railgauge.core.units import format_value
 
 _WIDTH, _HEIGHT = 480, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 12, 30
-# Flat series are drawn flat: the axis spans two per cent at least.
+# The axis spans at least two per cent, so that flat series look flat.
 _SPAN_MIN = 0.02
 _DATE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class PlotLine:
-    """One series: values by number of the night. ``told`` lines are those of a finding."""
+    """One series: number of the night -> value. ``told`` lines are those of a finding."""
 
     name: str
     points: Mapping[int, float]
@@ -34,7 +34,7 @@ def chart(
     unit: str,
     since: int | None = None,
 ) -> str:
-    """The lines over the nights; ``since`` is the night at which a mark stands."""
+    """Return the chart of the lines over the nights; ``since`` is the night to mark."""
     axis = _Axis.around(len(nights), lines)
     ordered = sorted(lines, key=lambda line: line.told)
     body = [
@@ -84,7 +84,7 @@ def _grid(axis: _Axis, value: float, unit: str) -> str:
 
 
 def _dates(axis: _Axis, nights: Sequence[str]) -> list[str]:
-    """The first, the middle and the last night by their date."""
+    """The date labels of the first, the middle and the last night."""
     ends = {0: "start", len(nights) // 2: "middle", len(nights) - 1: "end"}
     return [
         f'<text x="{axis.x(n):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">'

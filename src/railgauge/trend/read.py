@@ -1,7 +1,7 @@
-"""The nights of a reports folder, by DuckDB straight from the runs' own files.
+"""Read the nights of a reports folder with DuckDB, directly from the files of the runs.
 
-The folder may hold runs that are still going, were killed, or are not runs at all, and lines that
-are half written: each is said and left out, none is fatal.
+The folder may hold runs that are still going or were killed, folders that are not runs, and
+incomplete lines. Each is left out and reported; none is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LINES, VERDICT = "measurements.jsonl", "verdict.json"
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
-# A verdict is some kilobytes, a line of measurements less than one.
+# A verdict has a few kilobytes, a line of measurements less than one.
 _VERDICT_MAX_BYTES = 16 * 2**20
 _LINE_MAX_BYTES = 2**20
 _WORDS = ("run_id", "cluster", "platform", "evidence", "level")
@@ -44,7 +44,7 @@ SELECT count(*) FILTER (concat_ws('', subject, metric, unit) = '' OR subject IS 
     count(*) FILTER (unit NOT IN ('', 'count') AND coalesce(better, '') NOT IN ('higher', 'lower'))
 FROM line
 """
-# Counts (64 of 64 requests) have no trend, and of 0 there is no logarithm.
+# Counts (64 of 64 requests) have no trend, and 0 has no logarithm.
 _MEDIANS = """
 SELECT subject, metric, unit, nodes, pairing, size_bytes, better, median(sample) AS value
 FROM (SELECT *, unnest(samples) AS sample FROM line
@@ -57,7 +57,7 @@ GROUP BY subject, metric, unit, nodes, pairing, size_bytes, better
 
 @dataclass(frozen=True, slots=True)
 class RunHistory:
-    """What a reports folder holds. ``said`` are (folder's name, what was left out and why)."""
+    """The nights of a reports folder. ``said`` lists (folder name, what was left out and why)."""
 
     nights: tuple[Night, ...]
     said: tuple[tuple[str, str], ...]
@@ -72,7 +72,11 @@ class RunHistory:
 
 
 def read(reports: Path, cluster: str | None = None, last: int | None = None) -> RunHistory:
-    """The nights of ``cluster`` (all of them), of each fleet the ``last`` (all), oldest first."""
+    """Return the nights of ``cluster`` (``None``: of all), oldest first.
+
+    ``last`` limits the number of nights of each fleet (``None``: all). Raises ``BadInput`` if
+    ``reports`` is not a folder.
+    """
     if not reports.is_dir():
         raise BadInput("is not a folder", where=str(reports), remedy="name the root with --root")
     said: list[tuple[str, str]] = []
@@ -103,7 +107,7 @@ def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path
         if isinstance(night, str):
             said.append((_plain(folder.name), night))
         elif night.fleet.evidence == Evidence.REPLAYED:
-            said.append((_plain(folder.name), "replayed: it is no night of its own"))
+            said.append((_plain(folder.name), "a replay of another run, not a night of its own"))
         elif night.run_id in seen:
             said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))
         else:
@@ -112,7 +116,7 @@ def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path
 
 
 def _verdict(folder: Path) -> Night | str:
-    """The night that a folder says it is, still without values, or why it is none."""
+    """The night of a folder, without values, or the reason why it holds none."""
     path = folder / VERDICT
     if not path.is_file() or not (folder / LINES).is_file():
         return f"no {VERDICT if not path.is_file() else LINES}: still running, or cut off"
@@ -125,10 +129,10 @@ def _verdict(folder: Path) -> Night | str:
     said = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
     words = [word for word in said if isinstance(word, str) and word and word.isprintable()]
     if len(words) < len(_WORDS):
-        return f"{VERDICT} does not say {', '.join(_WORDS)}"
+        return f"{VERDICT} does not hold all of {', '.join(_WORDS)}"
     run_id, cluster, platform, evidence, level = words
     if not _RUN_ID.fullmatch(run_id):
-        return "its run id does not start with a time (20260131-020000), so it has no place"
+        return "its run id does not start with a time (20260131-020000), so it has no order"
     return Night(run_id, Fleet(cluster, platform, evidence), level)
 
 
@@ -155,7 +159,7 @@ def _values(
     odd = len(rows) - len(keyed)
     for count, what in (
         (broken, "cannot be read"), (others, "are of another kind of evidence"),
-        (sideless, "do not say which way is better"),
+        (sideless, "do not tell whether higher or lower is better"),
         (odd, "have names that cannot be printed"),
     ):  # fmt: skip
         if count:
@@ -177,7 +181,7 @@ def _printable(row: tuple[Any, ...]) -> bool:
 
 
 def _literal(path: Path) -> str:
-    """A path that DuckDB does not take for a pattern."""
+    """The path, escaped so that DuckDB does not read it as a pattern."""
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 

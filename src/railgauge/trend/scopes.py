@@ -1,4 +1,4 @@
-"""Which series are looked at together: a cluster, a node, a metric, a path, a pair. Pure."""
+"""Group series into scopes: a cluster, a node, a metric, a path, a pair. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _PAIR = 2
 
 
 def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesKey, ...]]:
-    """Every scope of two series or more, the widest first, with its series.
+    """Return every scope of two or more series, the widest first, with its series.
 
-    A scope stands for its nodes only if nothing else is common to its series: what node A does in
-    pairs with node B alone is said of the pair, and what all pairs of a cluster with one node in
-    the middle do is said of that node.
+    A scope is kept only if its nodes are exactly the nodes that all its series share. If node A was
+    measured only with node B, its series belong to the pair A-B; if node C is in all pairs of the
+    cluster, they belong to node C.
     """
     members: dict[FindingScope, list[SeriesKey]] = {}
     for key in keys:
@@ -38,9 +38,10 @@ def _scopes_of(key: SeriesKey) -> Iterator[FindingScope]:
 
 
 def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """All nodes; each node, where two are few enough for one to decide; the nodes together.
+    """The node sets of the scopes: all nodes, each of one or two nodes, and the nodes together.
 
-    A pair is the same whichever of its nodes sends.
+    They are sorted, so a pair is the same in both directions. A single node is not a scope of
+    larger groups, since it does not determine their value.
     """
     yield ()
     if len(nodes) <= _PAIR:
@@ -55,5 +56,5 @@ def _stands(scope: FindingScope, keys: Collection[SeriesKey]) -> bool:
 
 
 def _width(scope: FindingScope) -> tuple[int, bool, bool, str]:
-    """All nodes before one node before several named ones; in each, all metrics before one."""
+    """The sort key, widest first: all nodes, one node, several nodes; all metrics before one."""
     return len(scope.nodes), bool(scope.metric), bool(scope.pairing), str(scope)

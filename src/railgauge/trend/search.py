@@ -1,4 +1,8 @@
-"""The search: from the widest scope to the single series, each change found is taken out. Pure."""
+"""Search for changes from the widest scope to single series, subtracting each one found. Pure.
+
+Example: all series of ``mx03`` lost 10 % on night 12, one of them 25 %. The search reports the node
+with the 10 % and subtracts it; what is left of the one series is reported as its own change.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,19 @@ from railgauge.trend.values import (
     SeriesKey,
 )
 
-# A series goes along with its scope if it moved by half as much; what it moved beyond half as much
-# again is its own, and left for a narrower scope to find.
+# A series follows its scope if it moved by at least half as much. If it moved by more than one and
+# a half times as much, only the scope's move is subtracted; a narrower scope can find the rest.
 _ALONG, _BEYOND = 0.5, 1.5
-# Steps of the last printed digit are rounding until there are more than one of them.
+# A change of a single step of the last printed digit may be rounding.
 _DIGITS_MIN = 2
 
 
 @dataclass
 class Track:
-    """One series as it is searched: logarithms by night, better upwards, less what was found.
+    """One series during the search: night -> logarithm, without the changes already found.
 
-    ``digit`` is the size of the last printed digit as a share of the value.
+    A larger logarithm is better. ``digit`` is the size of the last printed digit as a share of the
+    value.
     """
 
     key: SeriesKey
@@ -47,10 +52,11 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """What was found of a scope. ``at`` is the first night of the new level.
+    """A change of level of one scope. ``at`` is the first night of the new level.
 
-    ``effect`` is a logarithm, negative for the worse. ``until`` is the night after the last one of
-    that level; ``went_along`` are the series that moved alike.
+    ``effect`` is a logarithm, negative for the worse. ``start`` is the first night of the level
+    before, ``until`` the night after the last one of the new level. ``went_along`` are the series
+    that follow the change, ``of`` is the number of series measured on both levels.
     """
 
     scope: FindingScope
@@ -65,20 +71,20 @@ class LevelChange:
 
 
 def track(key: SeriesKey, values: Mapping[int, float]) -> Track:
-    """A series ready to be searched; ``values`` by night, in order."""
+    """Return the series prepared for the search; ``values`` by night, in order."""
     sign = -1.0 if key.lower_is_better else 1.0
     points = {night: sign * math.log(value) for night, value in values.items()}
     return Track(key, points, _digit(values.values()) / statistics.median(values.values()))
 
 
 def _digit(values: Iterable[float]) -> float:
-    """The size of the last digit that was printed: 0.01 for 1.15, and 1 for 45."""
+    """The size of the last printed digit: 0.01 for 1.15, and 1 for 45."""
     places = (Decimal(repr(value)).normalize().as_tuple().exponent for value in values)
     return 10.0 ** min(place for place in places if isinstance(place, int))
 
 
 class Search:
-    """Looks at every scope once. The tracks are changed on the way: what was found is taken out."""
+    """One search of every scope. It subtracts each change that it finds from the tracks."""
 
     def __init__(self, tracks: Sequence[Track], rules: Rules) -> None:
         self._rules = rules
@@ -88,7 +94,7 @@ class Search:
 
     @property
     def tests(self) -> int:
-        """Two questions, step and drift, of every scope and every series."""
+        """The number of tests: for a step and a drift of every scope and every series."""
         return 2 * (len(self._scopes) + len(self._tracks))
 
     def changes(self) -> Iterator[LevelChange]:
@@ -124,7 +130,7 @@ class Search:
         noise: float,
         least: float,
     ) -> list[LevelChange]:
-        """Steps, or a drift where a line leaves less than they do."""
+        """The steps, or the drift if its line leaves smaller deviations than the steps."""
         nights, values = list(points), list(points.values())
         if len(values) < FEWEST_NIGHTS:
             return []
@@ -140,7 +146,7 @@ class Search:
 
 
 def _kin_noise(tracks: Iterable[Track]) -> dict[tuple[str, str], float]:
-    """By metric, the noise that half of its series exceed: one series is not quiet by chance."""
+    """Metric -> the median noise of its series, since one series may be quiet by chance."""
     by_metric: dict[tuple[str, str], list[float]] = {}
     for one in tracks:
         by_metric.setdefault(one.key.measured, []).append(change.noise_of(one.values))
@@ -148,9 +154,9 @@ def _kin_noise(tracks: Iterable[Track]) -> dict[tuple[str, str], float]:
 
 
 def _together(tracks: Sequence[Track]) -> dict[int, float]:
-    """By night, the median over the series of how far each is from its own median.
+    """Night -> the median over the series of the distance from their own medians.
 
-    Only nights that half of the series have: on others too few speak for the scope.
+    Nights with fewer than half of the series are left out.
     """
     by_night: dict[int, list[float]] = {}
     for one in tracks:
@@ -179,7 +185,7 @@ def _drift(scope: FindingScope, nights: list[int], slope: Slope) -> LevelChange:
 
 
 def _move(points: Mapping[int, float], found: LevelChange) -> float | None:
-    """How far a series moved by the same change; ``None`` if it was not measured on both sides."""
+    """The move of a series at a change; ``None`` if it was not measured on both sides."""
     inside = {n: v for n, v in points.items() if found.start <= n < found.until}
     if found.kind == DRIFT:
         return change.slope(list(inside.values())).effect if len(inside) > 1 else None
@@ -193,7 +199,7 @@ def _goes_along(move: float, effect: float) -> bool:
 
 
 def _take_out(one: Track, found: LevelChange, move: float) -> None:
-    """Undo the change in one series: its own move, unless that is far more than the scope's."""
+    """Subtract a change from one series: its own move, or the scope's if its own is far larger."""
     taken = move if move / found.effect <= _BEYOND else found.effect
     span = max(found.until - 1 - found.start, 1)
     for night in one.points:

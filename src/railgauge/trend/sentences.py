@@ -1,4 +1,4 @@
-"""Findings and changes of metrics as sentences, the same for terminal, page and report. Pure."""
+"""Write findings and changes of metrics as sentences, for terminal, page and report alike. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from railgauge.trend.values import (
 
 
 def sentence(finding: Finding) -> str:
-    """One line: verdict, since when, where, by how much, how many series."""
+    """One line for a finding: verdict, first night, place, size of the change, number of series."""
     better = finding.verdict == IMPROVEMENT
     by = f"{abs(finding.worse):.1%} {'better' if better else 'worse'}"
     how = f"drift since {finding.since}" if finding.kind == DRIFT else f"since {finding.since}"
@@ -41,7 +41,7 @@ def where(scope: FindingScope) -> str:
 
 
 def _levels(finding: Finding) -> str:
-    """From what to what, where all series are of one metric and size."""
+    """The level before and after, in words, if all series are of one metric and size."""
     keys = {(m.key.subject, m.key.metric, m.key.unit, m.key.size_bytes) for m in finding.series}
     if len(keys) != 1:
         return ""
@@ -52,7 +52,7 @@ def _levels(finding: Finding) -> str:
 
 
 def summary(trend: Trend) -> str:
-    """What was looked at, and what could not be told."""
+    """One line for a trend: nights, series that were judged or have too few nights, regressions."""
     nights, regressions = len(trend.nights), len(trend.regressions)
     few = f", {trend.too_few} with too few nights to tell: needs {FEWEST_NIGHTS}"
     found = f"{regressions} regression{'' if regressions == 1 else 's'}"
@@ -62,11 +62,11 @@ def summary(trend: Trend) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MetricChange:
-    """One metric at one size on the latest night against the earlier ones, over its series.
+    """One metric at one size on the latest night compared with the earlier nights.
 
-    ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the change, as a share
-    of its own earlier median, of the series that lost most (or gained least), and ``where`` that
-    series; ``None`` where no series was measured before.
+    ``earlier`` and ``tonight`` are medians over the series. ``worst`` is the change of the series
+    that lost most (or gained least), as a share of its own earlier median, and ``where`` is the
+    place of that series. ``earlier`` and ``worst`` are ``None`` if no series was measured before.
     """
 
     subject: str
@@ -85,7 +85,7 @@ class MetricChange:
 
 
 def metric_changes(nights: Sequence[Night]) -> list[MetricChange]:
-    """Every metric and size of the latest night."""
+    """Return the change of every metric and size of the latest night."""
     groups: dict[tuple[str, str, str, int | None], list[SeriesKey]] = {}
     for key in sorted(nights[-1].values, key=lambda key: key.order):
         group = (key.subject, key.metric, key.unit, key.size_bytes)

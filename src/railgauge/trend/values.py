@@ -1,4 +1,4 @@
-"""What a trend is made of: nights, series, and the changes found in them. Frozen and plain."""
+"""The values of a trend: nights, series, and the changes found in them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FEWEST_NIGHTS = NIGHTS_BEFORE + NIGHTS_AFTER_SHARED
 
 @dataclass(frozen=True, slots=True)
 class SeriesKey:
-    """What must be the same for two values to be comparable, besides cluster and evidence.
+    """The identity of a series: values are compared only if it, the cluster and the evidence match.
 
-    ``better`` is ``higher`` or ``lower``, as the tool declared it when it was measured.
+    ``better`` is ``higher`` or ``lower``, as the tool declared it when the value was measured.
     """
 
     subject: str
@@ -47,7 +47,7 @@ class SeriesKey:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Whose nights may be compared: one cluster of one platform, with evidence of one kind."""
+    """A cluster of one platform with evidence of one kind; only its own nights are compared."""
 
     cluster: str
     platform: str
@@ -58,7 +58,7 @@ class Fleet:
 class Night:
     """One run: the median of all samples of each series, in the unit of its key, above 0.
 
-    ``run_id`` starts with the time at which the run began, so that names sort like nights.
+    ``run_id`` starts with the time at which the run began, so that ids sort by time.
     """
 
     run_id: str
@@ -69,12 +69,13 @@ class Night:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a change is one. All shares.
+    """The conditions for a change to be reported. All are shares.
 
-    ``min_change``: healthy repeats in the documents lie within 1 % of each other; twice that.
-    ``false_alarm_rate``: how often a report on an unchanged cluster may hold a false finding; it
-    is divided by all that is looked at (Bonferroni). ``shared``: how many series of a node (a
-    metric, a cluster) must have changed alike for the node to be named instead of the series.
+    ``min_change`` is the smallest change, twice the 1 % within which healthy repeats in the
+    documents agree. ``false_alarm_rate`` is how often a report on an unchanged cluster may hold a
+    false finding; it is divided by the number of tests (Bonferroni). ``shared`` is the share of a
+    scope's series (of a node, a metric, a cluster) that must follow a change for the scope to be
+    named instead of the series.
     """
 
     min_change: float = 0.02
@@ -84,7 +85,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class FindingScope:
-    """What a finding is about. Empty means any: all empty is the whole cluster."""
+    """The scope of a finding. An empty field means any; all empty is the entire cluster."""
 
     nodes: tuple[str, ...] = ()
     subject: str = ""
@@ -99,7 +100,7 @@ class FindingScope:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """What one series did: medians before and after in its unit, and the change as a share."""
+    """The change of one series: medians before and after in its unit, and the share."""
 
     key: SeriesKey
     before: float
@@ -115,10 +116,10 @@ class Finding:
     """A change that noise does not explain.
 
     ``verdict`` is ``regression``, ``improvement`` or ``recovered`` (worse for a while). ``since``
-    is the first night of the new level (of a drift: of the nights looked at). ``worse`` is the
-    loss as a share of what was, negative for a gain. ``chance`` is the false-alarm probability
-    after correction for all that was looked at. ``series`` are those that moved, ``of`` how many
-    the scope has.
+    is the first night of the new level; for a drift, the first night of the history. ``worse`` is
+    the loss as a share of the level before, negative for a gain. ``chance`` is the false-alarm
+    probability, corrected for the number of tests. ``series`` are the series that moved, ``of`` is
+    the number of series in the scope.
     """
 
     verdict: str
@@ -134,7 +135,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The nights of one fleet and what was found. ``tests`` is how many things were looked at."""
+    """The nights of one fleet and the findings. ``tests`` is the number of tests made."""
 
     fleet: Fleet
     nights: tuple[str, ...]
