@@ -124,7 +124,7 @@ def test_what_never_came_to_run_stands_in_every_report_by_its_name(runs: Runs) -
     assert run.code == 1
     absent = not_run(run)
     assert len(absent) == run.counts["not_run"] > 20
-    assert set(absent.values()) == {"the run ended before it"}
+    assert set(absent.values()) == {"the run ended before this item"}
     assert all(name.startswith("tests/") for name in absent)
     assert set(absent) <= set(run.junit)
     assert set(absent) <= set(run.allure)

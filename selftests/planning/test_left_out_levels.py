@@ -33,7 +33,7 @@ def test_it_is_neither_planned_nor_demanded_there_and_the_report_says_where_it_i
     assert forecast.takes_s(forecast.work(platform, scope.level)) == 0
     assert not forecast.rails(platform, scope.level)
     reasons = not_applicable(platform, scope.level)
-    assert reasons[NAME] == "made at level nightly and signoff"
+    assert reasons[NAME] == "measured only at level nightly and signoff"
 
 
 def test_the_other_levels_are_as_they_were(tmp_path):

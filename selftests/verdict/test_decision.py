@@ -171,7 +171,7 @@ def test_what_the_platform_file_rules_out_keeps_its_reason():
 def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
     told = absent(replace(ONE, not_applicable={}))
     assert {told[name] for name in SUBNET} == {
-        "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
+        "the hostfile names no node that scans the subnet and declares no topology (fabric:)"
     }
     assert SUBNET == (
         "fabric_manager", "fabric_cabling", "fabric_links", "fabric_errors",
@@ -185,7 +185,7 @@ def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
 def test_the_reason_of_the_hostfile_why_nobody_scans_is_told():
     of = replace(DECLARED, no_fabric="the provider runs it")
     told = absent(replace(ONE, not_applicable={}), of)
-    says = "the hostfile says why nobody scans the subnet: the provider runs it"
+    says = "the hostfile gives a reason for not scanning the subnet: the provider runs it"
     assert told == dict.fromkeys(SUBNET, says)
     (note,) = subnet_notes(plan.level(ONE, of, "signoff"))
     assert note == "subnet not scanned: the provider runs it"
@@ -203,8 +203,10 @@ def test_a_measurement_of_other_levels_says_which_these_are():
     extent = one.extents["smoke"]
     others = replace(one, extents={"nightly": extent, "signoff": extent})
     told = absent(replace(HOMELAB, measurements={one.name: others}))
-    assert told[one.name] == "made at level nightly and signoff"
-    assert "made at level" not in str(absent(replace(HOMELAB, measurements={one.name: one})))
+    assert told[one.name] == "measured only at level nightly and signoff"
+    assert "measured only at level" not in str(
+        absent(replace(HOMELAB, measurements={one.name: one}))
+    )
 
 
 def test_a_measurement_without_a_place_says_which_place_is_lacking():

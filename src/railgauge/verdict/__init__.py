@@ -1,1 +1,1 @@
-"""From outcomes to the verdict of a run."""
+"""Derive the verdict of a run from the outcomes of its items."""

@@ -1,4 +1,8 @@
-"""What a verdict is made of: counts, coverage, what came closest to its limit. Pure."""
+"""The parts of a verdict: counts, coverage, and the values closest to their limits. Pure.
+
+Example: 100 items were planned, 99 passed and one did not run. ``asserted`` is 99 and ``not_run``
+is 1, so the verdict is ``incomplete``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many items ended how. Every planned item is in exactly one of the last eight."""
+    """The number of items by outcome. Every planned item is in exactly one of the last eight."""
 
     planned: int
     asserted: int
@@ -43,9 +47,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What a run says, as it stands in ``verdict.json``.
+    """The verdict of a run, as ``verdict.json`` holds it.
 
-    ``scope`` says what a whole cluster has and this one lacks: one node, no pair, no GPU.
+    ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
     """
 
     run_id: str
@@ -71,7 +75,7 @@ class RunVerdict:
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
-    """Counts over what was planned: an item without a record did not run."""
+    """Count the planned items by outcome; an item without a record did not run."""
     ids = list(planned)
     outcomes = [records[i].outcome if i in records else Outcome.NOT_RUN for i in ids]
     tally = {str(outcome): outcomes.count(outcome) for outcome in Outcome}
@@ -80,18 +84,18 @@ def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
 
 
 def scope_of(cluster: Cluster, platform: Platform) -> str:
-    """What is less than a cluster here; empty if nothing is."""
+    """In words, what this cluster lacks: one node, no pair, no GPU; empty if it is complete."""
     one = len(cluster.nodes) == 1
     lacks = {"one node": one, "no pair": one, "no GPU": platform.gpus is None}
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
 def verdict_of(counts: Counts) -> Verdict:
-    """Failed items reject; anything else that is not a pass leaves the run incomplete."""
+    """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``."""
     if counts.failed:
         return Verdict.REJECTED
-    whole = counts.planned > 0 and counts.asserted == counts.planned
-    return Verdict.ACCEPTED if whole else Verdict.INCOMPLETE
+    complete = counts.planned > 0 and counts.asserted == counts.planned
+    return Verdict.ACCEPTED if complete else Verdict.INCOMPLETE
 
 
 # The rungs whose tests run over declared GPU/NIC pairings.
@@ -101,7 +105,10 @@ _PATH_RUNGS = (Rung.NETWORK, Rung.GPUDIRECT)
 def coverage(
     cluster: Cluster, platform: Platform, records: Iterable[ItemRecord]
 ) -> dict[str, dict[str, int]]:
-    """How much of what is declared was asserted, whatever came of it."""
+    """Return how many of the declared nodes, pairs, sizes and so on were asserted.
+
+    Each value is ``{"tested": N, "declared": N}``; an asserted item counts with any outcome.
+    """
     asserted = [record for record in records if record.asserted]
     nodes, paths = len(cluster.nodes), _declared_paths(platform)
     met = {frozenset(record.nodes) for record in asserted if len(record.nodes) == 2}  # noqa: PLR2004
@@ -143,7 +150,7 @@ def _declared_sizes(platform: Platform) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """One line of the list of measurements that came closest to their limit, or missed it."""
+    """One line of the list of measurements that missed their limit or came closest to it."""
 
     margin: float
     id: str
@@ -155,9 +162,9 @@ class Worst:
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
-    """The smallest margins over all measured values: first what was missed by most.
+    """Return the ``most`` smallest margins over all measured values, the largest miss first.
 
-    Counts that must be met (64 of 64 requests) have no margin by nature and are left out.
+    Counts that must be met (64 of 64 requests) have no meaningful margin and are left out.
     """
     lines = [
         Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
@@ -181,7 +188,7 @@ def _where(record: ItemRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """One thing that went wrong, with all items that it made red."""
+    """One failure or error, with all items that have the same reason."""
 
     what: str
     rung: Rung
@@ -191,19 +198,19 @@ class FailureGroup:
 
     @property
     def ids(self) -> str:
-        """The first item, and how many more say the same."""
+        """The first item, and the number of others with the same reason."""
         first = self.items[0].rpartition("::")[2]
         return first if len(self.items) == 1 else f"{first} and {len(self.items) - 1} more"
 
 
 def left_out(records: Iterable[ItemRecord]) -> list[tuple[str, int]]:
-    """What did not run, by subject and reason, with the number of items; most first."""
+    """The items that did not run, counted by subject and reason, most first."""
     absent = (item for item in records if item.outcome is Outcome.NOT_RUN)
     return Counter(f"{item.subject}: {item.reason}" for item in absent).most_common()
 
 
 def failure_groups(records: Iterable[ItemRecord]) -> list[FailureGroup]:
-    """Failures, then errors, from the lowest rung up; items with one reason are one group."""
+    """Group failures, then errors, from the lowest rung up; items with one reason are one group."""
     found: dict[tuple[str, Rung, str, str], list[str]] = {}
     for item in records:
         what = {Outcome.FAILED: "failed", Outcome.ERROR: "could not tell"}.get(item.outcome)

@@ -1,4 +1,4 @@
-"""The verdict of a run from what it set out to do and what became of it. Pure.
+"""Derive the verdict of a run from its plan and its results. Pure.
 
 The controller of a live run and ``railgauge verify`` both call ``decide``: the same records, facts
 and limits give the same ``verdict.json``, to the byte.
@@ -23,17 +23,17 @@ from railgauge.verdict.unanswered import unanswered
 FILE = "run.json"
 SCHEMA_VERSION = 2
 
-# Where payload moves between nodes, so that the NICs' counters have something to say.
+# Rungs on which payload moves between nodes, so that the NICs' counters show it.
 _BETWEEN_NODES = (Rung.NETWORK, Rung.GPUDIRECT, Rung.COLLECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run set out to do: ``run.json``. ``planned`` are the ids of its items, in order.
+    """The plan of a run, as ``run.json`` holds it. ``planned`` are the ids of its items, in order.
 
-    At its end they are joined by what the level demands and no item asked for.
+    At the end of the run, the demands of the level that no item covers are added.
 
-    ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run.
+    ``rounds`` is the value of ``--rounds``; ``software`` is the version that made the run.
     """
 
     schema_version: int
@@ -46,9 +46,9 @@ class RunPlan:
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
-    """The verdict. The order in which items ended does not matter, only that of the plan.
+    """Return the verdict. It depends on the order of the plan, not on the order of the results.
 
-    What the level demands and nothing answers counts as not run, whatever was planned.
+    A demand of the level that no record answers counts as not run, even if it was not planned.
     """
     cluster, platform = results.cluster, results.platform
     level = plan.level(platform, cluster, run.level, run.rounds)
@@ -73,7 +73,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
 
 
 def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
-    """What the level demands of the cluster and no record answers or accounts for."""
+    """Return a record for each demand of the level that no record answers or accounts for."""
     platform, cluster = results.platform, results.cluster
     wanted = plan.level(platform, cluster, run.level, run.rounds)
     records = _ordered(run, results.records)
@@ -91,7 +91,7 @@ _LACKS = {
 
 
 def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
-    """What this platform file or this cluster does not have, with the reason."""
+    """Return what this platform file or this cluster does not have -> the reason."""
     reasons = dict(platform.not_applicable)
     if not level.scanners and not level.lacks_scan:
         reasons = {**dict.fromkeys(SUBNET, _why_no_scan(level)), **reasons}
@@ -99,22 +99,27 @@ def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
         if measurement.scope == Scope.FABRIC:
             continue
         if not measurement.made_at(level.name):
-            reasons[name] = f"made at level {' and '.join(measurement.extents)}"
+            reasons[name] = f"measured only at level {' and '.join(measurement.extents)}"
         elif not plan.places(measurement, level):
             reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
-            reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
+            reasons[f"{name} traffic"] = (
+                "the platform file sets no expectation on the NICs' counters"
+            )
     return reasons
 
 
 def _why_no_scan(level: Level) -> str:
     if level.no_scan:
-        return f"the hostfile says why nobody scans the subnet: {level.no_scan}"
-    return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
+        return f"the hostfile gives a reason for not scanning the subnet: {level.no_scan}"
+    return "the hostfile names no node that scans the subnet and declares no topology (fabric:)"
 
 
 def subnet_notes(level: Level) -> tuple[str, ...]:
-    """That nobody scanned the subnet, where that is somebody's word or should not be."""
+    """The note that the subnet was not scanned, with the hostfile's reason if it gives one.
+
+    Empty if the subnet was scanned, or if the level demands no scan.
+    """
     if level.lacks_scan:
         return (f"SUBNET NOT SCANNED, the sign-off is incomplete: {NOT_SCANNED}",)
     return (f"subnet not scanned: {level.no_scan}",) if level.no_scan else ()

@@ -1,4 +1,4 @@
-"""What a level demands, against what the records of a run answer. Pure."""
+"""Compare the demands of a level with the questions that the records of a run answer. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from railgauge.planning.demand import Demand, ItemKey
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 NOT_ASKED = "no item of this run asked for it"
-NEVER_RAN = "the run ended before it"
+NEVER_RAN = "the run ended before this item"
 
 
 def unanswered(
     demanded: Iterable[Demand], records: Mapping[str, ItemRecord]
 ) -> Iterator[ItemRecord]:
-    """A record for each demand that nothing answers and no item accounts for.
+    """Return a *not run* record for each demand that no item answers or accounts for.
 
-    Only an item that passed answers a demand, and only if it asked that very question. An item
-    that ended otherwise (failed, an error, blocked, not run) accounts for what it is about: it is
-    counted as what it is.
+    An item answers a demand if it passed and asked exactly that question. An item with another
+    outcome (failed, error, blocked, not run) accounts for its subject: it is counted itself.
     """
     passed = [item for item in records.values() if item.outcome in _GOOD]
     answered = {question for item in passed for question in item.questions}
@@ -57,10 +56,10 @@ def _record(demand: Demand) -> ItemRecord:
 
 
 def is_of_a_test(item_id: str) -> bool:
-    """Whether an item was collected: what no test asked for has an id that names no file."""
+    """Whether an item was collected from a test; the ids of other demands name no file."""
     return ".py::" in item_id.partition("[")[0]
 
 
 def never_ran(item: ItemRecord) -> ItemRecord:
-    """An item that was collected, and that the run did not come to."""
+    """The record of an item that was collected but not run before the run ended."""
     return replace(item, outcome=Outcome.NOT_RUN, reason=NEVER_RAN)
