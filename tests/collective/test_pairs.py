@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("two nodes")
+
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce(pair, size, measure, check):
@@ -28,12 +30,14 @@ def test_all_reduce_traffic(pair, measure, check_traffic):
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
+@pytest.mark.needs("gpus")
 def test_all_reduce_of_one_gpu_a_node(pair, size, measure, check):
     """One GPU on each node: the path from GPU to GPU without any other in the way."""
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
+@pytest.mark.needs("gpus")
 def test_traffic_of_one_gpu_a_node(pair, measure, check_traffic):
     """The fabric NICs of both nodes carried the payload, and no error counter moved."""
     check_traffic(measure(pair))

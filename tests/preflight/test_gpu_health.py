@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.expects("gpu_ecc_mode")
 def test_gpu_ecc_mode(node, gpu, expect):
@@ -52,18 +54,21 @@ def test_gpu_pcie_generation(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_link_count")
+@pytest.mark.needs("linked gpus")
 def test_gpu_link_count(node, gpu, expect):
     """The GPU has as many links to others as its model has, whether they are up or not."""
     expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_link_rate")
+@pytest.mark.needs("linked gpus")
 def test_gpu_link_rate(node, gpu, expect):
     """The GPU's slowest link runs at the rate of its model, in Gb/s one way."""
     expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_fabric_state")
+@pytest.mark.needs("linked gpus")
 def test_gpu_fabric_state(node, gpu, expect):
     """The GPU has been admitted to the NVLink fabric."""
     expect(node, gpu=gpu)
@@ -76,12 +81,14 @@ def test_gpu_mig(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_compute_partition")
+@pytest.mark.needs("amd gpus")
 def test_gpu_compute_partition(node, gpu, expect):
     """All compute units of the GPU are one device."""
     expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_memory_partition")
+@pytest.mark.needs("amd gpus")
 def test_gpu_memory_partition(node, gpu, expect):
     """The GPU's memory is interleaved as declared."""
     expect(node, gpu=gpu)

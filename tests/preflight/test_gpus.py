@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.expects("gpu_count")
 def test_gpu_count(node, expect):
@@ -52,6 +54,7 @@ def test_gpu_pcie_width(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_links")
+@pytest.mark.needs("linked gpus")
 def test_gpu_links(node, gpu, expect):
     """Every link of the GPU to the others is up."""
     expect(node, gpu=gpu)
@@ -64,12 +67,14 @@ def test_no_foreign_gpu_process(node, expect):
 
 
 @pytest.mark.expects("peer_memory")
+@pytest.mark.needs("rdma")
 def test_peer_memory(node, expect):
     """The GPU driver has registered with the RDMA stack, so that NICs reach GPU memory."""
     expect(node)
 
 
 @pytest.mark.expects("gpu_nic_link")
+@pytest.mark.needs("nics")
 def test_gpu_nic_link(node, gpu, nic, expect):
     """Every GPU is connected to every NIC the way the platform declares."""
     expect(node, gpu=gpu, nic=nic)

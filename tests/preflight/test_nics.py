@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("rdma")
+
 
 @pytest.mark.expects("nic_present")
 def test_nic_present(node, adapter, expect):
@@ -46,12 +48,14 @@ def test_active_mtu(node, nic, expect):
 
 
 @pytest.mark.expects("lid")
+@pytest.mark.needs("infiniband")
 def test_lid(node, nic, expect):
     """A subnet manager has given the port an address."""
     expect(node, nic=nic)
 
 
 @pytest.mark.expects("subnet_manager")
+@pytest.mark.needs("infiniband")
 def test_subnet_manager(node, nic, expect):
     """The port knows its subnet manager."""
     expect(node, nic=nic)

@@ -19,6 +19,8 @@ from railgauge.core.redaction import secret_values
 from railgauge.judging import stamp, traffic
 from railgauge.leases.files import Leases
 from railgauge.planning import plan
+from railgauge.planning.asked import asked
+from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.plugin import holding, options, reboots, resuming, storage
 from railgauge.plugin.ending import Ending
@@ -50,7 +52,9 @@ class Context:
     level: Level
     folder: Path | None
     complaints: list[str] = field(default_factory=list)
+    tests: tuple[Candidate, ...] = ()
     not_applicable: dict[str, str] = field(default_factory=dict)
+    not_limited: frozenset[str] = frozenset()
     recording: Recording | None = None
     earlier: Earlier | None = None
     ending: Ending = field(default_factory=Ending)
@@ -196,7 +200,9 @@ def _build(config: pytest.Config, replayed: Recording | None, earlier: Earlier |
         resuming.refuse_other_input(earlier, started, platform)
     folder = _folder(config, cluster, None if replayed else started)
     context = Context(config, cluster, platform, level, folder, recording=replayed, earlier=earlier)
-    context.not_applicable.update(not_applicable(platform, level))
+    context.tests = candidates(asked(config.rootpath))
+    context.not_applicable.update(not_applicable(platform, level, context.tests))
+    context.not_limited = frozenset(not_limited(platform, level, context.tests))
     return context
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from railgauge.core.units import format_size
 from railgauge.planning import demand, ladder, plan
-from railgauge.planning.asked import ways_of
+from railgauge.planning.asked import NEEDS, ways_of
 from railgauge.plugin.context import Context
 from railgauge.subnet.declared import declared_switches
 
@@ -27,6 +27,7 @@ MARKS = {
     "measures": "measures(name): the measurement of the platform file that this test judges",
     "expects": "expects(name): the expectation of the platform file that this test judges",
 }
+NEEDS_MARK = f"{NEEDS}(what, ...): hardware that must be declared for this test to be possible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def applies(
     if subject is None:
         context.complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
         return False
-    if subject.name in context.not_applicable:
+    if subject.name in context.not_applicable or subject.name in context.not_limited:
         return False
     if context.level.lacks_scan and subject.name in demand.SUBNET:
         return False  # demanded all the same: what nobody can ask is not run

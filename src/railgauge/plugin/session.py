@@ -277,7 +277,9 @@ class Controller:
     def _write_junit(self) -> None:
         now = datetime.now().astimezone()
         took_s = (now - self._began).total_seconds()
-        session = junit.Session(self._began, took_s, platform.node(), self.context.evidence)
+        excluded = self.verdict.excluded if self.verdict else ""
+        host = platform.node()
+        session = junit.Session(self._began, took_s, host, self.context.evidence, excluded)
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
         first, *others = self.context.junit
@@ -336,6 +338,7 @@ class Controller:
             rounds=context.rounds,
             planned=tuple(self.planned),
             software=__version__,
+            tests=context.tests,
         )
         context.store.write_json(decision.FILE, to_plain(run))
         return run

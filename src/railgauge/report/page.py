@@ -77,6 +77,8 @@ def _identity(verdict: Verdict, context: Any) -> str:
             if (number := getattr(counts, str(outcome)))
         ).replace("_", " "),
     }
+    if verdict.excluded:
+        rows["Not tested"] = verdict.excluded
     if verdict.notes:
         rows["Noted"] = "; ".join(verdict.notes)
     said = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
