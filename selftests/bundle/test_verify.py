@@ -388,3 +388,49 @@ def test_the_default_is_the_latest_run(healthy, tmp_path):
     assert "UNSIGNED" in done.stderr
     (made,) = tmp_path.iterdir()
     assert made.name == f"{healthy.run.latest.resolve().name}.railgauge"
+
+
+# --- what could have been tested and was not ---
+
+WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}
+
+
+def with_warp(content, listed):
+    """A run that had a test of warp, and a verdict that lists these as possible and not limited."""
+    edit_json("run/run.json", lambda data: data["tests"].append(WARP))(content)
+    edit_json("run/verdict.json", lambda data: data.update(not_limited=listed))(content)
+
+
+def test_what_was_possible_and_not_limited_is_named(healthy, verify, tmp_path):
+    path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, ["warp"]))
+    code, out, _ = verify(path)
+    assert code == 0
+    assert "\npossible   possible here, not limited: warp\n" in out
+    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == ["warp"]
+
+
+def test_a_verdict_that_hides_it_does_not_hold(healthy, verify, tmp_path):
+    path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, []))
+    code, _, err = verify(path)
+    assert code == 1
+    assert "run/verdict.json: is not the verdict that the evidence gives" in err
+
+
+def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify, tmp_path):
+    (tmp_path / "tests").mkdir()
+    marks = '@pytest.mark.measures("warp")\n@pytest.mark.needs("two nodes")'
+    (tmp_path / "tests" / "test_warp.py").write_text(f"{marks}\ndef test_warp(pair):\n    pass\n")
+    out = verify(healthy.path, "--root", tmp_path)[1]
+    assert "\npossible   by the tests here, and not named by the run: warp\n" in out
+    (tmp_path / "tests" / "test_warp.py").write_text("def test_(:\n")
+    assert "possible " not in verify(healthy.path, "--root", tmp_path)[1]
+
+
+def test_a_bundle_from_before_the_tests_were_kept_verifies_and_says_so(healthy, verify, tmp_path):
+    def older(content):
+        edit_json("run/run.json", lambda data: data.pop("tests"))(content)
+        edit_json("run/verdict.json", lambda data: data.pop("not_limited"))(content)
+
+    code, out, _ = verify(forged(healthy.path, tmp_path / "b", older))
+    assert code == 0
+    assert "\npossible   here, not limited: the run did not keep which tests there were\n" in out
