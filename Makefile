@@ -75,6 +75,7 @@ docs: $(VENV)/.ready
 	for page in limits causes; do \
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
 	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
+	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready

@@ -21,7 +21,6 @@ FACES = {"plugin", "cli"}
 
 PURE = set(ORDER) - {"transport", "run", "report", "bundle", "plugin", "cli"}
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
-_NO_MODULES = {"__pycache__", "py"}
 MAY_SAY_SIMULATED = ("judging.stamp", "plugin", "report", "cli", LAB)
 
 Import = tuple[str, int, str]
@@ -33,9 +32,14 @@ def complaints(package: Path) -> list[str]:
     found = list(_imports(package))
     lines = [line for module, number, name in found if (line := _wrong(module, name, number))]
     known = {*ORDER, *LABS, "__init__"}
-    parts = {path.stem for path in package.iterdir() if path.suffix in ("", ".py")}
-    lines += [f"{part}: has no place in the order" for part in sorted(parts - known - _NO_MODULES)]
+    parts = {name.removesuffix(".py") for name in entries(package)}
+    lines += [f"{part}: has no place in the order" for part in sorted(parts - known)]
     return lines + list(_simulated(package))
+
+
+def entries(package: Path) -> set[str]:
+    """Files and folders with code in them: a folder that was moved away leaves compiled files."""
+    return {path.relative_to(package).parts[0] for path in package.rglob("*.py")}
 
 
 def _wrong(module: str, name: str, number: int) -> str:

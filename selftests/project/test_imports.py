@@ -4,7 +4,7 @@ import ast
 import shutil
 
 import pytest
-from import_layers import LABS, ORDER, complaints
+from import_layers import LABS, ORDER, complaints, entries
 from testing.core_values import ROOT
 
 PACKAGE = ROOT / "src" / "railgauge"
@@ -15,14 +15,14 @@ def test_the_package_keeps_to_one_direction():
 
 
 def test_every_folder_has_one_place_in_the_order():
-    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+    folders = {name for name in entries(PACKAGE) if not name.endswith(".py")}
     assert sorted({*ORDER, *LABS}) == sorted(folders)
     assert len(set(ORDER)) == len(ORDER)
 
 
 def test_the_root_is_small():
     """A reader finds the place for a change from the names of the folders."""
-    assert len([path for path in PACKAGE.iterdir() if path.name != "__pycache__"]) <= 25
+    assert len(entries(PACKAGE)) <= 25
 
 
 @pytest.fixture

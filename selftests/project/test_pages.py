@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from import_layers import LABS, ORDER
+from import_layers import LABS, ORDER, entries
 from testing.places import ROOT
 
 from railgauge.cli import main
@@ -153,7 +153,7 @@ def test_the_tree_names_the_folders_of_the_package_in_their_order():
     rows = [name for name in cells(DOCS / "architecture.md") if re.fullmatch(r"\w+/", name)]
     named = [name.rstrip("/") for name in rows]
     package = ROOT / "src" / "railgauge"
-    there = {path.name for path in package.iterdir() if path.is_dir()} - {"__pycache__"}
+    there = {name for name in entries(package) if not name.endswith(".py")}
     assert sorted(named) == sorted(there)
     assert named[: -len(LABS)] == list(ORDER)
 

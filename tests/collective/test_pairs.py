@@ -7,97 +7,204 @@ pytestmark = pytest.mark.needs("two nodes")
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce(pair, size, measure, check):
-    """The GPUs of two nodes reduce at the rate of the fabric, iteration after iteration."""
+    """All-reduce over the GPUs of two nodes runs at the bandwidth of the fabric.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce_average(pair, measure, check):
-    """The average bus bandwidth over the whole sweep, as the tool prints it."""
+    """All-reduce over two nodes reaches its average bus bandwidth over the sweep.
+
+    Pass: The average bus bandwidth that the tool prints for the whole sweep reaches its floor.
+    Fail: The average is below its floor; the items by message size show where.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair))
 
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce_transport(pair, measure, check_transport):
-    """The collective's own log says that it took the fast path."""
+    """The collective's own log shows the fast path on every rank.
+
+    Pass: The collective's log names the declared network and, where the platform has it,
+        GPUDirect, on every rank.
+    Fail: The log names another transport, such as sockets, or lacks GPUDirect.
+    Remedy: Check the network plugin, the HCA list and the peer memory module; compare the
+        environment in the transcript with the platform file.
+    """
     check_transport(measure(pair))
 
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    """Every fabric NIC of every node carried its share, and no error counter grew.
+
+    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
+        grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
 @pytest.mark.needs("gpus")
 def test_all_reduce_of_one_gpu_a_node(pair, size, measure, check):
-    """One GPU on each node: the path from GPU to GPU without any other in the way."""
+    """All-reduce over one GPU of each of two nodes runs at the bandwidth of its NIC.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 2 item of the same GPU and NIC: a slow pairing shows there first.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
 @pytest.mark.needs("gpus")
 def test_traffic_of_one_gpu_a_node(pair, measure, check_traffic):
-    """The fabric NICs of both nodes carried the payload, and no error counter moved."""
+    """The fabric NICs of both nodes carried the payload, and no error counter grew.
+
+    Pass: The fabric NICs of both nodes together carried the payload, and no error counter grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_all_gather")
 def test_all_gather(pair, size, measure, check):
-    """Every GPU of two nodes collects the parts of all."""
+    """All-gather over two nodes runs at the bandwidth of the fabric.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_all_gather")
 def test_all_gather_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    """Every fabric NIC of every node carried its share, and no error counter grew.
+
+    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
+        grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_reduce_scatter")
 def test_reduce_scatter(pair, size, measure, check):
-    """Every GPU of two nodes gets its part of the sum."""
+    """Reduce-scatter over two nodes runs at the bandwidth of the fabric.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_reduce_scatter")
 def test_reduce_scatter_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    """Every fabric NIC of every node carried its share, and no error counter grew.
+
+    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
+        grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_alltoall")
 def test_alltoall(pair, size, measure, check):
-    """Every GPU of two nodes sends every other its own part."""
+    """All-to-all over two nodes runs at the bandwidth of the fabric.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_alltoall")
 def test_alltoall_traffic(pair, measure, check_traffic):
-    """The fabric NICs of both nodes carried the payload, and no error counter moved."""
+    """The fabric NICs of both nodes carried the payload, and no error counter grew.
+
+    Pass: The fabric NICs of both nodes together carried the payload, and no error counter grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_sendrecv")
 def test_sendrecv(pair, size, measure, check):
-    """The last GPU of each node sends to the first of the other one."""
+    """Send-receive from the last GPU of a node to the first of the next runs at the fabric's rate.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_sendrecv")
 def test_sendrecv_traffic(pair, measure, check_traffic):
-    """Of both nodes the NICs that were due carried the payload, and no error counter moved."""
+    """The NICs on the path of the send-receive carried the payload, and no error counter grew.
+
+    Pass: The NICs that the ring uses carried the payload, and no error counter grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))
 
 
 @pytest.mark.measures("pair_broadcast")
 def test_broadcast(pair, size, measure, check):
-    """One GPU sends to all of two nodes."""
+    """Broadcast from one GPU over two nodes runs at the bandwidth of the fabric.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
+        binding and the collective's log.
+    """
     check(measure(pair), size)
 
 
 @pytest.mark.measures("pair_broadcast")
 def test_broadcast_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of both nodes carried its share, and no error counter moved."""
+    """Every fabric NIC of every node carried its share, and no error counter grew.
+
+    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
+        grew.
+    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
+        counted errors.
+    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
+        check the idle NIC's port.
+    """
     check_traffic(measure(pair))

@@ -7,71 +7,143 @@ pytestmark = pytest.mark.needs("linked gpus")
 
 @pytest.mark.measures("node_all_reduce")
 def test_all_reduce(node, size, measure, check):
-    """All GPUs of a node reduce at the rate of their links."""
+    """All-reduce over all GPUs of a node runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_all_reduce")
 def test_all_reduce_average(node, measure, check):
-    """The average bus bandwidth over the whole sweep, as the tool prints it."""
+    """All-reduce over all GPUs of a node reaches its average bus bandwidth over the sweep.
+
+    Pass: The average bus bandwidth that the tool prints for the whole sweep reaches its floor.
+    Fail: The average is below its floor; the items by message size show where.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node))
 
 
 @pytest.mark.measures("node_all_reduce_graph")
 def test_all_reduce_from_a_graph(node, size, measure, check):
-    """Launched from a graph, small reductions do not wait for the host."""
+    """All-reduce launched from a graph is quick at small message sizes too.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_all_reduce_graph")
 def test_all_reduce_from_a_graph_average(node, measure, check):
-    """The average bus bandwidth over the whole sweep from a graph, as the tool prints it."""
+    """All-reduce launched from a graph reaches its average bus bandwidth over the sweep.
+
+    Pass: The average bus bandwidth that the tool prints for the whole sweep reaches its floor.
+    Fail: The average is below its floor; the items by message size show where.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node))
 
 
 @pytest.mark.measures("node_all_reduce_2gpu")
 def test_all_reduce_of_two(node, size, measure, check):
-    """Two GPUs of a node reduce at the rate of the links between them."""
+    """All-reduce over two GPUs of a node runs at the bandwidth of the links between them.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_all_reduce_4gpu")
 def test_all_reduce_of_four(node, size, measure, check):
-    """Four GPUs of a node reduce at the rate of the links between them."""
+    """All-reduce over four GPUs of a node runs at the bandwidth of the links between them.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_all_gather")
 def test_all_gather(node, size, measure, check):
-    """Every GPU of a node collects the parts of all."""
+    """All-gather over all GPUs of a node runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_reduce_scatter")
 def test_reduce_scatter(node, size, measure, check):
-    """Every GPU of a node gets its part of the sum."""
+    """Reduce-scatter over all GPUs of a node runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_alltoall")
 def test_alltoall(node, size, measure, check):
-    """Every GPU of a node sends every other its own part."""
+    """All-to-all over all GPUs of a node runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_sendrecv")
 def test_sendrecv(node, size, measure, check):
-    """Every GPU of a node sends to the next one."""
+    """Send-receive around the GPUs of a node runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_broadcast")
 def test_broadcast(node, size, measure, check):
-    """One GPU of a node sends to all."""
+    """Broadcast from one GPU of a node to all runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)
 
 
 @pytest.mark.measures("node_reduce")
 def test_reduce(node, size, measure, check):
-    """One GPU of a node gets the sum of all."""
+    """Reduce from all GPUs of a node to one runs at the bandwidth of their links.
+
+    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
+    Fail: The bus bandwidth is below its floor, or a result is wrong.
+    Remedy: Compare the rung 3 link items of this node; a slow link or a wrong binding shows
+        there first.
+    """
     check(measure(node), size)

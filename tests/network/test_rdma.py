@@ -7,107 +7,231 @@ pytestmark = pytest.mark.needs("rdma", "two nodes")
 
 @pytest.mark.measures("host_write_bandwidth")
 def test_write_bandwidth(pair, pairing, size, measure, check):
-    """Host-memory RDMA writes between any two nodes run at line rate."""
+    """Host-memory RDMA writes between any two nodes run at line rate.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_write_bandwidth")
 def test_write_traffic(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_write_bandwidth_bidirectional")
 def test_write_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Host-memory RDMA writes run at line rate in both directions at once."""
+    """Host-memory RDMA writes run at line rate in both directions at once.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_write_bandwidth_bidirectional")
 def test_write_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_read_bandwidth")
 def test_read_bandwidth(pair, pairing, size, measure, check):
-    """Host-memory RDMA reads between any two nodes run at line rate."""
+    """Host-memory RDMA reads between any two nodes run at line rate.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_read_bandwidth")
 def test_read_traffic(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_read_bandwidth_bidirectional")
 def test_read_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Host-memory RDMA reads run at line rate in both directions at once."""
+    """Host-memory RDMA reads run at line rate in both directions at once.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_read_bandwidth_bidirectional")
 def test_read_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_send_bandwidth")
 def test_send_bandwidth(pair, pairing, size, measure, check):
-    """Messages between any two nodes run at line rate."""
+    """Host-memory RDMA sends between any two nodes run at line rate.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_send_bandwidth")
 def test_send_traffic(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_send_bandwidth_bidirectional")
 def test_send_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Messages run at line rate in both directions at once."""
+    """Host-memory RDMA sends run at line rate in both directions at once.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_send_bandwidth_bidirectional")
 def test_send_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_send_bandwidth_4qp")
 def test_send_bandwidth_over_four_queue_pairs(pair, pairing, size, measure, check):
-    """Four queue pairs at once lose nothing against one."""
+    """Host-memory RDMA sends over four QPs run at line rate.
+
+    Pass: The bandwidth at this message size reaches its floor.
+    Fail: The bandwidth is below its floor.
+    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
+        NUMA placement of the slow one.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_send_bandwidth_4qp")
 def test_send_traffic_over_four_queue_pairs(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the payload, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))
 
 
 @pytest.mark.measures("host_write_latency")
 def test_write_latency(pair, pairing, size, measure, check):
-    """A small RDMA write arrives without delay."""
+    """A small RDMA write between any two nodes has low latency.
+
+    Pass: The latency at this message size stays below its ceiling.
+    Fail: The latency is above its ceiling.
+    Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
+        the switches.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_read_latency")
 def test_read_latency(pair, pairing, size, measure, check):
-    """A small RDMA read returns without delay."""
+    """A small RDMA read between any two nodes has low latency.
+
+    Pass: The latency at this message size stays below its ceiling.
+    Fail: The latency is above its ceiling.
+    Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
+        the switches.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_send_latency")
 def test_send_latency(pair, pairing, size, measure, check):
-    """A small message arrives without delay."""
+    """A small RDMA send between any two nodes has low latency.
+
+    Pass: The latency at this message size stays below its ceiling.
+    Fail: The latency is above its ceiling.
+    Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
+        the switches.
+    """
     check(measure(pair, pairing), size)
 
 
 @pytest.mark.measures("host_send_latency")
 def test_send_latency_traffic(pair, pairing, measure, check_traffic):
-    """The NIC that was asked carried the messages, no other did, and no error counter moved."""
+    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
+
+    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
+        did not, and no error counter grew.
+    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
+        carried the payload.
+    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
+        both transceivers.
+    """
     check_traffic(measure(pair, pairing))

@@ -8,67 +8,127 @@ import pytest
 
 @pytest.mark.expects("kernel")
 def test_kernel(node, expect):
-    """The node runs the kernel of the others."""
+    """The node runs the declared kernel, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("os")
 def test_os(node, expect):
-    """The node runs the operating system of the others."""
+    """The node runs the declared operating system release, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("ofed")
 @pytest.mark.needs("rdma")
 def test_ofed(node, expect):
-    """The node has the others' release of the RDMA drivers."""
+    """The node runs the declared release of the RDMA drivers, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("nic_firmware")
 @pytest.mark.needs("rdma")
 def test_nic_firmware(node, adapter, expect):
-    """Every adapter, whatever it carries, has the firmware of all others of its model."""
+    """Every NIC has the declared firmware, or that of all NICs of its model.
+
+    Pass: The firmware is the declared one; where none is declared, all NICs of the model have
+        one version.
+    Fail: The firmware differs.
+    Remedy: Update the NIC that differs with the vendor's tool, or declare another release in
+        the hostfile (versions).
+    """
     expect(node, adapter=adapter)
 
 
 @pytest.mark.expects("gpu_driver")
 @pytest.mark.needs("gpus")
 def test_gpu_driver(node, expect):
-    """The node has the GPU driver of the others."""
+    """The node runs the declared GPU driver, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("gpu_kernel_module")
 @pytest.mark.needs("gpus")
 def test_gpu_kernel_module(node, expect):
-    """The GPU driver's kernel module is of the same kind everywhere, open or proprietary."""
+    """The GPU driver's kernel module is of the same kind on all nodes, open or proprietary.
+
+    Pass: The kind is the declared one, or that of the other nodes.
+    Fail: The kind differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("gpu_runtime")
 @pytest.mark.needs("gpus")
 def test_gpu_runtime(node, expect):
-    """The node has the others' release of CUDA, ROCm or MACA."""
+    """The node runs the declared release of CUDA, ROCm or MACA, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)
 
 
 @pytest.mark.expects("gpu_vbios")
 @pytest.mark.needs("gpus")
 def test_gpu_vbios(node, gpu, expect):
-    """Every GPU has the firmware image of all others of its model."""
+    """Every GPU has the declared VBIOS, or that of all GPUs of its model.
+
+    Pass: The VBIOS is the declared one; where none is declared, all GPUs of the model have one
+        version.
+    Fail: The VBIOS differs.
+    Remedy: Update the GPU that differs, or declare another release in the hostfile (versions).
+    """
     expect(node, gpu=gpu)
 
 
 @pytest.mark.expects("gpu_fabric_manager")
 @pytest.mark.needs("linked gpus")
 def test_gpu_fabric_manager(node, expect):
-    """The fabric manager is of the release of the GPU driver, as it must be."""
+    """The fabric manager has the version of the GPU driver.
+
+    Pass: Both versions are equal.
+    Fail: The versions differ: the fabric manager does not start or does not register GPUs.
+    Remedy: Install the fabric manager of the driver's version and restart it.
+    """
     expect(node)
 
 
 @pytest.mark.expects("collective_library")
 @pytest.mark.needs("gpus")
 def test_collective_library(node, expect):
-    """The node has the others' collective library."""
+    """The node runs the declared release of the collective library, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions).
+    """
     expect(node)

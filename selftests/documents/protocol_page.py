@@ -1,0 +1,127 @@
+"""The page of the acceptance tests, made from their docstrings.
+
+    python selftests/documents/protocol_page.py [--page FILE]
+
+Without ``--page`` it is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+PARTS = ("Pass", "Fail", "Remedy")
+# What a test becomes one item for each of; the other arguments are fixtures.
+_EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adapter", "switch")
+
+_HEAD = """\
+# The acceptance tests
+
+Made by `make docs` from the docstrings in `tests/`; do not edit. Each test says when it passes,
+when it fails, and what to do then. Its limit stands in the platform file ([limits.md](limits.md)),
+under the measurement or expectation that is named with it.
+
+Three outcomes mean the same for every test, and none of them is a pass. **Error**: there is no
+figure to judge, because the program is missing, stopped early, printed what cannot be read, or did
+something else than was asked; the item says which, and what to do. **Blocked**: a lower rung failed
+on the same nodes, so nothing was measured. **Not run**: the run ended before it came to this item.
+"""
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test function: its file, and the parts of its docstring by name."""
+
+    path: Path
+    function: ast.FunctionDef
+
+    @property
+    def title(self) -> str:
+        return self._doc.partition("\n")[0]
+
+    @cached_property
+    def _doc(self) -> str:
+        return ast.get_docstring(self.function) or ""
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """The sentence behind each label."""
+        found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", self._doc, re.MULTILINE)
+        return {label: " ".join(text.split()) for label, text in found}
+
+    @property
+    def each(self) -> list[str]:
+        """What the test becomes one item for each of."""
+        return [one.arg for one in self.function.args.args if one.arg in _EACH]
+
+    @property
+    def marks(self) -> Iterator[tuple[str, list[str]]]:
+        """Name and words of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
+        for mark in self.function.decorator_list:
+            if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
+                words = [one.value for one in mark.args if isinstance(one, ast.Constant)]
+                yield mark.func.attr, [str(word) for word in words]
+
+
+def tests() -> list[Test]:
+    """Every test in ``tests/``, in the order of the files."""
+    return [
+        Test(path, node)
+        for path in sorted(TESTS.rglob("test_*.py"), key=_place)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+
+
+def _place(path: Path) -> tuple[str, str]:
+    """Rung before name: the module's docstring begins with ``Rung 2:``."""
+    return _about(path).partition(":")[0], path.name
+
+
+def _about(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join((_HEAD, *_files()))
+
+
+def _files() -> Iterator[str]:
+    path = None
+    for test in tests():
+        if test.path != path:
+            path = test.path
+            yield f"## `{path.relative_to(ROOT)}`\n\n{_about(path)}\n"
+        yield from _shown(test)
+
+
+def _shown(test: Test) -> Iterator[str]:
+    judged = "; ".join(f"{name} `{', '.join(words)}`" for name, words in test.marks)
+    yield f"### `{test.function.name}`\n\n{test.title}\n"
+    yield f"- {judged}; one item for each {', '.join(test.each)}"
+    yield from (f"- **{label}:** {text}" for label, text in test.parts.items())
+    yield ""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args(arguments)
+    if options.page:
+        options.page.write_text(page(), encoding="utf-8")
+    else:
+        print(page(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,23 @@
+"""Every acceptance test says when it passes, when it fails and what to do; so does the page."""
+
+from __future__ import annotations
+
+import pytest
+from protocol_page import PARTS, ROOT, Test, page, tests
+
+
+@pytest.mark.parametrize("test", tests(), ids=lambda test: f"{test.path.stem}:{test.function.name}")
+def test_the_docstring_is_a_protocol(test: Test) -> None:
+    assert test.title.endswith("."), "a sentence that can be signed"
+    assert tuple(test.parts) == PARTS
+    assert all(text.endswith(".") for text in test.parts.values())
+
+
+def test_every_test_names_what_judges_it_and_what_it_is_about() -> None:
+    for test in tests():
+        assert {"measures", "expects"} & {name for name, _ in test.marks}, test.function.name
+        assert test.each, test.function.name
+
+
+def test_the_page_is_of_today() -> None:
+    assert (ROOT / "docs/tests.md").read_text(encoding="utf-8") == page(), "run: make docs"
