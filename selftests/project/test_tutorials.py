@@ -1,4 +1,4 @@
-"""Each walk of docs/extending.md, carried out in a copy of this checkout: what it costs and does."""
+"""Each walk of docs/extending.md, carried out in a copy of this checkout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from testing.netlab_bench import missing
 from testing.walks import Checkout, checkout, commands, steps
 
-TITLES = ("A platform", "A tool", "A GPU vendor", "A launcher", "A transport")
 PLATFORM, HOSTFILE = "thresholds/twins.json", "hostfiles/twins.yaml"
 
 
@@ -64,14 +63,14 @@ def test_the_platform_is_short():
 
 def test_the_platform_is_planned_and_says_what_else_could_be_measured(own):
     own.walk("A platform")
-    found = planned(own)
-    assert found["nodes"] == ["tcp01", "tcp02"]
-    assert {step["measurement"] for step in found["steps"]} == {"host_tcp_bandwidth"}
-    assert {"cpu_governor", "pair_all_reduce"} <= set(found["not_limited"])
     said = own.run(commands("A platform")[0]).stdout
+    assert "nodes: tcp[01-02]\n" in said
+    assert "\nrung 1: host_tcp_bandwidth (iperf3): 1 runs" in said
     assert "not applicable: gpu_count: the platform declares no GPU\n" in said
     assert "not applicable: host_write_bandwidth: the platform declares no NIC with RDMA\n" in said
-    assert "can be measured here, no limit: " in said
+    listed = said.partition("\ncan be measured here, no limit: ")[2]
+    assert "cpu_governor" in listed
+    assert "pair_all_reduce" in listed
 
 
 def test_the_tool_costs_other_platforms_nothing(own):
@@ -86,8 +85,6 @@ def test_the_tool_costs_other_platforms_nothing(own):
     (sample,) = json.loads(said.stdout)["samples"]
     assert sample["metric"] == "copy_rate"
     assert sample["value"] > 0
-    torn = own.run("echo 67108864 bytes | railgauge parse dd -")
-    assert json.loads(torn.stdout)["problems"]
 
 
 def test_platform_and_tool_are_accepted_on_a_real_network(own, cannot_run):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from testing.places import ROOT
 
+TITLES = ("A platform", "A tool", "A GPU vendor", "A launcher", "A transport")
 PAGE = ROOT / "docs" / "extending.md"
 COPIED = ("src", "tests", "thresholds", "hostfiles", "conftest.py", "tox.ini")
 TIME_LIMIT_S = 120.0
