@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
 
-from railgauge.planning.work_queue import Handout, Load, Unit
+from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
 
 TITLE = "Makespan and overhead of measurements"
 ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
@@ -147,12 +147,12 @@ def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
 def hand_out(units: int) -> None:
     """As many units as there are, of 1,250 nodes in rounds of pairs, to eight workers in turn."""
     pairs = [(f"n{2 * i:04}", f"n{2 * i + 1:04}") for i in range(625)]
-    handout = Handout(Unit((i,), 1, pairs[i % 625], f"m[{i}]") for i in range(units))
+    handout = WorkQueue(Unit((i,), 1, pairs[i % 625], f"m[{i}]") for i in range(units))
     queues: list[list[Unit]] = [[] for _ in range(8)]
     for turn in range(units):
         own = queues[turn % 8]
-        others = [Load(queue, 0.5) for queue in queues if queue is not own]
-        unit = handout.take(Load(own), others)
+        others = [WorkerQueue(queue, 0.5) for queue in queues if queue is not own]
+        unit = handout.take(WorkerQueue(own), others)
         assert unit
         own[:] = [*own[-1:], unit]
     assert not handout

@@ -14,8 +14,8 @@ from measuring import ROOT, Row, compare, cpu_s, wall_s
 from railgauge import lab
 from railgauge.config.hostfile import load
 from railgauge.core.model import Cluster
-from railgauge.facts import NodeFacts
-from railgauge.run.survey import Found, found_from_json, found_to_json, survey
+from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.run.survey import found_from_json, found_to_json, survey
 from railgauge.stacks import stack
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
@@ -63,7 +63,7 @@ def first(cluster: Cluster, nodes: int) -> Cluster:
 
 def surveyed_s(cluster: Cluster) -> float:
     """Seconds to connect to all nodes and probe them; all must answer."""
-    answers: list[Found] = []
+    answers: list[NodeAnswer] = []
     with contextlib.closing(_sessions(cluster)) as sessions:
         took = wall_s(lambda: survey(cluster, sessions, None, answers.append))
     assert len(answers) == len(cluster.nodes)

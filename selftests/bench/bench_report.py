@@ -17,7 +17,7 @@ from testing.diagnose_scenes import cluster, findings, names, pairs_of, paths, p
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.plain import to_plain
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.judging.record import SCHEMA_VERSION
 from railgauge.run.survey import found_to_json
 from railgauge.verdict import decision
@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
         yield from _page(night(nodes, {"n7": 200.0}))
 
 
-def night(nodes: int, capacity: dict[str, float]) -> Findings:
+def night(nodes: int, capacity: dict[str, float]) -> RunResults:
     """A run in which the nodes of ``capacity`` reach just that, in Gb/s."""
     of = names(nodes)
     return findings(paths(pairs_of(of, 2), RAILS, capacity), nodes=of)
@@ -55,7 +55,7 @@ def _verdict(what: str, nodes: int, capacity: dict[str, float]) -> Row:
     return Row(what, len(found.records), "items", took, "s")
 
 
-def _page(found: Findings) -> Iterator[Row]:
+def _page(found: RunResults) -> Iterator[Row]:
     with TemporaryDirectory() as name:
         write_run(Path(name), found)
         out = Path(name, "report.html")
@@ -66,7 +66,7 @@ def _page(found: Findings) -> Iterator[Row]:
     yield Row("page, memory", items, "items", made.peak_rss_mib, "MiB")
 
 
-def write_run(folder: Path, found: Findings) -> None:
+def write_run(folder: Path, found: RunResults) -> None:
     """What the folder of that run would hold."""
     lines = [{"schema_version": SCHEMA_VERSION, **r.to_json()} for r in found.records.values()]
     _write(folder / "records.jsonl", lines)

@@ -6,12 +6,11 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Transcript
+from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.judging import traffic
-from railgauge.judging.evidence import SERVICE
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
 
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
@@ -48,10 +47,10 @@ def run_of(case, platform, cluster, port=18600, moment=0):
     """The transcripts of one run: who reports, its servers, and the counters around them."""
     *servers, last = plan.commands(case, platform, cluster, port)
     run = [ran(last, "client", moment)]
-    run += [ran(one, SERVICE if one.endless else "server", moment) for one in servers]
+    run += [ran(one, Role.SERVICE if one.endless else "server", moment) for one in servers]
     spec = platform.measurements[case.measurement].traffic
     probes = traffic.probes(case.nodes, cluster.rootfs, spec, platform.fabric_nics)
-    return (*run, *(ran(one, role, moment) for role in (BEFORE, AFTER) for one in probes))
+    return (*run, *(ran(one, role, moment) for role in COUNTER_ROLES for one in probes))
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

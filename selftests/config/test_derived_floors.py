@@ -198,7 +198,9 @@ def test_only_the_levels_that_are_named_make_it(tmp_path):
     for name in LEVELS:
         level = plan.level(found, nodes, name)
         planned = {one.measurement for _, one in plan.cases(found, level)}
-        asked = {one.key.subject for one in demand.demands(demand.Scope(found, nodes, level))}
+        asked = {
+            one.key.subject for one in demand.demands(demand.DemandInputs(found, nodes, level))
+        }
         known = {one.measurement.name for one in work(found, level)}
         reasons = not_applicable(found, level)
         for seen in (planned, asked, known):

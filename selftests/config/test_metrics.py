@@ -32,7 +32,7 @@ def test_everything_that_a_tool_prints_is_declared_with_its_unit(name):
         for sample in tools.tool(name).parse(text).samples:
             if name == "ibqueryerrors" and sample.placement:
                 continue  # a port's counter, which is limited under ``fabric``
-            declared = tools.metric(name, sample.metric)
+            declared = tools.declared_metric(name, sample.metric)
             assert declared is not None, (where, sample.metric)
             means = sample.unit_means or sample.unit
             assert {sample.unit, means} & set(declared.units), (where, sample)
@@ -50,7 +50,7 @@ def test_every_limit_of_the_platform_files_is_on_the_side_that_its_tool_declares
     assert list(plan.complaints(platform)) == []
     for measurement in platform.measurements.values():
         for limit in measurement.limits:
-            declared = tools.metric(measurement.tool, limit.metric)
+            declared = tools.declared_metric(measurement.tool, limit.metric)
             turned = replace(limit, floor=limit.ceiling, ceiling=limit.floor)
             other = replace(measurement, limits=(turned,))
             lines = list(plan.complaints(replace(platform, measurements={"x": other})))
@@ -82,7 +82,7 @@ def test_times_and_counts_of_trouble_are_better_low_and_rates_high(tool, lower):
 def test_what_is_only_read_may_not_be_limited():
     for name in set(tools.NAMES) - set(tools.PLANNABLE):
         assert set(tools.metrics(name)) == {"scaling"}
-    assert tools.metric("abacus", "beads") is None
+    assert tools.declared_metric("abacus", "beads") is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from testing.core_values import PLATFORMS, ROOT, SHARED
 
 from railgauge.config import thresholds
-from railgauge.planning.asked import asked as asked_by_tests
+from railgauge.planning.marks import asked as asked_by_tests
 
 KNOWN = {test.name for test in asked_by_tests(ROOT)}
 

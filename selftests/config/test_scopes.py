@@ -10,7 +10,7 @@ from railgauge.config.thresholds.model import Assertion
 from railgauge.core.errors import ThresholdError, Uncovered
 from railgauge.core.model import Pairing
 from railgauge.planning import plan
-from railgauge.tools import metric as declared
+from railgauge.tools import declared_metric as declared
 
 MIB = 2**20
 PATH = Pairing("mlx5_0")

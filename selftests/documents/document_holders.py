@@ -28,7 +28,7 @@ from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import declared_at
 from railgauge.lab import faults, platforms
-from railgauge.planning import ladder
+from railgauge.planning import expectations
 from railgauge.planning.demand import ways
 from railgauge.tools import NAMES
 
@@ -97,7 +97,7 @@ def _expected(on: Platform, _document: str, name: str) -> object:
     """An expectation with a test of its own. What it must be, or by which rule it is judged."""
     _require(on.expected, name, f"expectation of {on.name}:")
     _require(_subjects()["expects"], name, "test with the expectation")
-    _require(ladder.EXPECTATIONS, name, "fact of the expectation")
+    _require(expectations.EXPECTATIONS, name, "fact of the expectation")
     expectation = on.expected[name]
     said = expectation.measured_with or expectation.value
     return said if expectation.rule in _PLAIN or expectation.measured_with else expectation.rule

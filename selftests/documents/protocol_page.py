@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from railgauge.planning.asked import NEEDS, asked
+from railgauge.planning.marks import NEEDS, asked
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -84,7 +84,7 @@ def _needs() -> dict[str, tuple[str, ...]]:
     return {test.where: test.needs for test in asked(ROOT)}
 
 
-def tests() -> list[Test]:
+def acceptance_tests() -> list[Test]:
     """Every test in ``tests/``, in the order of the files."""
     return [
         Test(path, node)
@@ -110,7 +110,7 @@ def page() -> str:
 
 def _files() -> Iterator[str]:
     path = None
-    for test in tests():
+    for test in acceptance_tests():
         if test.path != path:
             path = test.path
             yield f"## `{path.relative_to(ROOT)}`\n\n{_about(path)}\n"

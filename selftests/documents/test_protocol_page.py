@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from protocol_page import PARTS, ROOT, Test, page, tests
+from protocol_page import PARTS, ROOT, Test, acceptance_tests, page
 
 
-@pytest.mark.parametrize("test", tests(), ids=lambda test: f"{test.path.stem}:{test.function.name}")
+@pytest.mark.parametrize(
+    "test", acceptance_tests(), ids=lambda test: f"{test.path.stem}:{test.function.name}"
+)
 def test_the_docstring_is_a_protocol(test: Test) -> None:
     assert test.title.endswith("."), "a sentence that can be signed"
     assert tuple(test.parts) == PARTS
@@ -14,7 +16,7 @@ def test_the_docstring_is_a_protocol(test: Test) -> None:
 
 
 def test_every_test_names_what_judges_it_and_what_it_is_about() -> None:
-    for test in tests():
+    for test in acceptance_tests():
         assert {"measures", "expects"} & {name for name, _ in test.marks}, test.function.name
         assert test.each, test.function.name
 

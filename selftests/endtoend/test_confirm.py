@@ -140,7 +140,7 @@ def _transcripts(folder: Path, pair: str) -> Path:
 
 def judged_again(folder: Path) -> dict[str, Any]:
     contents = FolderContents(folder)
-    findings = contents.findings(contents.records(), contents.platform())
+    findings = contents.results(contents.records(), contents.platform())
     found: dict[str, Any] = json.loads(json_text(decide(contents.plan(), findings).to_json()))
     return found
 

@@ -9,8 +9,8 @@ import pytest
 
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Node, Transcript
-from railgauge.facts import NodeFacts
-from railgauge.run.survey import Found, survey
+from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.run.survey import survey
 from railgauge.transport import Running, Session
 from railgauge.transport.sessions import Sessions
 
@@ -43,7 +43,7 @@ class Scripted:
         """Nothing is open."""
 
 
-def surveyed(session: Session) -> Found:
+def surveyed(session: Session) -> NodeAnswer:
     cluster = replace(CLUSTER, nodes=CLUSTER.nodes[:1])
     return survey(cluster, Sessions(cluster, lambda node: session), None, lambda found: None)["n01"]
 
@@ -75,7 +75,7 @@ def test_one_node_that_cannot_be_reached_costs_no_other_its_facts() -> None:
             raise NoEvidence("gone", where=node.name)
         return Scripted(SECTIONS, "")
 
-    seen: list[Found] = []
+    seen: list[NodeAnswer] = []
     found = survey(CLUSTER, Sessions(CLUSTER, connect), None, seen.append)
     assert list(found) == ["n01", "n02"]
     assert isinstance(found["n01"], NoEvidence)

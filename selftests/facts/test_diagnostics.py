@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testing.places import SHARED
 
-from railgauge.facts.diagnostics import Figure, parse_dcgmi_diag, parse_nhc
+from railgauge.facts.diagnostics import BandwidthFigure, parse_dcgmi_diag, parse_nhc
 
 
 def recorded(folder, name):
@@ -165,8 +165,10 @@ def test_health_checks_of_the_seed():
     assert all(result.has_passed for result in results)
     found = {result.check: result for result in results}
     assert found["check_gpu_count"].message == "Expected 8 and found 8"
-    assert found["check_nccl_allreduce"].figures == (Figure(482.559, "GB/s"),)
-    assert found["check_ib_bw_gdr"].figures == (Figure(392.0, "Gb/s", is_approximate=True),)
+    assert found["check_nccl_allreduce"].figures == (BandwidthFigure(482.559, "GB/s"),)
+    assert found["check_ib_bw_gdr"].figures == (
+        BandwidthFigure(392.0, "Gb/s", is_approximate=True),
+    )
     assert found["check_hw_topology"].figures == ()
 
 

@@ -32,10 +32,9 @@ from railgauge.core.errors import (
 from railgauge.core.model import Dispersion, Pairing
 from railgauge.core.model import Sweep as Sizes
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
 from railgauge.facts import GpuFacts, NodeFacts
 from railgauge.judging.assess import Measured, read
-from railgauge.judging.evidence import SERVICE
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.tools.claims import Claim
 
 
@@ -83,7 +82,7 @@ def test_what_left_no_transcripts_is_the_error():
         read(PLATFORM, CASE, replace(runs(out()), error=NodeUnreachable("no", where="n1")))
 
 
-COUNTERS = (transcript("n1", role=BEFORE), transcript("n1", role=AFTER))
+COUNTERS = (transcript("n1", role=Role.COUNTERS_BEFORE), transcript("n1", role=Role.COUNTERS_AFTER))
 
 
 @pytest.mark.parametrize("run", [(), COUNTERS])
@@ -99,7 +98,7 @@ def test_counters_are_no_output_of_the_tool(made_up):
 
 
 def test_how_a_service_ended_says_nothing_where_a_client_reports():
-    service = out(role=SERVICE, exit_code=None, error="command-timed-out")
+    service = out(role=Role.SERVICE, exit_code=None, error="command-timed-out")
     assert read(PLATFORM, CASE, CaseResult(((out(), service),))).runs
     with pytest.raises(CommandTimedOut):
         read(PLATFORM, CASE, CaseResult(((service,),)))

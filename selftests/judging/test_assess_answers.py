@@ -37,11 +37,11 @@ from railgauge.core.question import (
     FactAt,
     Question,
 )
+from railgauge.core.terms import COUNTER_ROLES
 from railgauge.facts import GpuFacts, NodeFacts
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, Findings, Measured, fabric, ratio, read, traffic
+from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio, read, traffic
 from railgauge.judging.assess import transport as judge_transport
-from railgauge.judging.traffic import AFTER, BEFORE
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def counted(*shares, nodes=("n1",)):
     return [
         transcript(node, role=role, stdout=text)
         for node in nodes
-        for role, text in zip((BEFORE, AFTER), texts, strict=True)
+        for role, text in zip(COUNTER_ROLES, texts, strict=True)
     ]
 
 
@@ -209,9 +209,9 @@ def test_a_scan_is_judged_for_a_switch_and_by_an_earlier_one(scans):
 def test_what_a_scan_shows_and_what_it_cannot_are_both_kept(scans):
     missed = MetricMissing("torn")
     scans.says = (["judged"], [missed])
-    assert fabric(SUBNET, scanned("x")) == Findings(("judged",), (missed,))
+    assert fabric(SUBNET, scanned("x")) == Assessment(("judged",), (missed,))
     scans.says = missed
-    assert fabric(SUBNET, scanned("x")) == Findings((), (missed,))
+    assert fabric(SUBNET, scanned("x")) == Assessment((), (missed,))
 
 
 def test_without_a_declared_subnet_a_scan_is_an_error(scans):
@@ -249,7 +249,7 @@ def test_a_question_of_limits_knows_the_facts():
 
 
 def test_reading_alone_judges_nothing_and_still_finds_errors():
-    assert answer(Question(READ, CASE), out(1)) == Findings()
+    assert answer(Question(READ, CASE), out(1)) == Assessment()
     assert outcomes(answer(Question(READ, CASE), out(exit_code=1))) == ([], ["tool-failed"])
 
 
@@ -359,7 +359,7 @@ def test_another_case_is_read_for_itself():
 
 def final(*outcomes, error=None):
     made = [replace(judged(measured(out())).judgements[0], outcome=one) for one in outcomes]
-    return Findings(tuple(made), (error,) if error else ()).final
+    return Assessment(tuple(made), (error,) if error else ()).final
 
 
 def test_an_item_ends_where_nothing_could_make_it_better():

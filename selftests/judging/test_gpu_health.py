@@ -13,7 +13,7 @@ from railgauge.core.errors import FactMissing
 from railgauge.core.model import Outcome
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import judge_at
-from railgauge.planning import ladder
+from railgauge.planning import expectations
 from railgauge.stacks import Section, stack
 
 RECORDED = ROOT.parent / "shared/corpus/nvidia-smi/019-q-x-xml-h200-8gpu-v13.txt"
@@ -41,7 +41,7 @@ def outcomes(printed: str) -> dict[str, str]:
 
 
 def _outcome(name: str, found: dict[str, NodeFacts]) -> str:
-    at = ladder.fact_at(H200, name, "n1", {"gpu": 0})
+    at = expectations.fact_at(H200, name, "n1", {"gpu": 0})
     try:
         return judge_at(at, H200.expected[name], H200, found).outcome.value
     except FactMissing:

@@ -13,7 +13,7 @@ from railgauge.core.errors import Implausible, MetricMissing, NoEvidence, UnitUn
 from railgauge.core.model import Curve, Outcome, Sample
 from railgauge.core.units import convert, dimension
 from railgauge.judging.judge import judge
-from railgauge.tools import metric
+from railgauge.tools import declared_metric
 
 SIZE = 8388608
 BANDWIDTHS = ["MB/s", "GB/s", "MiB/s", "GiB/s", "Gb/s", "Mb/s", "KB/s", "B/s"]
@@ -21,7 +21,7 @@ BANDWIDTHS = ["MB/s", "GB/s", "MiB/s", "GiB/s", "Gb/s", "Mb/s", "KB/s", "B/s"]
 
 def judged(found, against=None, physical=None, size=SIZE):
     against = against or limit()
-    return judge(found, against, metric("perftest", against.metric), size, physical)
+    return judge(found, against, declared_metric("perftest", against.metric), size, physical)
 
 
 # --- rule 1: positive evidence only ---

@@ -10,8 +10,8 @@ from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
-from railgauge.planning.asked import asked as asked_by_tests
-from railgauge.planning.ladder import EXPECTATIONS, Asked
+from railgauge.planning.expectations import EXPECTATIONS, FactPaths
+from railgauge.planning.marks import asked as asked_by_tests
 from railgauge.stacks import Section, stack
 
 # What tells one node, device or port from another, or a start of a node from the next.
@@ -48,7 +48,7 @@ def readings() -> set[str]:
 SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
 
 
-def paths(asked: Asked) -> set[str]:
+def paths(asked: FactPaths) -> set[str]:
     """What an expectation asks for, or holds another fact against; ``*`` for each part."""
     words = {"gpu": "*", "nic": "*", "adapter": "*"}
     signs = ("pci_address", "name")

@@ -14,7 +14,7 @@ from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
-from railgauge.tools import metric, tool
+from railgauge.tools import declared_metric, tool
 from railgauge.tools.claims import Asked, Heard
 
 
@@ -25,7 +25,7 @@ def platform():
 
 def judged(platform, name, unit, value):
     limit = thresholds.limit_for(platform.measurements["host_tcp_bandwidth"], name, None, None)
-    return judge([Sample(name, unit, value)], limit, metric("iperf3", name), None, None)
+    return judge([Sample(name, unit, value)], limit, declared_metric("iperf3", name), None, None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from testing.core_values import transcript
 from railgauge.config.thresholds.model import Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Basis, Outcome
-from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved, parse, probe_argv
+from railgauge.core.terms import Role
+from railgauge.judging.traffic import judge_traffic, moved, parse, probe_argv
 
 GB = 10**9
 HCA = "sys/class/infiniband/{}/ports/1/counters/{}:{}\n"
@@ -36,8 +37,8 @@ def netdev(name="eth1", **counters):
 def run(before, after, node="n1"):
     return [
         transcript(node),
-        transcript(node, role=BEFORE, stdout=before),
-        transcript(node, role=AFTER, stdout=after),
+        transcript(node, role=Role.COUNTERS_BEFORE, stdout=before),
+        transcript(node, role=Role.COUNTERS_AFTER, stdout=after),
     ]
 
 
@@ -70,8 +71,8 @@ def test_infiniband_counts_words_of_four_bytes_and_ethernet_bytes():
 
 def test_what_should_stand_still_is_kept_apart_from_the_payload():
     found = parse(hca(symbol_error=3) + netdev(rx_dropped=4))
-    assert found["mlx5_0"].trouble == {"symbol_error": 3, "link_downed": 0}
-    assert found["eth1"].trouble == {"rx_dropped": 4}
+    assert found["mlx5_0"].error_counts == {"symbol_error": 3, "link_downed": 0}
+    assert found["eth1"].error_counts == {"rx_dropped": 4}
 
 
 @pytest.mark.parametrize("root", ["", "/", "host/", "/mnt/host/"])
@@ -130,7 +131,7 @@ def test_the_probe_prints_what_the_reader_reads(tmp_path):
     assert "multicast" not in said.stdout
     found = parse(said.stdout)
     assert found["mlx5_0"].sent == 100
-    assert found["mlx5_0"].trouble == {"symbol_error": 0, "link_downed": 2}
+    assert found["mlx5_0"].error_counts == {"symbol_error": 0, "link_downed": 2}
     assert found["e th"].sent == 9
 
 
@@ -157,7 +158,7 @@ def test_the_busier_way_of_each_nic_is_what_it_moved():
     before = hca(port_xmit_data=100, port_rcv_data=100)
     after = hca(port_xmit_data=150, port_rcv_data=1100)
     (found,) = moved(run(before, after), ("mlx5_0",))
-    assert (found.node, dict(found.nics), dict(found.trouble)) == ("n1", {"mlx5_0": 4000}, {})
+    assert (found.node, dict(found.nics), dict(found.error_counts)) == ("n1", {"mlx5_0": 4000}, {})
 
 
 def test_every_node_is_told_apart():
@@ -267,7 +268,7 @@ def test_an_error_counter_that_moved_fails_whatever_was_carried(name):
 
 def test_old_errors_are_not_of_this_run():
     (found,) = moved(run(hca(symbol_error=9), hca(symbol_error=9)), ("mlx5_0",))
-    assert found.trouble == {}
+    assert found.error_counts == {}
 
 
 def test_every_node_is_judged():
@@ -350,4 +351,4 @@ def test_the_probe_asks_ethtool_for_these_only_where_they_are_wanted(tmp_path):
         "eth1": (32229881, 0),
         "eth2": (32229881, 0),
     }
-    assert found["eth1"].trouble == {"rx_devmem_dropped": 0}
+    assert found["eth1"].error_counts == {"rx_devmem_dropped": 0}

@@ -29,12 +29,12 @@ from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Judgement, Limit, Outcome
 from railgauge.core.units import format_size
-from railgauge.diagnosis import Findings, diagnose
+from railgauge.diagnosis import RunResults, diagnose
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.judging.record import ItemRecord, blank, settled
 from railgauge.planning import plan
-from railgauge.tools import metric
+from railgauge.tools import declared_metric
 from railgauge.tools.metric import Metric
 
 LEVELS = ("smoke", "signoff")
@@ -120,7 +120,7 @@ def asks(stage: Stage, case: Case) -> Iterator[Ask]:
     for per, size, placement in _places(stage, case):
         for name in measurement.asserted(per, size, case.sizes):
             limit = limit_for(measurement, name, case.pairing, size)
-            declared = metric(measurement.tool, name)
+            declared = declared_metric(measurement.tool, name)
             assert declared is not None
             of = (platform, measurement, case.pairing, limit, len(case.nodes))
             best = ideal(*of)
@@ -181,7 +181,7 @@ def differences(bench: Bench, seed: int) -> Iterator[str]:
         if measured.measurement.transport and assess.transport(measured).final:
             yield f"{run}: {case.key} names the wrong transport"
         items |= {item.id: item for item in found}
-    causes = diagnose(Findings(items, {}, bench.stage.platform, bench.stage.cluster))
+    causes = diagnose(RunResults(items, {}, bench.stage.platform, bench.stage.cluster))
     yield from (f"{run}: a healthy lab has the cause {cause.cause}" for cause in causes)
 
 

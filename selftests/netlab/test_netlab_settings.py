@@ -7,7 +7,7 @@ from testing.places import ROOT
 
 from railgauge.cli import main
 from railgauge.core.errors import BadInput
-from railgauge.netlab import LINE_RATE_MBIT, Link, network, settings
+from railgauge.netlab import LINE_RATE_MBIT, LinkSettings, network, settings
 
 
 def asked(count=3, **faults):
@@ -18,31 +18,31 @@ def test_a_healthy_cluster_has_nothing_to_say_about_links():
     found = asked()
     assert found.nodes == ("tcp01", "tcp02", "tcp03")
     assert found.links == {}
-    assert found.link("tcp02") == Link()
+    assert found.link("tcp02") == LinkSettings()
     assert network.drops(found) == ""
 
 
 @pytest.mark.parametrize(
     ("kind", "word", "link"),
     [
-        ("limit", "tcp02=50mbit", Link(rate_mbit=50)),
-        ("limit", "tcp02=0.1Gbit", Link(rate_mbit=100)),
-        ("loss", "tcp02=5%", Link(loss=0.05)),
-        ("loss", "tcp02=0.5%", Link(loss=0.005)),
-        ("partition", "tcp02", Link(cut="all")),
-        ("partition", "tcp02:data", Link(cut="data")),
-        ("mtu", "tcp02=1300", Link(mtu_bytes=1300)),
+        ("limit", "tcp02=50mbit", LinkSettings(rate_mbit=50)),
+        ("limit", "tcp02=0.1Gbit", LinkSettings(rate_mbit=100)),
+        ("loss", "tcp02=5%", LinkSettings(loss=0.05)),
+        ("loss", "tcp02=0.5%", LinkSettings(loss=0.005)),
+        ("partition", "tcp02", LinkSettings(cut="all")),
+        ("partition", "tcp02:data", LinkSettings(cut="data")),
+        ("mtu", "tcp02=1300", LinkSettings(mtu_bytes=1300)),
     ],
 )
 def test_a_fault_is_on_one_link(kind, word, link):
     found = asked(**{kind: word})
     assert found.links == {"tcp02": link}
-    assert found.link("tcp01") == Link()
+    assert found.link("tcp01") == LinkSettings()
 
 
 def test_faults_of_one_node_add_up():
     found = asked(limit="tcp02=50mbit", mtu="tcp02=1300")
-    assert found.link("tcp02") == Link(rate_mbit=50, mtu_bytes=1300)
+    assert found.link("tcp02") == LinkSettings(rate_mbit=50, mtu_bytes=1300)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_links_are_shaped_to_the_rate_that_the_platform_file_declares():
     (nic,) = json.loads(text)["hardware"]["nics"]
     assert nic["rate_gbps"] * 1000 == LINE_RATE_MBIT
     assert nic["name"] == network.DEVICE
-    assert f"rate {LINE_RATE_MBIT * 1000:.0f}kbit " in network.shaper("eth0", Link())
-    assert "rate 50000kbit " in network.shaper("eth0", Link(rate_mbit=50))
+    assert f"rate {LINE_RATE_MBIT * 1000:.0f}kbit " in network.shaper("eth0", LinkSettings())
+    assert "rate 50000kbit " in network.shaper("eth0", LinkSettings(rate_mbit=50))
 
 
 def test_a_partition_of_the_data_path_leaves_ssh_alone():

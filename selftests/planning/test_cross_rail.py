@@ -9,7 +9,7 @@ import pytest
 from testing.core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.config.thresholds import limit_for, uncovered
@@ -20,9 +20,8 @@ from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assess import Assessor
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
-from railgauge.planning.demand import Scope, count, demands
+from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.run.store import text_file
 from railgauge.tools import check_plannable
 from railgauge.verdict.counts import coverage
@@ -69,7 +68,9 @@ def test_a_level_asks_for_them_beside_its_own_pairings(metax):
 
 
 def test_what_is_demanded_and_what_is_planned_agree(metax):
-    scope = Scope(metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly"))
+    scope = DemandInputs(
+        metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly")
+    )
     found = [demand for demand in demands(scope) if demand.key.part == str(PATH)]
     assert [(demand.key.way, demand.key.size_bytes) for demand in found] == [
         ("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None),
@@ -213,8 +214,14 @@ class Said:
         self._run = (
             transcript("n1", stdout=client),
             transcript("n2", stdout=server, role="server"),
-            *(counted(n, nic, BEFORE, 0) for n, nic in zip(("n1", "n2"), carried, strict=True)),
-            *(counted(n, nic, AFTER, moved) for n, nic in zip(("n1", "n2"), carried, strict=True)),
+            *(
+                counted(n, nic, "counters-before", 0)
+                for n, nic in zip(("n1", "n2"), carried, strict=True)
+            ),
+            *(
+                counted(n, nic, "counters-after", moved)
+                for n, nic in zip(("n1", "n2"), carried, strict=True)
+            ),
         )
 
     def result(self, _case):

@@ -11,9 +11,9 @@ from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, Question
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.demand import Scope, count, demands
+from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.verdict.decision import RunPlan, decide, not_run
 from railgauge.verdict.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
 
@@ -24,7 +24,7 @@ PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "
 def scope_of(name, level="smoke", nodes=NODES, **changes):
     platform = thresholds.load(name, ROOT / "thresholds")
     declared = cluster(*nodes, **changes)
-    return Scope(platform, declared, plan.level(platform, declared, level))
+    return DemandInputs(platform, declared, plan.level(platform, declared, level))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def judged(scope, records, planned=None):
         planned=tuple(records if planned is None else planned),
         software="0",
     )
-    findings = Findings(records, {}, scope.platform, scope.cluster)
+    findings = RunResults(records, {}, scope.platform, scope.cluster)
     return run, findings
 
 

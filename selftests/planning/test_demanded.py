@@ -22,8 +22,8 @@ from railgauge.core.question import (
 )
 from railgauge.planning import demand, plan
 from railgauge.planning.demand import (
-    Key,
-    Scope,
+    DemandInputs,
+    ItemKey,
     count,
     demands,
     fact_question,
@@ -54,7 +54,7 @@ def measurement(name="m", **changes):
 def asked(*measurements, of=TWO, level="nightly", **more):
     """(rung, place, part, size, way, question) of each demand."""
     on = platform(*measurements, **more)
-    scope = Scope(on, of, plan.level(on, of, level))
+    scope = DemandInputs(on, of, plan.level(on, of, level))
     listed = list(demands(scope))
     assert len(listed) == count(scope)
     for one in listed:
@@ -98,7 +98,7 @@ def test_without_gpus_no_link_and_no_gpu_is_asked_for():
     assert links(replace(BENCH, gpus=replace(BENCH.gpus, count=1))) == []
     asserts = (Assertion("link_bw", per="link"), Assertion("copy", per="gpu"))
     on = replace(platform(measurement(asserts=asserts)), gpus=None)
-    assert list(demands(Scope(on, TWO, plan.level(on, TWO, "smoke")))) == []
+    assert list(demands(DemandInputs(on, TWO, plan.level(on, TWO, "smoke")))) == []
 
 
 @pytest.mark.parametrize("per", ["run", "link", "gpu", "size"])
@@ -177,10 +177,10 @@ def test_a_fact_is_asked_of_each_node_and_part():
     memlock = BENCH.expected["memlock"]
     both = replace(memlock, name="gpu_nic_link")
     on = replace(BENCH, expected={"gpu_nic_link": both}, measurements={})
-    listed = list(demands(Scope(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke"))))
+    listed = list(demands(DemandInputs(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke"))))
     parts = ["gpu0-mlx5_0", "gpu1-mlx5_0"]
     assert [one.key for one in listed] == [
-        Key("gpu_nic_link", FACT, ("n1",), part, None) for part in parts
+        ItemKey("gpu_nic_link", FACT, ("n1",), part, None) for part in parts
     ]
     question = fact_question(on, "gpu_nic_link", "n1", {"gpu": 1, "nic": "mlx5_0"})
     assert question.fact.paths == ("topology.gpu1.mlx5_0",)

@@ -6,7 +6,7 @@ from testing.core_values import PLATFORMS, ROOT, cluster, document, put
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import forecast, plan, soundness
-from railgauge.planning.demand import Scope, count, demands, ways
+from railgauge.planning.demand import DemandInputs, count, demands, ways
 from railgauge.verdict.decision import not_applicable
 
 NAME = "host_write_bandwidth"
@@ -21,7 +21,7 @@ def loaded(folder, *without):
 
 def scope_of(platform, level):
     declared = cluster("n1", "n2", no_fabric="nobody is asked here")
-    return Scope(platform, declared, plan.level(platform, declared, level))
+    return DemandInputs(platform, declared, plan.level(platform, declared, level))
 
 
 def test_it_is_neither_planned_nor_demanded_there_and_the_report_says_where_it_is(tmp_path):

@@ -10,7 +10,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Fabric
 from railgauge.planning import needs, plan
-from railgauge.planning.asked import Asked, asked
+from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.needs import Candidate, candidates, lacking, not_limited, unmet
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
@@ -233,7 +233,7 @@ def test_a_need_is_written_out(tmp_path, mark):
 
 
 def test_an_unknown_need_is_bad_input_that_lists_the_known():
-    (error,) = needs.unknown([Asked("t.py::test_a", "expects", "a", (), ("gpus", "gpuz"))])
+    (error,) = needs.unknown([MarkedTest("t.py::test_a", "expects", "a", (), ("gpus", "gpuz"))])
     (line,) = lines_of(error)
     assert line.startswith("t.py::test_a: needs 'gpuz', which is unknown")
     assert all(need in line for need in needs.KNOWN)
@@ -242,8 +242,8 @@ def test_an_unknown_need_is_bad_input_that_lists_the_known():
 def test_several_tests_of_a_subject_need_what_all_of_them_do():
     """What one of them can ask is possible."""
     tests = [
-        Asked("t::a", "measures", "x", (), ("gpus", "rdma")),
-        Asked("t::b", "measures", "x", (), ("rdma", "two nodes")),
-        Asked("t::c", "", ""),
+        MarkedTest("t::a", "measures", "x", (), ("gpus", "rdma")),
+        MarkedTest("t::b", "measures", "x", (), ("rdma", "two nodes")),
+        MarkedTest("t::c", "", ""),
     ]
     assert candidates(tests) == (Candidate("x", "measures", ("rdma",)),)

@@ -7,14 +7,14 @@ import pytest
 from testing.core_values import ROOT, cluster, item
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.cli import main
 from railgauge.config import hostfile, thresholds
 from railgauge.core.errors import BadInput, BadInputs
 from railgauge.core.model import Fabric, Outcome
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, count, demands
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, count, demands
 from railgauge.run import inputs
 from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 
@@ -27,7 +27,7 @@ OTHERS = ("h100-tcpx", "localhost-gpu", "tcp-lab")
 def scope_of(name="h200", level="signoff", **changes):
     platform = thresholds.load(name, ROOT / "thresholds")
     declared = cluster(*NODES, **changes)
-    return Scope(platform, declared, plan.level(platform, declared, level))
+    return DemandInputs(platform, declared, plan.level(platform, declared, level))
 
 
 def scanned(scope):
@@ -45,7 +45,7 @@ def decided(scope):
         for number, d in enumerate(asked)
     }  # fmt: skip
     run = RunPlan(2, "run-1", "simulated", scope.level.name, None, tuple(records), "0")
-    return decide(run, Findings(records, {}, scope.platform, scope.cluster))
+    return decide(run, RunResults(records, {}, scope.platform, scope.cluster))
 
 
 @pytest.mark.parametrize("name", INFINIBAND)
@@ -79,7 +79,7 @@ def test_a_sign_off_without_the_scan_is_incomplete_and_says_why():
 def test_what_did_not_run_has_the_reason_for_the_reports():
     scope = scope_of()
     run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
-    left = not_run(run, Findings({}, {}, scope.platform, scope.cluster))
+    left = not_run(run, RunResults({}, {}, scope.platform, scope.cluster))
     reasons = {one.subject: (one.outcome, one.reason) for one in left if one.subject in SUBNET}
     assert reasons == dict.fromkeys(SUBNET, (Outcome.NOT_RUN, NOT_SCANNED))
 
@@ -160,7 +160,7 @@ def test_a_bundle_may_hold_the_record_of_what_nobody_scanned(without):
     run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
     records = [
         record
-        for record in not_run(run, Findings({}, {}, platform, scope.cluster))
+        for record in not_run(run, RunResults({}, {}, platform, scope.cluster))
         if record.subject in SUBNET
     ]
     assert len(records) == len(SUBNET)

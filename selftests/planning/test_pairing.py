@@ -10,7 +10,7 @@ from testing.core_values import ROOT, document, put, with_gpus
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import PairLevel
 from railgauge.core.model import Pair
-from railgauge.diagnosis.localise.sift import sift
+from railgauge.diagnosis.localise.pairwise import diagnose_pairs
 from railgauge.planning.pairing import choose, leaves, ring, rounds, tournament
 
 counts = st.integers(1, 65)
@@ -216,7 +216,7 @@ def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
         ]
         if count == 1 and len(nodes) % 2:
             continue  # the round for the bye gives most of them a second partner
-        found = sift({(p.source, p.target): slow in (p.source, p.target) for p in pairs})
+        found = diagnose_pairs({(p.source, p.target): slow in (p.source, p.target) for p in pairs})
         assert found.slow == named_slow
         assert found.pairs == ()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from testing.fake_workers import BUSY, Factory, Worker
 
 from railgauge.planning.pairing import tournament
-from railgauge.planning.work_queue import Handout, Load, Unit
+from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
 
 NODES = [f"n{number:02}" for number in range(16)]
 
@@ -112,21 +112,21 @@ def test_a_group_of_all_nodes_gets_its_turn_while_pairs_keep_coming():
 
 
 def test_nothing_is_handed_out_above_what_is_still_open_below():
-    handout = Handout(made((0, "a"), (1, "ab"), (0, "b"), (1, "cd")))
-    taken = [handout.take(Load(), ()) for _ in range(4)]
+    handout = WorkQueue(made((0, "a"), (1, "ab"), (0, "b"), (1, "cd")))
+    taken = [handout.take(WorkerQueue(), ()) for _ in range(4)]
     assert [unit.nodes for unit in taken[:2]] == [("a",), ("b",)]
-    assert handout.take(Load(), ()) is None
+    assert handout.take(WorkerQueue(), ()) is None
 
 
 def test_what_a_dead_worker_leaves_goes_to_one_that_has_nothing():
     """Behind another unit it might wait for that one, which waits for it at its gate."""
     units = made((0, "a"), (0, "b"), (1, "a"), (1, "b"))
-    handout = Handout(units)
-    first, second, third = (handout.take(Load(), ()) for _ in range(3))
+    handout = WorkQueue(units)
+    first, second, third = (handout.take(WorkerQueue(), ()) for _ in range(3))
     handout.give_back(second, second.items)
     handout.give_back(first, first.items)
-    assert handout.take(Load([third]), ()).nodes == ("b",)
-    assert handout.take(Load([third]), ()) is None
+    assert handout.take(WorkerQueue([third]), ()).nodes == ("b",)
+    assert handout.take(WorkerQueue([third]), ()) is None
     assert [unit.nodes for unit in handout.take_returned()] == [("a",), ("b",)]
     assert not handout.returned
 

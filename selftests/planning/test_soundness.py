@@ -5,7 +5,7 @@ from testing.core_values import ROOT, document, limit_of, measurement_of, put
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
-from railgauge.planning.asked import asked
+from railgauge.planning.marks import asked
 from railgauge.planning.soundness import complaints
 
 TESTS = """\

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from railgauge.core.terms import Verdict
 from railgauge.plugin.ending import TROUBLE, Ending, refuse_without
-from railgauge.verdict.counts import EXIT_CODES
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
-VERDICTS = sorted(EXIT_CODES.values())
+VERDICTS = sorted(verdict.exit_code for verdict in Verdict)
 
 
 @pytest.fixture

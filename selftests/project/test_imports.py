@@ -49,6 +49,7 @@ def copy(tmp_path):
         ("transport/registry.py", "from railgauge import lab", "registry:1: knows of the lab"),
         ("transport/registry.py", "from railgauge import netlab", "registry:1: knows of the lab"),
         ("netlab/node.py", "from railgauge.core.units import convert", "imports core.units"),
+        ("netlab/node.py", "from railgauge.lab.cluster import start", "imports lab.cluster"),
         ("lab/server.py", "from railgauge.core.units import convert", "lab imports core.units"),
         ("lab/server.py", "from railgauge.judging.judge import judge", "lab imports judging"),
         ("judging/judge.py", "import pytest", "pure, but imports pytest"),

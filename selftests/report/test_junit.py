@@ -11,10 +11,10 @@ import pytest
 from railgauge.core.model import Judgement, Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_results
-from railgauge.report.junit import Session, document
+from railgauge.report.junit import SessionInfo, document
 
 BEGAN = datetime(2026, 11, 22, 7, 25, 7, 500000, timezone(timedelta(hours=1)))
-SESSION = Session(BEGAN, 61.25, "node & co", "simulated")
+SESSION = SessionInfo(BEGAN, 61.25, "node & co", "simulated")
 ID = "tests/network/test_rdma.py::test_write[n01:n02-mlx5_0-8MiB]"
 JUDGED = Judgement(
     metric="bw_average",

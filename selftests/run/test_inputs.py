@@ -13,7 +13,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.planning import plan
-from railgauge.planning.asked import Asked, asked
+from railgauge.planning.marks import MarkedTest, asked
 from railgauge.run import inputs
 
 HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
@@ -147,8 +147,10 @@ def test_tests_are_read_from_their_source(root):
     (root / "tests" / "deep").mkdir()
     (root / "tests" / "deep" / "test_more.py").write_text(MORE)
     found = asked(root)
-    assert Asked("tests/test_ladder.py::test_memlock", "expects", "memlock", ("fact",)) in found
-    assert Asked("tests/deep/test_more.py::test_warp", "measures", "warp", ("run",)) in found
+    assert (
+        MarkedTest("tests/test_ladder.py::test_memlock", "expects", "memlock", ("fact",)) in found
+    )
+    assert MarkedTest("tests/deep/test_more.py::test_warp", "measures", "warp", ("run",)) in found
     assert len(found) == 5
     assert asked(root / "nowhere") == ()
     (root / "tests" / "test_broken.py").write_text("def test_(:\n")

@@ -8,7 +8,7 @@ from testing.core_values import cluster, transcript
 
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.plain import to_plain
-from railgauge.diagnosis import Findings, notes
+from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts, to_json
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
 from railgauge.plugin.reboots import Watch, noticed
@@ -103,7 +103,7 @@ def test_who_was_there_is_who_answered_the_survey(context):
 
 
 def test_notes_tell_of_each_reboot_and_change_nothing():
-    found = Findings({}, {}, None, cluster("n1"))
+    found = RunResults({}, {}, None, cluster("n1"))
     reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
     assert notes(found) == ()
     assert notes(replace(found, reboots=(*reboots, *reboots))) == (

@@ -6,8 +6,6 @@ from testing.fake_sessions import Fakes
 
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, ToolFailed
 from railgauge.core.model import Command
-from railgauge.judging.evidence import SERVICE
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.leases.files import Leases
 from railgauge.run.runner import Runner
 from railgauge.run.store import Store
@@ -62,7 +60,7 @@ def roles(run):
 def test_a_service_is_stopped_after_its_client_and_never_waited_for(make, fakes):
     ((report, *services),) = make(serving).measure(case()).runs
     assert (report.node, report.role) == ("n1", "client")
-    assert roles(services) == [("n2", SERVICE), ("n1", SERVICE)]
+    assert roles(services) == [("n2", "service"), ("n1", "service")]
     assert fakes.done("wait") == []
     assert {entry[1] for entry in fakes.done("stop")} == {"n1", "n2"}
     assert fakes.running == 0
@@ -92,7 +90,7 @@ def test_a_service_that_dies_early_is_all_that_is_kept_and_is_not_tried_again(ma
     fakes.ready = [ToolFailed("ended early")]
     fakes.stopped = {"exit_code": code}
     ((service,),) = make(serving, probes).measure(case(repeats=3)).runs
-    assert (service.node, service.role, service.exit_code) == ("n1", SERVICE, code)
+    assert (service.node, service.role, service.exit_code) == ("n1", "service", code)
     assert [entry[2] for entry in fakes.done("run")] == [("counters",)] * 2
     assert fakes.running == 0
 
@@ -107,7 +105,7 @@ def test_a_service_that_never_listens_is_an_error_and_is_stopped(make, fakes):
 def test_a_failed_client_is_kept_with_its_services(make, fakes):
     fakes.reports = [transcript("n1", exit_code=1)]
     (run,) = make(serving).measure(case(repeats=3)).runs
-    assert roles(run) == [("n1", "client"), ("n2", SERVICE), ("n1", SERVICE)]
+    assert roles(run) == [("n1", "client"), ("n2", "service"), ("n1", "service")]
     assert fakes.running == 0
 
 
@@ -125,7 +123,8 @@ def test_counters_are_read_on_every_node_before_and_after_each_run(make, fakes):
     for run in result.runs:
         assert roles(run) == [
             ("n1", "client"), ("n2", "server"),
-            ("n1", BEFORE), ("n2", BEFORE), ("n1", AFTER), ("n2", AFTER),
+            ("n1", "counters-before"), ("n2", "counters-before"),
+            ("n1", "counters-after"), ("n2", "counters-after"),
         ]  # fmt: skip
     order = [(entry[0], entry[2][0]) for entry in fakes.log if entry[0] == "run"]
     once = ["counters", "counters", "ib_write_bw", "counters", "counters"]

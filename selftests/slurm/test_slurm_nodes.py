@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from railgauge.transport.slurm.nodes import Standing, parse_standings
+from railgauge.transport.slurm.nodes import SinfoNode, parse_sinfo
 
 SINFO = """\
 n01|main*|idle|none
@@ -16,16 +16,16 @@ srun: a line that is none of sinfo's
 
 
 def test_a_line_for_each_partition_and_a_reason_that_may_hold_anything() -> None:
-    assert parse_standings(SINFO) == {
-        "n01": Standing(("main*",), "idle", ""),
-        "n02": Standing(("main*", "spare"), "drained", "bad DIMM | slot 3"),
-        "n03": Standing(("spare",), "allocated", ""),
+    assert parse_sinfo(SINFO) == {
+        "n01": SinfoNode(("main*",), "idle", ""),
+        "n02": SinfoNode(("main*", "spare"), "drained", "bad DIMM | slot 3"),
+        "n03": SinfoNode(("spare",), "allocated", ""),
     }
 
 
 @pytest.mark.parametrize("state", ["idle", "allocated", "mixed", "idle~", "completing", "maint"])
 def test_nodes_that_can_be_waited_for(state: str) -> None:
-    assert Standing(("main*",), state, "").refusal(None, for_a_job=True) == ""
+    assert SinfoNode(("main*",), state, "").refusal(None, for_a_job=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,26 +39,26 @@ def test_nodes_that_can_be_waited_for(state: str) -> None:
 )
 @pytest.mark.parametrize("for_a_job", [True, False])
 def test_nodes_that_are_no_use(state: str, said: str, for_a_job: bool) -> None:
-    assert Standing(("main*",), state, "lost").refusal(None, for_a_job=for_a_job) == said
+    assert SinfoNode(("main*",), state, "lost").refusal(None, for_a_job=for_a_job) == said
 
 
 def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
-    node = Standing(("main*",), "draining", "")
+    node = SinfoNode(("main*",), "draining", "")
     assert node.refusal(None, for_a_job=True) == "Slurm has it draining: no reason given"
     assert node.refusal(None, for_a_job=False) == ""
 
 
 def test_a_node_that_missed_a_ping_gets_no_job_and_keeps_the_one_that_is_there() -> None:
-    node = Standing(("main*",), "mixed*", "")
+    node = SinfoNode(("main*",), "mixed*", "")
     said = "Slurm has it mixed, not responding: no reason given"
     assert node.refusal(None, for_a_job=True) == said
     assert node.refusal(None, for_a_job=False) == ""
 
 
 def test_partitions() -> None:
-    node = Standing(("main*", "spare"), "idle", "")
+    node = SinfoNode(("main*", "spare"), "idle", "")
     assert [node.refusal(name, for_a_job=True) for name in (None, "main", "spare")] == [""] * 3
     assert node.refusal("gpu", for_a_job=True) == "not in gpu but in main, spare"
-    other = Standing(("spare",), "idle", "")
+    other = SinfoNode(("spare",), "idle", "")
     assert other.refusal(None, for_a_job=True) == "not in the default partition but in spare"
     assert other.refusal(None, for_a_job=False) == ""

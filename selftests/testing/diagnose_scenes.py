@@ -10,7 +10,7 @@ from typing import Any
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster, Judgement, Node, Outcome
-from railgauge.diagnosis import Cause, Findings, diagnose
+from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
 from railgauge.judging.judge import CORRUPTION
 from railgauge.judging.record import ItemRecord
@@ -60,16 +60,16 @@ def findings(
     on: str = "h200",
     nodes: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
-) -> Findings:
+) -> RunResults:
     """``changed`` are facts of nodes that are not as declared, or the errors that left none."""
     kept = {record.id: record for record in records}
     seen = nodes or tuple(dict.fromkeys(n for r in kept.values() for n in r.nodes))
     found = {node: healthy(node, on) for node in seen}
     found |= {getattr(one, "node", "") or one.where: one for one in changed}
-    return Findings(kept, found, platform(on), cluster(seen, environment))
+    return RunResults(kept, found, platform(on), cluster(seen, environment))
 
 
-def planned(found: Findings) -> RunPlan:
+def planned(found: RunResults) -> RunPlan:
     """A run that set out to do just what was found."""
     return RunPlan(2, "run", "hardware", "smoke", None, tuple(found.records), "0")
 

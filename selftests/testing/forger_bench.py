@@ -44,7 +44,7 @@ def sealed(
     digests = {n: _sha256(d) for n, d in content.items() if n.startswith("run/")}
     run = json.loads(content["run/run.json"])
     verdict = json.loads(content["run/verdict.json"])
-    about = statement.About(
+    about = statement.RunInfo(
         schema_version=said.about.schema_version,
         run_id=run["run_id"],
         evidence=run["evidence"],
@@ -81,7 +81,7 @@ def _derive(content: Files) -> None:
             for item in contents.ended()
             for one in item.judgements
         ]
-        findings = contents.findings(contents.records(), contents.platform())
+        findings = contents.results(contents.records(), contents.platform())
         verdict = decision.decide(contents.plan(), findings)
     text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
     content[MEASUREMENTS] = text.encode()

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge.trend import Fleet, Key, Night
+from railgauge.trend import Fleet, Night, SeriesKey
 
 FLEET = Fleet("alpha", "h200", "hardware")
 BANDWIDTHS = (("host_write_bandwidth", 391.5), ("host_read_bandwidth", 380.25))
 NODES = ("n01", "n02", "n03", "n04")
 
-Change = Callable[[int, Key], float]
+Change = Callable[[int, SeriesKey], float]
 """By night (from 1) and series: what the value is multiplied by."""
 Noise = Callable[[random.Random], float]
 
 
-def unchanged(night: int, key: Key) -> float:
+def unchanged(night: int, key: SeriesKey) -> float:
     return 1.0
 
 
-def step(at: int, loss: float, which: Callable[[Key], bool], until: int = 10_000) -> Change:
+def step(at: int, loss: float, which: Callable[[SeriesKey], bool], until: int = 10_000) -> Change:
     """From night ``at`` on (before ``until``) the chosen series lose a share."""
     return lambda night, key: 1 - loss if at <= night < until and which(key) else 1.0
 
@@ -48,19 +48,23 @@ def dipping(rng: random.Random) -> float:
     return rng.gauss(0, 1) - (20 if rng.random() < 0.02 else 0)
 
 
-def series(nodes: Sequence[str] = NODES, nics: int = 2) -> list[Key]:
+def series(nodes: Sequence[str] = NODES, nics: int = 2) -> list[SeriesKey]:
     """Two bandwidths of every path of a ring of nodes, one of every GPU, two latencies of pairs."""
     pairs = [(a, nodes[(i + 1) % len(nodes)]) for i, a in enumerate(nodes)]
     paths = [
-        Key(subject, "bw_average", "Gb/s", pair, f"mlx5_{nic}", 8388608)
+        SeriesKey(subject, "bw_average", "Gb/s", pair, f"mlx5_{nic}", 8388608)
         for subject, _ in BANDWIDTHS
         for pair in pairs
         for nic in range(nics)
     ]
     gpus = [
-        Key("gpu_copy", "copy_bw", "GB/s", (node,), f"gpu{i}") for node in nodes for i in (0, 1)
+        SeriesKey("gpu_copy", "copy_bw", "GB/s", (node,), f"gpu{i}")
+        for node in nodes
+        for i in (0, 1)
     ]
-    late = [Key("send_latency", "lat_avg", "us", pair, "mlx5_0", 2, "lower") for pair in pairs]
+    late = [
+        SeriesKey("send_latency", "lat_avg", "us", pair, "mlx5_0", 2, "lower") for pair in pairs
+    ]
     return [*paths, *gpus, *late]
 
 
@@ -74,7 +78,7 @@ def history(
     *,
     noise: float = 0.003,
     law: Noise = normal,
-    keys: Sequence[Key] = tuple(series()),
+    keys: Sequence[SeriesKey] = tuple(series()),
     fleet: Fleet = FLEET,
 ) -> list[Night]:
     """Values as tools print them: two decimals, never 0."""
@@ -90,7 +94,7 @@ def history(
     ]
 
 
-def _value(rng: random.Random, key: Key, factor: float, noise: float, law: Noise) -> float:
+def _value(rng: random.Random, key: SeriesKey, factor: float, noise: float, law: Noise) -> float:
     worse = -1 if key.lower_is_better else 1
     level = _LEVELS[key.subject] * factor**worse
     return max(round(level * (1 + noise * law(rng)), 2), 0.01)
@@ -151,9 +155,9 @@ def _again(line: dict[str, Any], rng: random.Random, night: int, change: Change)
     return {**line, "values": values}
 
 
-def key_of(line: dict[str, Any]) -> Key:
+def key_of(line: dict[str, Any]) -> SeriesKey:
     names = ("subject", "metric", "unit", "pairing", "size_bytes", "better")
-    return Key(**{name: line[name] for name in names}, nodes=tuple(line["nodes"]))
+    return SeriesKey(**{name: line[name] for name in names}, nodes=tuple(line["nodes"]))
 
 
 def below_limits(root: Path) -> Iterator[str]:

@@ -47,7 +47,7 @@ class Replacement:
         self.declared = self.cluster
         self.columns = html.Columns(lambda: self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
-        self.verdict = decision.decide(planned, held.findings(self.records, self.platform))
+        self.verdict = decision.decide(planned, held.results(self.records, self.platform))
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.register(self.columns, "columns")

@@ -11,9 +11,9 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.model import Case, Command, Pairing, Transcript
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
 from railgauge.facts import GpuFacts, NicFacts, NodeFacts
 from railgauge.judging import assess
-from railgauge.judging.evidence import SERVICE
 from railgauge.planning import plan
 from testing.lab_bench import Bench, wait_for_listener
 from testing.places import ROOT
@@ -61,7 +61,7 @@ def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None 
     for child, command in started:
         if command.endless:
             child.terminate()
-        run.append(_end(child, command, SERVICE if command.endless else "server"))
+        run.append(_end(child, command, Role.SERVICE if command.endless else "server"))
     return Said(platform, case, tuple(run), {node: facts(platform, node) for node in nodes})
 
 

@@ -11,7 +11,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import DeviceMissing, LimitMissed
 from railgauge.core.model import Cluster, Command, Node, Outcome, Pair, Pairing
 from railgauge.core.question import FactAt
-from railgauge.diagnosis import Findings, diagnose
+from railgauge.diagnosis import RunResults, diagnose
 from railgauge.facts import parse_probe, probe_script
 from railgauge.judging import assess
 from railgauge.judging.expectation import judge_at
@@ -87,7 +87,7 @@ def test_its_cause_is_the_nic_that_is_not_there(runner):
         pairing="mlx5_0",
     )
     failed = with_error(record, error_of(runner, "host_write_bandwidth"))
-    (cause,) = diagnose(Findings({failed.id: failed}, {}, PLATFORM, CLUSTER))
+    (cause,) = diagnose(RunResults({failed.id: failed}, {}, PLATFORM, CLUSTER))
     assert (cause.cause, str(cause.where)) == ("nic-missing", "two, mlx5_0")
 
 

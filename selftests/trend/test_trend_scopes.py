@@ -6,8 +6,8 @@ import pytest
 from testing.histories import FLEET, NODES, history, series, step
 
 from railgauge.core.errors import BadInput
-from railgauge.trend import Fleet, Key, Night, Rules, findings
-from railgauge.trend.words import sentence, standings, summary
+from railgauge.trend import Fleet, Night, Rules, SeriesKey, findings
+from railgauge.trend.sentences import metric_changes, sentence, summary
 
 
 def found(nights, rules=None):
@@ -71,7 +71,7 @@ def test_a_node_that_lost_more_than_the_cluster_is_named_too():
 
 def test_the_node_in_the_middle_of_all_pairs_is_named_not_the_cluster():
     keys = [
-        Key("host_write_bandwidth", "bw_average", "Gb/s", ("n01", other), "mlx5_0", 8)
+        SeriesKey("host_write_bandwidth", "bw_average", "Gb/s", ("n01", other), "mlx5_0", 8)
         for other in ("n02", "n03", "n04")
     ]
     nights = history(1, change=step(14, 0.04, lambda key: True), keys=keys)
@@ -134,7 +134,7 @@ def test_five_nights_are_enough_for_a_quiet_node_and_four_never():
 
 def test_rounding_is_no_step():
     """A latency on the edge between two printed digits, of which one is 3 %."""
-    key = Key("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2, "lower")
+    key = SeriesKey("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2, "lower")
     values = [0.33] * 10 + [0.34] * 10
     nights = [Night(f"202601{i:02}-020000", FLEET, "", {key: v}) for i, v in enumerate(values, 1)]
     assert found(nights) == []
@@ -211,11 +211,11 @@ def test_a_finding_in_words():
 
 def test_tonight_stands_against_the_median_of_the_earlier_nights():
     nights = history(1, 9, step(9, 0.1, of_node))
-    by_name = {(s.subject, s.metric): s for s in standings(nights)}
+    by_name = {(s.subject, s.metric): s for s in metric_changes(nights)}
     late = by_name["send_latency", "lat_avg"]
     assert late.worst == pytest.approx(0.11, abs=0.02), "a latency that rose is worse"
     assert "n02" in late.where
     write = by_name["host_write_bandwidth", "bw_average"]
     assert (write.series, write.unit) == (2 * len(NODES), "Gb/s")
     assert write.worst == pytest.approx(-0.1, abs=0.02)
-    assert standings(nights[:1])[0].change is None
+    assert metric_changes(nights[:1])[0].change is None

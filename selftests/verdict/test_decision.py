@@ -8,11 +8,11 @@ from testing.core_values import ROOT, cluster, item, judgement
 from railgauge.config import thresholds
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Fabric, Outcome
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
-from railgauge.planning.demand import Scope, count, demands
+from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.verdict import decision
 from railgauge.verdict.decision import SUBNET, RunPlan, decide, not_applicable, not_run
 
@@ -29,7 +29,7 @@ def run_plan(planned, level="smoke", rounds=None):
 
 def answering(platform=ONE, level="smoke", rounds=None, **changes):
     """An item for each demand."""
-    scope = Scope(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
+    scope = DemandInputs(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
     made = [
         item(
             f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
@@ -42,7 +42,7 @@ def answering(platform=ONE, level="smoke", rounds=None, **changes):
 
 def decided(records, planned=None, platform=ONE, **more):
     run = run_plan(records if planned is None else planned, **more)
-    return decide(run, Findings(records, {}, platform, DECLARED))
+    return decide(run, RunResults(records, {}, platform, DECLARED))
 
 
 def test_a_run_is_accepted_if_all_that_is_demanded_passed():
@@ -84,7 +84,7 @@ def test_a_record_that_was_not_planned_answers_nothing():
 def test_what_no_item_asked_for_is_named_and_counted_once():
     records = answering()
     del records["1"]
-    findings = Findings(records, {}, ONE, DECLARED)
+    findings = RunResults(records, {}, ONE, DECLARED)
     (absent,) = not_run(run_plan(records), findings)
     assert (absent.subject, absent.nodes) == ("memlock", ("n2",))
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
@@ -127,7 +127,7 @@ def test_a_verdict_says_of_what_it_is():
 def test_what_is_worth_knowing_is_noted():
     records = answering()
     reboot = Reboot("n1", "a", "b", during="run-1")
-    said = decide(run_plan(records), Findings(records, {}, ONE, DECLARED, reboots=(reboot,)))
+    said = decide(run_plan(records), RunResults(records, {}, ONE, DECLARED, reboots=(reboot,)))
     assert said.verdict == "accepted"
     assert "n1 was rebooted during run-1" in said.notes[0]
 
@@ -140,7 +140,7 @@ def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
         reason="n1: no route",
     )  # fmt: skip
     found = {"n1": lost, "n2": NodeFacts("n2"), "n3": NodeFacts("n3")}
-    said = decide(run_plan(records), Findings(records, found, ONE, DECLARED))
+    said = decide(run_plan(records), RunResults(records, found, ONE, DECLARED))
     assert [(cause.cause, cause.where.node) for cause in said.causes] == [
         ("node-unreachable", "n1")
     ]
@@ -213,4 +213,4 @@ def test_the_file_and_its_schema_are_those_of_the_contract():
 def test_what_answers_a_demand_is_counted_among_the_demands():
     records = answering(HOMELAB)
     wanted = plan.level(HOMELAB, DECLARED, "smoke")
-    assert len(records) == count(Scope(HOMELAB, DECLARED, wanted))
+    assert len(records) == count(DemandInputs(HOMELAB, DECLARED, wanted))

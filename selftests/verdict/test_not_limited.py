@@ -9,10 +9,10 @@ import pytest
 from testing.core_values import ROOT, cluster, item
 
 from railgauge.config import thresholds
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
-from railgauge.planning.asked import asked
-from railgauge.planning.demand import Scope, demands
+from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.marks import asked
 from railgauge.planning.needs import candidates
 from railgauge.planning.plan import level
 from railgauge.report import allure, junit, page, terminal
@@ -37,7 +37,7 @@ def taken_out(platform=HOMELAB):
 
 def answered(platform, name="signoff"):
     """A record that answers each demand of the level."""
-    scope = Scope(platform, DECLARED, level(platform, DECLARED, name))
+    scope = DemandInputs(platform, DECLARED, level(platform, DECLARED, name))
     return {
         str(number): item(
             str(number), rung=one.rung, subject=one.key.subject, nodes=one.key.nodes,
@@ -51,7 +51,7 @@ def said(platform=None, tests=TESTS, name="signoff", drop=0):
     platform = platform or taken_out()
     records = dict(list(answered(platform, name).items())[drop:])
     run = RunPlan(2, "run-1", "simulated", name, None, tuple(records), "0", tests)
-    return decide(run, Findings(records, FOUND, platform, DECLARED))
+    return decide(run, RunResults(records, FOUND, platform, DECLARED))
 
 
 def test_what_was_deleted_is_named_and_the_rest_of_the_verdict_is_its_own():
@@ -146,9 +146,11 @@ def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
 
 def test_junit_and_allure_name_it(verdict, tmp_path):
     now = datetime.now().astimezone()
-    text = junit.document([item("a")], junit.Session(now, 1.0, "h", "simulated", verdict.excluded))
+    text = junit.document(
+        [item("a")], junit.SessionInfo(now, 1.0, "h", "simulated", verdict.excluded)
+    )
     assert f'<property name="not tested" value="{due(verdict)}"' in text
     assert 'tests="1"' in text
-    assert "not tested" not in junit.document([], junit.Session(now, 1.0, "h", "simulated"))
+    assert "not tested" not in junit.document([], junit.SessionInfo(now, 1.0, "h", "simulated"))
     allure.write_surroundings(tmp_path, verdict, {}, HOMELAB, [])
     assert f"Not tested = {due(verdict)}" in (tmp_path / "environment.properties").read_text()

@@ -10,10 +10,11 @@ from testing.core_values import ROOT, cluster, item, judgement
 
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Verdict
 from railgauge.judging import record
 from railgauge.judging.record import merged, worst_of
 from railgauge.verdict import counts as verdict
-from railgauge.verdict.counts import ACCEPTED, INCOMPLETE, REJECTED, count, verdict_of
+from railgauge.verdict.counts import count, verdict_of
 
 outcomes = st.sampled_from(list(Outcome))
 runs = st.dictionaries(st.text("abcd", min_size=1, max_size=2), st.one_of(st.none(), outcomes))
@@ -40,20 +41,20 @@ def test_every_planned_item_is_counted_exactly_once(run):
 def test_accepted_is_every_item_passed_and_at_least_one(run):
     said = verdict_of(count(run, records_of(run)))
     good = {Outcome.PASSED, Outcome.MARGINAL}
-    assert (said == ACCEPTED) == bool(run and set(run.values()) <= good)
-    assert (said == REJECTED) == (Outcome.FAILED in run.values())
+    assert (said == Verdict.ACCEPTED) == bool(run and set(run.values()) <= good)
+    assert (said == Verdict.REJECTED) == (Outcome.FAILED in run.values())
 
 
 @given(st.lists(outcomes, min_size=1), outcomes)
 def test_one_more_item_never_makes_a_verdict_better(found, more):
-    order = [ACCEPTED, INCOMPLETE, REJECTED]
+    order = [Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.REJECTED]
     assert order.index(decided(*found)) <= order.index(decided(*found, more))
 
 
 def test_an_item_without_a_record_did_not_run():
     counts = count(["a", "b"], {"a": item("a")})
     assert (counts.planned, counts.passed, counts.not_run) == (2, 1, 1)
-    assert verdict_of(counts) == INCOMPLETE
+    assert verdict_of(counts) == Verdict.INCOMPLETE
 
 
 def test_a_record_that_was_not_planned_does_not_count():
@@ -62,20 +63,20 @@ def test_a_record_that_was_not_planned_does_not_count():
 
 
 def test_an_empty_plan_is_not_accepted():
-    assert verdict_of(count([], {})) == INCOMPLETE
+    assert verdict_of(count([], {})) == Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome.PASSED, ACCEPTED),
-        (Outcome.MARGINAL, ACCEPTED),
-        (Outcome.RECORD_ONLY, INCOMPLETE),
-        (Outcome.FLAKY, INCOMPLETE),
-        (Outcome.NOT_RUN, INCOMPLETE),
-        (Outcome.BLOCKED, INCOMPLETE),
-        (Outcome.ERROR, INCOMPLETE),
-        (Outcome.FAILED, REJECTED),
+        (Outcome.PASSED, Verdict.ACCEPTED),
+        (Outcome.MARGINAL, Verdict.ACCEPTED),
+        (Outcome.RECORD_ONLY, Verdict.INCOMPLETE),
+        (Outcome.FLAKY, Verdict.INCOMPLETE),
+        (Outcome.NOT_RUN, Verdict.INCOMPLETE),
+        (Outcome.BLOCKED, Verdict.INCOMPLETE),
+        (Outcome.ERROR, Verdict.INCOMPLETE),
+        (Outcome.FAILED, Verdict.REJECTED),
     ],
 )
 def test_one_item_among_passed_ones_decides(outcome, said):
@@ -83,7 +84,8 @@ def test_one_item_among_passed_ones_decides(outcome, said):
 
 
 def test_exit_codes_are_those_of_the_contract():
-    assert verdict.EXIT_CODES == {ACCEPTED: 0, REJECTED: 1, INCOMPLETE: 10}
+    codes = {one: one.exit_code for one in Verdict}
+    assert codes == {Verdict.ACCEPTED: 0, Verdict.REJECTED: 1, Verdict.INCOMPLETE: 10}
 
 
 # --- one item, run again ---
@@ -209,7 +211,7 @@ def test_the_worst_measurements_come_first():
 
 def test_verdict_json_has_what_the_contract_says():
     counts = count(["a"], {"a": item("a")})
-    full = verdict.Verdict(
+    full = verdict.RunVerdict(
         "run-1", "prod", "bench", "hardware", "smoke", verdict_of(counts), counts, {}, {}
     )
     data = json.loads(json.dumps(full.to_json()))
@@ -222,4 +224,4 @@ def test_verdict_json_has_what_the_contract_says():
         "record_only", "not_run",
     }  # fmt: skip
     assert full.exit_code == 0
-    assert replace(full, verdict=REJECTED).exit_code == 1
+    assert replace(full, verdict=Verdict.REJECTED).exit_code == 1

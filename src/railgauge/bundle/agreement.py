@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from railgauge.bundle.contents import FACTS, Surveyed
+from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import NAME, RUN
-from railgauge.bundle.trouble import NotVerified
 from railgauge.core import chain
 from railgauge.core.model import Cluster
 from railgauge.core.plain import to_plain

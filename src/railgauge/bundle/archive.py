@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, NoReturn, cast
 
-from railgauge.bundle.trouble import BadBundle
+from railgauge.bundle.errors import BadBundle
 
 _CHUNK_BYTES = 2**16
 _HEADER_BYTES = 2**20

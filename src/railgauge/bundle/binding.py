@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
+from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
-from railgauge.bundle.trouble import NotVerified
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import FACT, READ, Question
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import ladder, plan
+from railgauge.planning import expectations, plan
 from railgauge.planning.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.planning.plan import Level
 from railgauge.run.store import text_file
@@ -45,7 +46,7 @@ class _Binding:
         self._extents: dict[str, _Extent] = {}
         self._tests: dict[str, tuple[int, str, str]] = {}
         self._asked: dict[Question, str] = {}
-        self._parts: dict[str, dict[str, ladder.Part]] = {}
+        self._parts: dict[str, dict[str, expectations.Part]] = {}
 
     def refuse(self, item: ItemRecord) -> None:
         named = _ID.fullmatch(item.id)
@@ -76,7 +77,7 @@ class _Binding:
     def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
-        rungs |= {0} if item.subject in self._platform.expected else set()
+        rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
         if self._level.lacks_scan and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
         if not rungs:
@@ -108,18 +109,18 @@ class _Binding:
         part = self._parts_of(item).get(item.pairing)
         if part is None:
             _fail(item, f"is about {item.pairing or 'the node'}, which has no {item.subject}")
-        if fact != ladder.fact_at(self._platform, item.subject, fact.node, part):
+        if fact != expectations.fact_at(self._platform, item.subject, fact.node, part):
             where = f" of {item.pairing}" if item.pairing else ""
             asked = ", ".join(fact.paths)[:200]
             _fail(item, f"asks for {asked}, which is not {item.subject}{where}")
 
-    def _parts_of(self, item: ItemRecord) -> dict[str, ladder.Part]:
+    def _parts_of(self, item: ItemRecord) -> dict[str, expectations.Part]:
         """The parts of a node that the item's expectation is about, by what ids call them."""
         if item.subject not in self._parts:
             expectation = self._platform.expected.get(item.subject)
             if expectation is None:
                 _fail(item, f"is about {item.subject[:80]!r}, which nothing expects")
-            parts = ladder.parts(self._platform, expectation)
+            parts = expectations.parts(self._platform, expectation)
             self._parts[item.subject] = {part_label(part): part for part in parts}
         return self._parts[item.subject]
 

@@ -30,9 +30,9 @@ from railgauge.bundle.completeness import (
     refuse_unplanned,
 )
 from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
+from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
-from railgauge.bundle.trouble import BadBundle, NotVerified
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
@@ -44,7 +44,7 @@ from railgauge.planning import plan
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Difference:
 class Judged:
     """All items of a run judged by one platform file, and the verdict that follows."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     records: Mapping[str, ItemRecord]
 
 
@@ -90,11 +90,11 @@ class Report:
     files: int
     cluster: Cluster
     limits: Limits
-    verdict: Verdict
+    verdict: RunVerdict
     again: int
     kept: int
     absent: int
-    other: Verdict | None = None
+    other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
     untold: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ def verify(
     again = contents.transcripts(AGAIN)
     refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
     _refuse_other_commands(contents, records.values())
-    refuse_left_out(run, contents.findings(records, platform))
+    refuse_left_out(run, contents.results(records, platform))
     own = _judge(contents, records, platform)
     _refuse_other_items(records, own.records)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
@@ -210,7 +210,7 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    return Judged(decision.decide(contents.plan(), contents.findings(judged, platform)), judged)
+    return Judged(decision.decide(contents.plan(), contents.results(judged, platform)), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
@@ -236,7 +236,7 @@ def _refuse_other_items(
             _fail(f"{RUN}{record.FILE}", what)
 
 
-def _refuse_other_verdict(contents: Contents, verdict: Verdict, said: Statement) -> None:
+def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Statement) -> None:
     if contents.bytes(VERDICT) != json_text(verdict.to_json()).encode():
         what = f"is not the verdict that the evidence gives ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)

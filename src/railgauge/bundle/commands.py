@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
-from railgauge.bundle.trouble import NotVerified
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.redaction import MASK, Redactor, mask_assignment, mask_environment
+from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.judging import traffic
-from railgauge.judging.evidence import SERVICE
-from railgauge.judging.traffic import AFTER, BEFORE
 from railgauge.planning import plan
 from railgauge.run.store import case_file
 
@@ -76,7 +75,7 @@ class Commands:
         """Raise ``NotVerified``, naming the file, for a transcript of anything else."""
         name = f"{RUN}{folder}{case_file(case)}"
         for number, run in enumerate(runs, 1):
-            heard = [one for one in run if one.role not in (BEFORE, AFTER)]
+            heard = [one for one in run if one.role not in COUNTER_ROLES]
             if not any(self._fits(case, cluster, heard, name) for cluster in self._clusters):
                 _fail(name, f"{_what(heard)} (run {number}) is not what {case.key} asks for")
             self._refuse_other_counters(case, run, name)
@@ -99,14 +98,17 @@ class Commands:
 
     def _planned(self, case: Case, cluster: Cluster, port: int) -> list[_Due]:
         *servers, last = plan.commands(case, self._platform, cluster, port)
-        return [*((one, SERVICE if one.endless else "server") for one in servers), (last, "client")]
+        return [
+            *((one, Role.SERVICE if one.endless else Role.SERVER) for one in servers),
+            (last, Role.CLIENT),
+        ]
 
     def _refuse_other_counters(self, case: Case, run: Iterable[Transcript], name: str) -> None:
-        read = [one for one in run if one.role in (BEFORE, AFTER)]
+        read = [one for one in run if one.role in COUNTER_ROLES]
         spec = self._platform.measurements[case.measurement].traffic
         root, nics = self._clusters[0].rootfs, self._platform.fabric_nics
         probes = traffic.probes(case.nodes, root, spec, nics)
-        due = [(one, role) for role in (BEFORE, AFTER) for one in probes]
+        due = [(one, role) for role in COUNTER_ROLES for one in probes]
         if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
             _fail(name, f"reads other counters than those of {', '.join(case.nodes)[:200]}, twice")
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from railgauge.bundle.contents import MOST_NODES
+from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
-from railgauge.bundle.trouble import NotVerified
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Outcome
 from railgauge.core.nodeset import expanded
 from railgauge.core.question import LIMITS, TRANSPORT
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
 from railgauge.judging import record
-from railgauge.judging.confirmation import FILE, FOLDER, Asked
+from railgauge.judging.confirmation import FILE, FOLDER, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run.store import case_file
 from railgauge.verdict.decision import RunPlan, not_run
@@ -26,12 +26,12 @@ _WITHOUT_EVIDENCE = frozenset(
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 
 
-def refuse_left_out(run: RunPlan, findings: Findings) -> None:
+def refuse_left_out(run: RunPlan, results: RunResults) -> None:
     """Raise ``NotVerified`` for what the level demands and no record accounts for.
 
     A run keeps a record also of what did not run.
     """
-    for item in not_run(run, findings):
+    for item in not_run(run, results):
         what = f"has no record of {item.id}, which the level demands"
         raise NotVerified(what, where=f"{RUN}{record.FILE}")
 
@@ -73,7 +73,7 @@ def refuse_other_confirmations(
     run: RunPlan,
     cluster: Cluster,
     platform: Platform,
-    asked: Iterable[Asked],
+    asked: Iterable[Remeasurement],
     transcripts: set[str],
 ) -> None:
     """Raise ``NotVerified`` for a suspect that was measured otherwise than the run measures.
@@ -100,7 +100,7 @@ def refuse_other_confirmations(
         raise NotVerified("is of nothing that was asked again", where=f"{RUN}{unused[0]}")
 
 
-def _named(one: Asked) -> set[str]:
+def _named(one: Remeasurement) -> set[str]:
     """Every node that the cause names: folded, undecided between several, or the other end."""
     try:
         parts = [expanded(part, MOST_NODES) for part in one.node.split("|", MOST_NODES) if part]

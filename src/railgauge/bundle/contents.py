@@ -11,8 +11,8 @@ from typing import Any
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.commands import ELSEWHERE, Addresses
+from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
-from railgauge.bundle.trouble import BadBundle
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence, from_json
@@ -20,12 +20,12 @@ from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.naming import title
 from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
-from railgauge.diagnosis import Findings
-from railgauge.facts import NodeFacts, boot
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.judging import confirmation, record
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import Asked, Confirmed
+from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.run.store import case_file, identity
@@ -102,8 +102,8 @@ class Contents:
         run = strict.value(RunPlan, data, name)
         if run.level not in thresholds.LEVELS:
             raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
-        if not (_NAME.fullmatch(run.run_id) and _NAME.fullmatch(run.evidence)):
-            raise BadBundle("has a run id or an evidence that is no name", where=name)
+        if not _NAME.fullmatch(run.run_id):
+            raise BadBundle("has a run id that is no name", where=name)
         if run.rounds is not None and run.rounds < 1:
             raise BadBundle("has no rounds", where=name)
         if len(set(run.planned)) < len(run.planned):
@@ -152,7 +152,7 @@ class Contents:
             del fields["schema_version"]
             yield strict.value(ItemRecord, fields, place)
 
-    def _found(self) -> dict[str, NodeFacts | NoEvidence]:
+    def _found(self) -> dict[str, NodeAnswer]:
         """The facts of each node; none at all if the run ended before the survey did."""
         if FACTS not in self:
             return {}
@@ -162,7 +162,7 @@ class Contents:
             raise BadBundle("has no nodes", where=name)
         return {node: self._node(data, f"{name}: {node[:80]}") for node, data in nodes.items()}
 
-    def _node(self, data: object, name: str) -> NodeFacts | NoEvidence:
+    def _node(self, data: object, name: str) -> NodeAnswer:
         found = strict.value(_Found, data, name)
         if found.facts is not None:
             # A default would pass for something that was read.
@@ -205,21 +205,21 @@ class Contents:
             found.setdefault(data["id"], []).append(data)
         return found
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[Remeasurement, ...]:
         """The suspects that the run measured again; most runs have none."""
         if confirmation.FILE not in self:
             return ()
         read = strict.lines(self.bytes(confirmation.FILE), f"{RUN}{confirmation.FILE}")
-        return tuple(strict.value(Asked, data, place) for place, data in read)
+        return tuple(strict.value(Remeasurement, data, place) for place, data in read)
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
         """What came of it under these limits."""
         assessor = Assessor(platform, _Again(self))
         return tuple(confirmed(one, assessor) for one in self.asked())
 
-    def findings(self, records: Mapping[str, ItemRecord], platform: Platform) -> Findings:
+    def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults:
         """What a verdict is made of, with these records and limits."""
-        return Findings(
+        return RunResults(
             records,
             self.found,
             platform,
@@ -269,7 +269,7 @@ class _Again:
         return self._contents.result(case, AGAIN)
 
 
-def confirmed(asked: Asked, assessor: Assessor) -> Confirmed:
+def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
     """What the evidence says to what was asked again."""
     answer = assessor.answer(asked.question)
     if answer.judgements:

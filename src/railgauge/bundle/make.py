@@ -14,9 +14,9 @@ from railgauge import __version__
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, VERDICT, FolderContents
+from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
-from railgauge.bundle.statement import NAME, RUN, SIGNER, About, Redacted
-from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
 from railgauge.judging.record import FILE as RECORDS
 from railgauge.run.store import MANIFEST, json_text
@@ -121,8 +121,8 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
 
 def _verdict(contents: _Run) -> bytes:
     """The verdict over what is in the bundle: with other names, lists of names are sorted anew."""
-    findings = contents.findings(contents.records(), contents.platform())
-    verdict = decision.decide(contents.plan(), findings)
+    results = contents.results(contents.records(), contents.platform())
+    verdict = decision.decide(contents.plan(), results)
     was = strict.loads(contents.bytes(VERDICT), VERDICT)
     if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):
         raise NotVerified("is not the verdict that its records give", where=VERDICT)
@@ -131,7 +131,7 @@ def _verdict(contents: _Run) -> bytes:
 
 def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
     plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
-    about = About(
+    about = RunInfo(
         schema_version=statement.SCHEMA_VERSION,
         run_id=plan.run_id,
         evidence=plan.evidence,

@@ -21,7 +21,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
-from railgauge.bundle.trouble import BadBundle, NotVerified
+from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.core.errors import BadInput
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"

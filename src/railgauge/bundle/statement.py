@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.bundle import strict
-from railgauge.bundle.trouble import BadBundle
+from railgauge.bundle.errors import BadBundle
 from railgauge.core.model import Outcome
 from railgauge.core.plain import to_plain
+from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
-from railgauge.verdict.counts import ACCEPTED, INCOMPLETE, REJECTED
 
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
@@ -29,7 +29,11 @@ TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[A-Za-z0-9._+-]{1,200}")
-_RESULTS = {ACCEPTED: "PASSED", INCOMPLETE: "WARNED", REJECTED: "FAILED"}
+_RESULTS: Mapping[str, str] = {
+    Verdict.ACCEPTED: "PASSED",
+    Verdict.INCOMPLETE: "WARNED",
+    Verdict.REJECTED: "FAILED",
+}
 _TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
 
 
@@ -43,7 +47,7 @@ class Redacted:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunInfo:
     """What a statement says of its run beyond in-toto's own fields."""
 
     schema_version: int
@@ -54,7 +58,7 @@ class About:
     redacted: Redacted
 
 
-def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: About) -> bytes:
+def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: RunInfo) -> bytes:
     """The statement as the bytes that are signed: the same for the same run."""
     data = {
         "_type": TYPE,
@@ -66,7 +70,7 @@ def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: About) ->
 
 
 def predicate(
-    sha256: Mapping[str, str], records: Iterable[ItemRecord], of: About
+    sha256: Mapping[str, str], records: Iterable[ItemRecord], of: RunInfo
 ) -> dict[str, Any]:
     """What came of the tests, in in-toto's words; ``sha256`` by the name of the file."""
     configuration = [
@@ -91,7 +95,7 @@ def _resource(name: str, digest: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": digest}}
 
 
-def _about(of: About) -> dict[str, Any]:
+def _about(of: RunInfo) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(of)
     return plain
 
@@ -107,7 +111,7 @@ class Statement:
     """A statement, read: the digest of each file, and what it says of the run."""
 
     sha256: Mapping[str, str]
-    about: About
+    about: RunInfo
     predicate: Mapping[str, Any]
 
 
@@ -126,7 +130,7 @@ def read(payload: bytes) -> Statement:
     sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
     if len(sha256) < len(subjects):
         raise BadBundle("names a file twice", where=NAME)
-    of = strict.value(About, known, NAME)
+    of = strict.value(RunInfo, known, NAME)
     if not all(map(_WORD.fullmatch, (of.run_id, of.evidence, of.verdict, of.software))):
         raise BadBundle("says something of its run that is no word", where=NAME)
     return Statement(sha256, of, said)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
-from railgauge.bundle.trouble import BadBundle
+from railgauge.bundle.errors import BadBundle
 from railgauge.core.errors import BadInput
 from railgauge.core.plain import from_plain
 

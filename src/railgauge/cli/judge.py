@@ -14,10 +14,10 @@ from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.core.question import READ
+from railgauge.core.terms import Verdict
 from railgauge.core.units import format_size
 from railgauge.judging.assess import Assessor
 from railgauge.run import inputs
-from railgauge.verdict.counts import ACCEPTED, EXIT_CODES, INCOMPLETE, REJECTED
 
 NAME = "judge"
 HELP = "judge what a tool printed by the limits of a platform"
@@ -65,12 +65,12 @@ class JudgedOutput:
     unanswered: tuple[str, ...]
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         outcomes = {judgement.outcome for judgement in self.judgements}
         if Outcome.FAILED in outcomes:
-            return REJECTED
+            return Verdict.REJECTED
         whole = outcomes and not self.errors and Outcome.RECORD_ONLY not in outcomes
-        return ACCEPTED if whole else INCOMPLETE
+        return Verdict.ACCEPTED if whole else Verdict.INCOMPLETE
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadInput(error.what, where=options.file, remedy=error.remedy) from None
     findings = _find(platform, measurement, parsed, evidence)
     (_print_json if options.json else _print_text)(findings)
-    return EXIT_CODES[findings.verdict]
+    return findings.verdict.exit_code
 
 
 def _find(

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Parsed
+from railgauge.core.terms import Scope
 
 # all_reduce alone moves more than its message: bus over algorithm bandwidth is 2(n-1)/n.
 _ALL_REDUCE = "all_reduce"
-_NODES = {"path": 2, "pair": 2, "node": 1}
+_NODES = {Scope.PATH: 2, Scope.PAIR: 2, Scope.NODE: 1}
 _SMALLEST_GROUP = 3
 
 
@@ -188,8 +189,8 @@ def _nodes(parsed: Parsed, each: object) -> int | None:
     return None if rest and whole < _SMALLEST_GROUP else whole or None
 
 
-def _scope(nodes: int) -> str:
-    return {1: "node", 2: "pair"}.get(nodes, "group")
+def _scope(nodes: int) -> Scope:
+    return {1: Scope.NODE, 2: Scope.PAIR}.get(nodes, Scope.GROUP)
 
 
 _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {

@@ -9,7 +9,7 @@ from typing import Any
 from railgauge import tools
 from railgauge.cli import text
 from railgauge.core.model import Parsed
-from railgauge.verdict.counts import EXIT_CODES, INCOMPLETE
+from railgauge.core.terms import Verdict
 
 NAME = "parse"
 HELP = "read what a tool printed and print it as JSON"
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """JSON in any case; exit code 10 if the output holds an error or no value at all."""
     parsed = tools.tool(options.tool).parse(text.read(options.file))
     text.print_json(to_json(parsed))
-    return EXIT_CODES[INCOMPLETE] if parsed.errors or not parsed.samples else 0
+    return Verdict.INCOMPLETE.exit_code if parsed.errors or not parsed.samples else 0
 
 
 def to_json(parsed: Parsed) -> dict[str, Any]:

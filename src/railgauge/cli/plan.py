@@ -14,9 +14,9 @@ from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Pair
 from railgauge.planning import demand, forecast, plan
-from railgauge.planning.asked import asked
-from railgauge.planning.demand import Scope
+from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
+from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.run import inputs
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
     level = plan.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
-    scope, tests = Scope(platform, cluster, level), candidates(asked(options.root))
+    scope, tests = DemandInputs(platform, cluster, level), candidates(asked(options.root))
     if options.json:
         _refuse_endless(works)
         text.print_json(_json(scope, works, options.workers, tests))
@@ -80,7 +80,7 @@ def _refuse_endless(works: Sequence[Work]) -> None:
 
 
 def _json(
-    scope: Scope, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
+    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
 ) -> dict[str, Any]:
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
@@ -124,7 +124,7 @@ def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict
 
 
 def _text(
-    scope: Scope, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
+    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
 ) -> Iterator[str]:
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     count = len(cluster.nodes)

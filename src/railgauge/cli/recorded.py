@@ -9,10 +9,11 @@ from types import MappingProxyType
 from railgauge.cli.match import nodes_of
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.config.thresholds.model import LEVELS, NEAR_LINKS
-from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pairing, Parsed, Transcript
 from railgauge.core.question import LIMITS, READ, RESULTS, TRANSPORT, CaseResult, Question
-from railgauge.facts import NodeFacts
+from railgauge.core.terms import Scope
+from railgauge.facts import FactsByNode
 from railgauge.planning import plan
 
 # Any port will do: no server is started.
@@ -32,7 +33,7 @@ class Recorded:
     environment: Mapping[str, str]
 
     @property
-    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+    def found(self) -> FactsByNode:
         return MappingProxyType({})
 
     def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is but one
@@ -63,7 +64,7 @@ def recorded(
     ``case.sizes`` are those of the level and all that were printed. ``path`` is the one it was
     measured over, where that is known: an output names its own end alone.
     """
-    if measurement.scope == "fabric":
+    if measurement.scope == Scope.FABRIC:
         raise BadInput(
             f"{measurement.name} is judged by the cables that a hostfile declares",
             remedy="run the ladder with that hostfile",
@@ -137,7 +138,7 @@ def _links(platform: Platform) -> list[str | None]:
 
 
 def _named(platform: Platform, measurement: Measurement, path: str) -> Pairing:
-    paths = platform.paths(measurement) if measurement.scope == "path" else ()
+    paths = platform.paths(measurement) if measurement.scope == Scope.PATH else ()
     known = {str(pairing): pairing for pairing in paths}
     if path not in known:
         remedy = f"one of {', '.join(known)}" if known else "it is not measured over a path"
@@ -149,7 +150,7 @@ def _pairing(
     platform: Platform, measurement: Measurement, summary: Mapping[str, object]
 ) -> Pairing | None:
     """The path that the output names; what it does not name is taken as the platform's first."""
-    if measurement.scope != "path":
+    if measurement.scope != Scope.PATH:
         return None
     nic = str(summary.get("device", platform.fabric_nics[0].name))
     if measurement.memory == "host":

@@ -18,7 +18,14 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.planning import plan
 from railgauge.run.store import Store, write_whole
-from railgauge.trend.derive import CEILING_SHARE_MIN, FRACTION, DerivedLimit, Value, Wish, derive
+from railgauge.trend.derive import (
+    CEILING_SHARE_MIN,
+    FRACTION,
+    DerivedLimit,
+    Strictness,
+    Value,
+    derive,
+)
 from railgauge.trend.read import LINES, night_of
 from railgauge.trend.values import Fleet
 
@@ -62,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, fleet.platform, schema, str(options.runs[0] / _LIMITS_FILE))
     values = [value for folder in options.runs for value in _values(folder)]
-    wish = Wish(options.fraction, options.accept_below)
+    wish = Strictness(options.fraction, options.accept_below)
     proposal, outcomes = derive(platform, document, values, fleet.evidence, wish)
     if not any(outcome.now for outcome in outcomes):
         reasons = dict.fromkeys(outcome.stays for outcome in outcomes)

@@ -15,7 +15,7 @@ from railgauge.run.store import write_whole
 from railgauge.trend import Night, Rules, Trend, findings
 from railgauge.trend.page import page
 from railgauge.trend.read import read
-from railgauge.trend.words import Standing, sentence, standings, summary
+from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
 
 NAME = "trend"
 HELP = "compare the runs in reports/: steps and drifts, and since which night"
@@ -75,7 +75,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _json(nights: Sequence[Night], trend: Trend) -> dict[str, Any]:
     told = [{**asdict(f), "says": sentence(f)} for f in trend.findings]
-    return {**asdict(trend), "findings": told, "tonight": [asdict(s) for s in standings(nights)]}
+    return {
+        **asdict(trend),
+        "findings": told,
+        "tonight": [asdict(s) for s in metric_changes(nights)],
+    }
 
 
 def _lines(
@@ -87,11 +91,11 @@ def _lines(
         yield f"  {summary(trend)}"
         yield from (f"  {sentence(finding)}" for finding in trend.findings)
         yield f"  {trend.nights[-1]} against the median of the earlier nights:"
-        yield from map(_standing, standings(nights))
+        yield from map(_standing, metric_changes(nights))
     yield from (f"left out: {name}: {why}" for name, why in said)
 
 
-def _standing(one: Standing) -> str:
+def _standing(one: MetricChange) -> str:
     size = "" if one.size_bytes is None else format_size(one.size_bytes)
     name = f"{one.subject} {one.metric} {size}".strip()
     now = format_value(one.tonight, one.unit)

@@ -13,7 +13,7 @@ from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.run import prepare
-from railgauge.run.prepare import JOURNAL, Change, Preparer
+from railgauge.run.prepare import JOURNAL, Preparer, SettingChange
 from railgauge.run.store import Store
 from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return _NOT_ALL if complaints else 0
 
 
-def _undo(cluster: Cluster, store: Store, changes: Sequence[Change]) -> list[str]:
+def _undo(cluster: Cluster, store: Store, changes: Sequence[SettingChange]) -> list[str]:
     sessions = Sessions(cluster, lambda node: connect(cluster.transport, node))
 
     def carry_out(command: Command) -> Transcript:

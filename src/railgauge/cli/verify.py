@@ -20,10 +20,11 @@ from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, Uncovered
+from railgauge.core.terms import Verdict
 from railgauge.planning import plan
-from railgauge.planning.asked import asked
+from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates
-from railgauge.verdict.counts import EXIT_CODES, INCOMPLETE, REJECTED, Verdict
+from railgauge.verdict.counts import RunVerdict
 
 if TYPE_CHECKING:
     from railgauge.bundle.check import Report
@@ -34,7 +35,7 @@ HELP = "check a bundle, judge its transcripts again, and say whether its verdict
 EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
 
 _NOT_VERIFIED = 1
-_REJECTED, _INCOMPLETE = EXIT_CODES[REJECTED], EXIT_CODES[INCOMPLETE]
+_REJECTED, _INCOMPLETE = Verdict.REJECTED.exit_code, Verdict.INCOMPLETE.exit_code
 _NOBODY = (
     "NOBODY VOUCHES FOR IT: give --key with the public key of who must have signed, or --unsigned "
     "to be content without"
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
-    from railgauge.bundle.trouble import NotVerified  # noqa: PLC0415
+    from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
     trusted = signing.load_public(options.key) if options.key else None
     other = _limits(options.thresholds) if options.thresholds else None
@@ -167,7 +168,7 @@ def _not_limited(report: Report) -> Iterator[str]:
         yield f"by the tests here, and not named by the run: {', '.join(report.untold)}"
 
 
-def _coverage(verdict: Verdict) -> str:
+def _coverage(verdict: RunVerdict) -> str:
     found = verdict.coverage.items()
     return ", ".join(f"{c['tested']} of {c['declared']} {what}" for what, c in found)
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
+
+from railgauge.core.terms import Role, Term
 
 # --- the cluster, as the hostfile declares it ---
 
@@ -232,7 +233,7 @@ class Transcript:
     duration_s: float
     started_at: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    role: str = "client"
+    role: Role = Role.CLIENT
     error: str = ""
 
 
@@ -365,7 +366,7 @@ class Limit:
     over: Sweep | None = None
 
 
-class Outcome(str, Enum):
+class Outcome(Term):
     """What became of one test item; the order is from best to worst."""
 
     PASSED = "passed"
@@ -376,9 +377,6 @@ class Outcome(str, Enum):
     BLOCKED = "blocked"
     ERROR = "error"
     FAILED = "failed"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def _member(kind: type[Enum]) -> _Reader:
         try:
             return kind(data)
         except ValueError:
-            _refuse(f"{str(data)[:60]!r} is none of {', '.join(m.value for m in kind)}")
+            _refuse(f"{str(data)[:60]!r} is none of {', '.join(str(m.value) for m in kind)}")
 
     return read
 

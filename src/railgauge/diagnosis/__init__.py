@@ -12,12 +12,21 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.naming import among
-from railgauge.diagnosis import collectives, devices, health, host, speed, subnet, troubles
+from railgauge.diagnosis import collectives, devices, health, host, speed, subnet, unmeasured
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.ladder import passes_and_misses
-from railgauge.diagnosis.model import CERTAIN, OPEN, TROUBLE, Cause, Claim, Findings, Scene, Where
+from railgauge.diagnosis.model import (
+    CERTAIN,
+    OPEN,
+    WENT_WRONG,
+    Cause,
+    CauseClaim,
+    RunResults,
+    Scene,
+    Where,
+)
 from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
@@ -28,8 +37,8 @@ __all__ = [
     "OPEN",
     "UNDIAGNOSED",
     "Cause",
-    "Findings",
     "Kind",
+    "RunResults",
     "Where",
     "diagnose",
     "nodes_of",
@@ -39,7 +48,7 @@ __all__ = [
 UNDIAGNOSED = "undiagnosed"
 SUITE_ERROR = "suite-error"
 _RULES = (
-    *troubles.FIRST,
+    *unmeasured.FIRST,
     *subnet.RULES,
     *host.RULES,
     *health.RULES,
@@ -47,16 +56,16 @@ _RULES = (
     *devices.RULES,
     *speed.RULES,
     *collectives.RULES,
-    *troubles.LAST,
+    *unmeasured.LAST,
 )
 
 
-def diagnose(findings: Findings) -> tuple[Cause, ...]:
+def diagnose(results: RunResults) -> tuple[Cause, ...]:
     """The root causes of a run, from the lowest rung up; what is sure comes before what is open."""
-    findings = _in_order(findings)
-    troubled = tuple(r for r in findings.records.values() if r.outcome in TROUBLE)
-    scene = Scene(findings, troubled)
-    claims: list[Claim] = []
+    results = _in_order(results)
+    went_wrong = tuple(r for r in results.records.values() if r.outcome in WENT_WRONG)
+    scene = Scene(results, went_wrong)
+    claims: list[CauseClaim] = []
     for rule in _RULES:
         fresh = [claim for claim in rule(scene) if claim.evidence]
         claims += fresh
@@ -65,24 +74,24 @@ def diagnose(findings: Findings) -> tuple[Cause, ...]:
             scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
     claims += _rest(scene.open)
     causes = (
-        with_confirmation(_cause(claim, findings), findings.confirmed) for claim in folded(claims)
+        with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)
     )
     return tuple(sorted(causes, key=lambda cause: cause.confidence == OPEN))
 
 
-def _in_order(findings: Findings) -> Findings:
+def _in_order(results: RunResults) -> RunResults:
     """Items from the lowest rung up, in whatever order they ended."""
-    ordered = sorted(findings.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
-    return replace(findings, records=dict(ordered))
+    ordered = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
+    return replace(results, records=dict(ordered))
 
 
-def _rest(left: Sequence[ItemRecord]) -> Iterable[Claim]:
+def _rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
     """What no rule explains is shown as such, and errors of the suite itself apart from it."""
     own = [record for record in left if record.error_kind == OWN_ERROR]
     if own:
-        yield Claim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
+        yield CauseClaim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
     if others := [record for record in left if record.error_kind != OWN_ERROR]:
-        yield Claim(UNDIAGNOSED, _first(others), _first_of(others), tuple(others), OPEN)
+        yield CauseClaim(UNDIAGNOSED, _first(others), _first_of(others), tuple(others), OPEN)
 
 
 def _first(left: Sequence[ItemRecord]) -> Where:
@@ -93,16 +102,16 @@ def _first_of(left: Sequence[ItemRecord]) -> str:
     return f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
 
 
-def _cause(claim: Claim, findings: Findings) -> Cause:
+def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     kind = CATALOGUE[claim.cause]
     evidence = tuple(dict.fromkeys(record.id for record in claim.evidence))
     shown = set(evidence)
     explained = [
         record
-        for record in findings.records.values()
+        for record in results.records.values()
         if record.id not in shown and _is_explained(claim, record, shown)
     ]
-    passes, misses = passes_and_misses(claim, explained, findings)
+    passes, misses = passes_and_misses(claim, explained, results)
     return Cause(
         cause=claim.cause,
         where=claim.where,
@@ -111,7 +120,7 @@ def _cause(claim: Claim, findings: Findings) -> Cause:
         explains=tuple(record.id for record in explained),
         confidence=claim.confidence,
         would_decide=claim.would_decide,
-        remedy=_remedy(kind, findings.platform),
+        remedy=_remedy(kind, results.platform),
         basis=kind.basis,
         passes=passes,
         misses=misses,
@@ -124,7 +133,7 @@ def _remedy(kind: Kind, platform: Platform) -> str:
     return kind.remedy
 
 
-def _is_explained(claim: Claim, record: ItemRecord, shown: set[str]) -> bool:
+def _is_explained(claim: CauseClaim, record: ItemRecord, shown: set[str]) -> bool:
     if record.outcome is Outcome.BLOCKED:
         return bool(shown.intersection(record.blocked_by))
-    return record.outcome in TROUBLE and explains(claim, record)
+    return record.outcome in WENT_WRONG and explains(claim, record)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-ALL_RUNGS = frozenset(range(6))
-_ABOVE = frozenset(range(1, 6))
-_NETWORK = frozenset({1, 2, 4, 5})
-_GPU = frozenset({2, 3, 4, 5})
-_COLLECTIVES = frozenset({3, 4, 5})
-_BETWEEN = frozenset({4, 5})
-_GPU_NETWORK = frozenset({2, 4, 5})
+from railgauge.core.terms import Rung
+
+ALL_RUNGS = frozenset(Rung)
+_ABOVE = ALL_RUNGS - {Rung.PREFLIGHT}
+_NETWORK = _ABOVE - {Rung.INTRANODE}
+_GPU = _ABOVE - {Rung.NETWORK}
+_BETWEEN = frozenset({Rung.COLLECTIVE, Rung.APPLICATION})
+_COLLECTIVES = _BETWEEN | {Rung.INTRANODE}
+_GPU_NETWORK = _BETWEEN | {Rung.GPUDIRECT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Kind:
     means: str
     remedy: str
     basis: str
-    reach: frozenset[int] = frozenset()
+    reach: frozenset[Rung] = frozenset()
     through: str = ""
     folds: bool = False
     silences: bool = False
@@ -48,7 +50,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "a program that the measurement needs is not installed on the node",
         "install it, or say where it is under 'tools' in the hostfile",
         "derived: what cannot be run cannot be measured",
-        frozenset({1, 2, 3, 4, 5}),
+        _ABOVE,
         silences=True,
     ),
     "tool-failing": Kind(
@@ -66,7 +68,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "a declared NIC is not there",
         "look for it with lspci; reseat the card, check its slot and the firmware's bifurcation",
         "derived: what is declared and absent is a fault, not a smaller cluster",
-        frozenset({0, 1, 2, 4, 5}),
+        ALL_RUNGS - {Rung.INTRANODE},
         "nic",
     ),
     "gpu-missing": Kind(
@@ -80,14 +82,14 @@ CATALOGUE: Mapping[str, Kind] = {
         "the port of a NIC is down",
         "check cable, transceiver and switch port; the other end should show LinkUp too",
         "001: degraded ports were found and isolated first; 004: State Active, Physical LinkUp",
-        _NETWORK | {0},
+        _NETWORK | {Rung.PREFLIGHT},
         "nic",
     ),
     "subnet-manager-missing": Kind(
         "the port is up, but no subnet manager has given it an address",
         "start OpenSM on one host or switch of the subnet: systemctl start opensm; sminfo",
         "004: the fabric came up with OpenSM, LIDs assigned",
-        _NETWORK | {0},
+        _NETWORK | {Rung.PREFLIGHT},
         "nic",
     ),
     "link-rate-degraded": Kind(
@@ -396,7 +398,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "see in the server's log which transport the library took (GPUDirect RDMA, which NICs),"
         " and whether its environment is that of the collectives, measured one rung below",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
-        frozenset({5}),
+        frozenset({Rung.APPLICATION}),
     ),
     "suite-error": Kind(
         "railgauge itself went wrong while it measured or judged; nothing is known of the hardware",

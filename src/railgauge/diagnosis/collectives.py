@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.host import listed, running_diagnostics
-from railgauge.diagnosis.model import LIKELY, Claim, Scene, Where, missed
+from railgauge.diagnosis.model import LIKELY, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import (
     Pattern,
     between_nodes,
@@ -20,26 +21,25 @@ from railgauge.diagnosis.pattern import (
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import SCALING
 
-_FIRST_RUNG = 4
 _PAIR = 2
 
 
-def link_errors(scene: Scene) -> Iterator[Claim]:
+def link_errors(scene: Scene) -> Iterator[CauseClaim]:
     """Error counters that grew while something was measured, on any rung."""
     yield from _pointed(scene, "link_errors", "link-error-rate")
 
 
-def idle_nics(scene: Scene) -> Iterator[Claim]:
+def idle_nics(scene: Scene) -> Iterator[CauseClaim]:
     """NICs that lag behind the mean of those that should share the traffic."""
     yield from _pointed(scene, "traffic_spread", "nic-idle")
 
 
-def past_gpu_memory(scene: Scene) -> Iterator[Claim]:
+def past_gpu_memory(scene: Scene) -> Iterator[CauseClaim]:
     """NICs whose driver counts no packets into GPU memory: plain sockets carry the payload."""
     yield from _pointed(scene, "devmem", "wrong-transport")
 
 
-def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[Claim]:
+def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
     """One claim for each part that failed judgements of this metric single out."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
     for record, judged in scene.judged(metric):
@@ -48,7 +48,7 @@ def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[Claim]:
     for (node, device), seen in found.items():
         says = "; ".join(dict.fromkeys(_said_of(judged, node, device) for _, judged in seen[:3]))
         records = tuple(dict.fromkeys(record for record, _ in seen))
-        yield Claim(cause, Where(node, device), says, records)
+        yield CauseClaim(cause, Where(node, device), says, records)
 
 
 def _said_of(judged: Judgement, node: str, device: str) -> str:
@@ -57,7 +57,7 @@ def _said_of(judged: Judgement, node: str, device: str) -> str:
     return ", ".join(clauses) or judged.reason
 
 
-def transports(scene: Scene) -> Iterator[Claim]:
+def transports(scene: Scene) -> Iterator[CauseClaim]:
     """What the library's log names: sockets, or InfiniBand without access to GPU memory."""
     failed = [record for record, _ in scene.judged(_TRANSPORT)]
     sockets = [record for record in failed if _names_refused(scene, record)]
@@ -79,20 +79,20 @@ def _shows_transport(record: ItemRecord) -> bool:
 
 
 def _names_refused(scene: Scene, record: ItemRecord) -> bool:
-    measurement = scene.findings.platform.measurements.get(record.subject)
+    measurement = scene.results.platform.measurements.get(record.subject)
     spec = measurement.transport if measurement else None
     said = {word for judged in missed(record) for word in judged.measured.split(", ")}
     return spec is not None and bool(said.intersection(spec.refused))
 
 
-def tuning(scene: Scene) -> Iterator[Claim]:
+def tuning(scene: Scene) -> Iterator[CauseClaim]:
     """The hostfile overrides what the platform file asks for, and no pair reaches its limit."""
     differs = {
         name: values
         for name, values in _asked_for(scene).items()
-        if scene.findings.cluster.environment.get(name, values[0]) not in values
+        if scene.results.cluster.environment.get(name, values[0]) not in values
     }
-    slow = [r for r in scene.open if r.rung >= _FIRST_RUNG and missed(r)]
+    slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
     # One figure of a pair that reaches its limit does not clear the pair while another misses.
     wrong = {(record.subject, record.nodes) for record in failing}
@@ -104,19 +104,21 @@ def tuning(scene: Scene) -> Iterator[Claim]:
         if (record.subject, record.nodes) not in wrong
     ]
     if differs and failing and not cleared:
-        have = scene.findings.cluster.environment
+        have = scene.results.cluster.environment
         names = ", ".join(
             f"{name}={have[name] or '(empty)'} instead of {' or '.join(values)}"
             for name, values in differs.items()
         )
         says = f"{worst_of(slow)}; the hostfile sets {names}"
-        yield Claim("collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow))
+        yield CauseClaim(
+            "collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow)
+        )
 
 
 def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
     """The values of each variable: a measurement may want another one than all the rest."""
-    platform = scene.findings.platform
-    own = [m.environment for m in platform.measurements.values() if m.rung >= _FIRST_RUNG]
+    platform = scene.results.platform
+    own = [m.environment for m in platform.measurements.values() if m.rung >= Rung.COLLECTIVE]
     found: dict[str, list[str]] = {}
     for environment in (platform.environment, *own):
         for name, value in environment.items():
@@ -124,9 +126,9 @@ def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def unstable(scene: Scene) -> Iterator[Claim]:
+def unstable(scene: Scene) -> Iterator[CauseClaim]:
     """Iterations that fall into two groups; the facts may say why where no test asked them."""
-    swinging = [r for r in scene.open if r.rung >= _FIRST_RUNG and swing_in([r])]
+    swinging = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
     for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
         diagnostics = running_diagnostics(scene.facts(claim.where.node))
         says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
@@ -134,7 +136,7 @@ def unstable(scene: Scene) -> Iterator[Claim]:
         yield known if diagnostics else claim
 
 
-def poor_scaling(scene: Scene) -> Iterator[Claim]:
+def poor_scaling(scene: Scene) -> Iterator[CauseClaim]:
     """Nodes that serve well by themselves and badly together: none of them is a slow node."""
     missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
     slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
@@ -145,9 +147,9 @@ def _shows_scaling(record: ItemRecord) -> bool:
     return any(judged.metric == SCALING.name for judged in record.judgements)
 
 
-def slow_collectives(scene: Scene) -> Iterator[Claim]:
+def slow_collectives(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives that are slow over a path that is fine: rung by rung."""
-    for rung in (4, 5):
+    for rung in (Rung.COLLECTIVE, Rung.APPLICATION):
         slow = [r for r in scene.open if r.rung == rung and any(map(is_value, missed(r)))]
         yield from _alone(slow)
         claims = list(between_nodes(scene, slow, Pattern("slow-node", "slow-path")))
@@ -155,14 +157,14 @@ def slow_collectives(scene: Scene) -> Iterator[Claim]:
         scene = scene.without(record for claim in claims for record in claim.evidence)
 
 
-def _alone(slow: Sequence[ItemRecord]) -> Iterator[Claim]:
+def _alone(slow: Sequence[ItemRecord]) -> Iterator[CauseClaim]:
     """What one node does by itself, such as serving a model."""
     for node in dict.fromkeys(r.nodes[0] for r in slow if len(r.nodes) == 1):
         records = tuple(r for r in slow if r.nodes == (node,))
-        yield Claim("slow-node", Where(node), worst_of(records), records, LIKELY)
+        yield CauseClaim("slow-node", Where(node), worst_of(records), records, LIKELY)
 
 
-FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (link_errors,)
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+FIRST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (link_errors,)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
     tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling, slow_collectives,
 )  # fmt: skip

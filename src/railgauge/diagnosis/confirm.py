@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, TRANSPORT, Question
-from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, Findings, nodes_of
-from railgauge.judging.confirmation import Asked
+from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
+from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -22,18 +22,18 @@ _MOST_SUSPECTS = 16  # of one cause that is not decided: more than that is no su
 _PAIR = 2
 
 
-def confirmations(findings: Findings, causes: Sequence[Cause]) -> tuple[Asked, ...]:
+def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
     """What to measure again, in the order of the causes; nothing twice."""
-    asked: dict[Question, Asked] = {}
-    good = good_nodes(findings, causes)
+    asked: dict[Question, Remeasurement] = {}
+    good = good_nodes(results, causes)
     for cause in causes:
         if cause.confidence != CERTAIN:
-            for one in _of_cause(findings, cause, good):
+            for one in _of_cause(results, cause, good):
                 asked.setdefault(one.question, one)
     return tuple(asked.values())
 
 
-def good_nodes(findings: Findings, causes: Iterable[Cause]) -> tuple[str, ...]:
+def good_nodes(results: RunResults, causes: Iterable[Cause]) -> tuple[str, ...]:
     """Nodes whose every trouble has a cause elsewhere, in the order of the hostfile."""
     suspects: set[str] = set()
     explained: set[str] = set()
@@ -41,38 +41,38 @@ def good_nodes(findings: Findings, causes: Iterable[Cause]) -> tuple[str, ...]:
         suspects |= nodes_of(cause.where.node) | ({cause.where.peer} - {""})
         if cause.where.node and cause.cause != UNDIAGNOSED:
             explained |= {*cause.evidence, *cause.explains}
-    for record in findings.records.values():
+    for record in results.records.values():
         unexplained = record.outcome not in _GOOD and record.id not in explained
         if unexplained and record.outcome is not Outcome.RECORD_ONLY:
             suspects |= set(record.nodes)
-    names = (node.name for node in findings.cluster.nodes)
+    names = (node.name for node in results.cluster.nodes)
     return tuple(name for name in names if name not in suspects)
 
 
-def _of_cause(findings: Findings, cause: Cause, good: Sequence[str]) -> Iterator[Asked]:
+def _of_cause(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
     suspects = nodes_of(cause.where.node)
     if not suspects or (cause.confidence == OPEN and len(suspects) > _MOST_SUSPECTS):
         return
-    shown = [findings.records[i] for i in cause.evidence if i in findings.records]
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
     if cause.where.peer:
         ends = (cause.where.node, cause.where.peer)
         if (worst := _worst(r for r in shown if set(r.nodes) == set(ends))) is not None:
             yield _asked(cause, ends, worst, {})
         return
-    for suspect in (node.name for node in findings.cluster.nodes if node.name in suspects):
+    for suspect in (node.name for node in results.cluster.nodes if node.name in suspects):
         worst = _worst(r for r in shown if suspect in r.nodes)
         if worst is not None:
-            yield from _with_partners(findings, cause, suspect, worst, good)
+            yield from _with_partners(results, cause, suspect, worst, good)
 
 
 def _with_partners(
-    findings: Findings, cause: Cause, suspect: str, worst: ItemRecord, good: Sequence[str]
-) -> Iterator[Asked]:
+    results: RunResults, cause: Cause, suspect: str, worst: ItemRecord, good: Sequence[str]
+) -> Iterator[Remeasurement]:
     if len(worst.nodes) == 1:
         yield _asked(cause, (suspect,), worst, {})
         return
     (other,) = set(worst.nodes) - {suspect}
-    for partner in _partners(findings.records, suspect, worst.subject, good):
+    for partner in _partners(results.records, suspect, worst.subject, good):
         yield _asked(cause, (suspect,), worst, {other: partner})
 
 
@@ -106,11 +106,11 @@ def _question(record: ItemRecord) -> Question | None:
 
 def _asked(
     cause: Cause, suspects: tuple[str, ...], record: ItemRecord, instead: Mapping[str, str]
-) -> Asked:
+) -> Remeasurement:
     question = _question(record)
     assert question is not None
     assert question.case is not None
     nodes = tuple(instead.get(node, node) for node in question.case.nodes)
     where = cause.where
     again = replace(question, case=replace(question.case, nodes=nodes))
-    return Asked(cause.cause, where.node, where.device, where.peer, suspects, again)
+    return Remeasurement(cause.cause, where.node, where.device, where.peer, suspects, again)

@@ -9,7 +9,7 @@ from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.reach import nodes_of
-from railgauge.judging.confirmation import Asked, Confirmed
+from railgauge.judging.confirmation import Confirmed, Remeasurement
 
 CONFIRMED = "confirmed"
 NOT_REPRODUCED = "not reproduced"
@@ -37,7 +37,7 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     return told
 
 
-def _is_about(asked: Asked, cause: Cause) -> bool:
+def _is_about(asked: Remeasurement, cause: Cause) -> bool:
     """Names may have been replaced, and stand in another order since."""
     where = cause.where
     return (asked.cause, asked.device, _ends(asked.node, asked.peer)) == (

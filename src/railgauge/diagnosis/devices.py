@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from railgauge.core.errors import DeviceMissing
-from railgauge.diagnosis.model import Claim, Scene, Where
+from railgauge.diagnosis.model import CauseClaim, Scene, Where
 from railgauge.judging.record import ItemRecord
 
 
-def lost_devices(scene: Scene) -> Iterator[Claim]:
+def lost_devices(scene: Scene) -> Iterator[CauseClaim]:
     """One claim for each node and NIC over which a tool found no RDMA device."""
     lost: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in scene.open:
@@ -18,13 +18,13 @@ def lost_devices(scene: Scene) -> Iterator[Claim]:
             if node in record.nodes:  # an error that names nobody is nobody's
                 lost.setdefault((node, _nic(scene, record, node)), []).append(record)
     for (node, nic), records in lost.items():
-        yield Claim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
+        yield CauseClaim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
 
 
 def _nic(scene: Scene, record: ItemRecord, node: str) -> str:
     """The node's NIC, of ``mlx5_0`` or ``gpu0-mlx5_0``; none for an item that is about no NIC."""
     name = record.part_at(node).rpartition("-")[2]
-    return name if any(nic.name == name for nic in scene.findings.platform.nics) else ""
+    return name if any(nic.name == name for nic in scene.results.platform.nics) else ""
 
 
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (lost_devices,)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (lost_devices,)

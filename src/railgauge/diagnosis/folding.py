@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import OPEN, Claim
+from railgauge.diagnosis.model import OPEN, CauseClaim
 
 
-def folded(claims: Iterable[Claim]) -> list[Claim]:
+def folded(claims: Iterable[CauseClaim]) -> list[CauseClaim]:
     """Claims of one cause on one part once, and settings that are wrong on several nodes once."""
     return _together(_together(claims, _same_part), _same_setting)
 
 
-def _same_part(claim: Claim) -> tuple[object, ...]:
+def _same_part(claim: CauseClaim) -> tuple[object, ...]:
     return (claim.cause, claim.where, claim.confidence)
 
 
-def _same_setting(claim: Claim) -> tuple[object, ...]:
+def _same_setting(claim: CauseClaim) -> tuple[object, ...]:
     """What is open names suspects, not nodes whose setting is wrong: it stays as it is."""
     decided = claim.confidence != OPEN and not claim.where.peer
     folds = CATALOGUE[claim.cause].folds and decided
@@ -27,14 +27,14 @@ def _same_setting(claim: Claim) -> tuple[object, ...]:
     return (claim.cause, where, claim.confidence)
 
 
-def _together(claims: Iterable[Claim], key: object) -> list[Claim]:
-    groups: dict[tuple[object, ...], list[Claim]] = {}
+def _together(claims: Iterable[CauseClaim], key: object) -> list[CauseClaim]:
+    groups: dict[tuple[object, ...], list[CauseClaim]] = {}
     for claim in claims:
         groups.setdefault(key(claim), []).append(claim)  # type: ignore[operator]
     return [_merged(group) for group in groups.values()]
 
 
-def _merged(group: Sequence[Claim]) -> Claim:
+def _merged(group: Sequence[CauseClaim]) -> CauseClaim:
     first = group[0]
     if len(group) == 1:
         return first

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Claim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"
 _MOST = 3
 
-Found = list[tuple[ItemRecord, Judgement]]
+JudgedItems = list[tuple[ItemRecord, Judgement]]
 
 
-def failed_tests(scene: Scene) -> Iterator[Claim]:
+def failed_tests(scene: Scene) -> Iterator[CauseClaim]:
     """One claim for each GPU that a test names, and for each node where no test names one."""
     for (node, device), found in _by_part(scene, is_check=False).items():
         of_memory = any(judged.metric in _OF_MEMORY for _, judged in found)
@@ -23,14 +23,14 @@ def failed_tests(scene: Scene) -> Iterator[Claim]:
         yield _claim(cause, Where(node, device), found)
 
 
-def failed_checks(scene: Scene) -> Iterator[Claim]:
+def failed_checks(scene: Scene) -> Iterator[CauseClaim]:
     for (node, _), found in _by_part(scene, is_check=True).items():
         yield _claim("health-check-failed", Where(node), found)
 
 
-def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], Found]:
-    measured = scene.findings.platform.measurements
-    parts: dict[tuple[str, str], Found] = {}
+def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], JudgedItems]:
+    measured = scene.results.platform.measurements
+    parts: dict[tuple[str, str], JudgedItems] = {}
     for record in scene.open:
         measurement = measured.get(record.subject)
         if measurement and measurement.results and (measurement.tool == _CHECKS) is is_check:
@@ -40,11 +40,11 @@ def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], Found]:
     return parts
 
 
-def _claim(cause: str, where: Where, found: Found) -> Claim:
+def _claim(cause: str, where: Where, found: JudgedItems) -> CauseClaim:
     says = list(dict.fromkeys(judged.reason for _, judged in found))
     more = f"; and {len(says) - _MOST} more" if len(says) > _MOST else ""
     evidence = {record.id: record for record, _ in found}
-    return Claim(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
+    return CauseClaim(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
 
 
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failed_tests, failed_checks)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (failed_tests, failed_checks)

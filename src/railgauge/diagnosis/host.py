@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.errors import VersionUndeclared
-from railgauge.diagnosis.model import Claim, Scene, Where, by_node, missed
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.judging.record import ItemRecord
 
@@ -14,23 +15,27 @@ _PORT = ("port_state", "physical_state", "link_rate", "lid", "subnet_manager", "
 _NETDEV = "netdev"
 
 
-def lost_nics(scene: Scene) -> Iterator[Claim]:
+def lost_nics(scene: Scene) -> Iterator[CauseClaim]:
     """A NIC that is declared and absent; nothing else of it can be known."""
     for node, records in by_node(scene.about("nic_present", "netdev_present")).items():
         for record in records:
             if missed(record):
                 rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
                 says = f"{record.pairing} is declared and absent"
-                yield Claim("nic-missing", Where(node, record.pairing), says, (record, *rest))
+                yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
 
-def lost_gpus(scene: Scene) -> Iterator[Claim]:
+def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
     """Fewer GPUs than declared; the others have moved up, which is no fault of theirs."""
     for node, records in _missed_on(scene, "gpu_count").items():
         lost = _lost_gpu(scene, node)
-        rest = [r for r in scene.on(0, node) if r.pairing.startswith("gpu") and _is_moved(r)]
+        rest = [
+            r
+            for r in scene.on(Rung.PREFLIGHT, node)
+            if r.pairing.startswith("gpu") and _is_moved(r)
+        ]
         says = f"{records[0].reason}" + (f": {lost} is gone" if lost else "")
-        yield Claim("gpu-missing", Where(node, lost), says, (*records, *rest))
+        yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest))
 
 
 # What is not as declared of a GPU that took the number of another, or lost a neighbour.
@@ -43,7 +48,7 @@ def _is_moved(record: ItemRecord) -> bool:
 
 def _lost_gpu(scene: Scene, node: str) -> str:
     """Which GPU is gone, by the slot that its place has on most nodes (or in the platform file)."""
-    here, gpus = scene.facts(node), scene.findings.platform.gpus
+    here, gpus = scene.facts(node), scene.results.platform.gpus
     if here is None or gpus is None:
         return ""
     slots = gpus.bus_ids or _slots_elsewhere(scene, node, gpus.count)
@@ -53,7 +58,7 @@ def _lost_gpu(scene: Scene, node: str) -> str:
 
 def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
     """The slots of another node that has all its GPUs: nodes of one platform are built alike."""
-    for other in scene.findings.found:
+    for other in scene.results.found:
         facts = scene.facts(other)
         slots = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
         if other != node and len(slots) == count:
@@ -61,16 +66,16 @@ def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
     return ()
 
 
-def ports(scene: Scene) -> Iterator[Claim]:
+def ports(scene: Scene) -> Iterator[CauseClaim]:
     """A port that carries nothing: down, or up without an address."""
     for (node, nic), records in _by_part(scene.about(*_PORT, _NETDEV)).items():
         subjects = {record.subject for record in records if missed(record)}
         if "physical_state" in subjects or _NETDEV in subjects:
             says = f"the port of {nic} is {_state(records)}"
-            yield Claim("link-down", Where(node, nic), says, tuple(records))
+            yield CauseClaim("link-down", Where(node, nic), says, tuple(records))
         elif subjects & {"port_state", "lid", "subnet_manager"}:
             says = f"{nic} has link but no address: {_state(records)}"
-            yield Claim("subnet-manager-missing", Where(node, nic), says, tuple(records))
+            yield CauseClaim("subnet-manager-missing", Where(node, nic), says, tuple(records))
 
 
 def _state(records: Iterable[ItemRecord]) -> str:
@@ -82,7 +87,7 @@ def _state(records: Iterable[ItemRecord]) -> str:
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
 
 
-def peer_memory(scene: Scene) -> Iterator[Claim]:
+def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
     """The way from NIC to GPU memory: a module that is not loaded, or a driver not registered."""
     for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
         lacking = _lacking(scene, node)
@@ -90,20 +95,22 @@ def peer_memory(scene: Scene) -> Iterator[Claim]:
         says = "; ".join(record.reason for record in records)
         if modules:
             device = ",".join(modules)
-            yield Claim("peer-memory-module-missing", Where(node, device), says, tuple(records))
+            yield CauseClaim(
+                "peer-memory-module-missing", Where(node, device), says, tuple(records)
+            )
         elif any(record.subject == "peer_memory" and missed(record) for record in records):
             differs = [r for r in scene.about("kernel", "os") if node in r.nodes]
             updated = "; the node's kernel is not that of the others" if differs else ""
             evidence = (*records, *differs)
-            yield Claim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
+            yield CauseClaim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
         else:
             device = ",".join(lacking)
-            yield Claim("kernel-module-missing", Where(node, device), says, tuple(records))
+            yield CauseClaim("kernel-module-missing", Where(node, device), says, tuple(records))
 
 
 def _lacking(scene: Scene, node: str) -> list[str]:
     """What the platform file asks for of modules and peer memory and the node does not have."""
-    facts, expected = scene.facts(node), scene.findings.platform.expected
+    facts, expected = scene.facts(node), scene.results.platform.expected
     lacking = []
     for name, present in (("kernel_module", "modules"), ("peer_memory", "peer_memory")):
         wanted = expected[name].value if name in expected else ()
@@ -119,14 +126,16 @@ _DIAGNOSTICS = (
 )  # fmt: skip
 
 
-def gpu_processes(scene: Scene) -> Iterator[Claim]:
+def gpu_processes(scene: Scene) -> Iterator[CauseClaim]:
     """Whoever else uses the GPUs."""
     for node, records in _missed_on(scene, "gpu_processes").items():
         facts = scene.facts(node)
         diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
         names = diagnostics or (facts.gpu_processes if facts else ())
-        yield Claim(cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records))
+        yield CauseClaim(
+            cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records)
+        )
 
 
 def listed(names: Sequence[str]) -> str:
@@ -196,20 +205,22 @@ _BY_SUBJECT = {
 }  # fmt: skip
 
 
-def undeclared(scene: Scene) -> Iterator[Claim]:
+def undeclared(scene: Scene) -> Iterator[CauseClaim]:
     """Versions that the limits were not measured with and that the hostfile does not declare."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in scene.open:
         if record.error_kind == VersionUndeclared.kind:
             found.setdefault((record.nodes[0], record.subject), []).append(record)
     for (node, subject), records in found.items():
-        yield Claim("version-mismatch", Where(node, subject), records[0].reason, tuple(records))
+        yield CauseClaim(
+            "version-mismatch", Where(node, subject), records[0].reason, tuple(records)
+        )
 
 
 _BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
 
 
-def settings(scene: Scene) -> Iterator[Claim]:
+def settings(scene: Scene) -> Iterator[CauseClaim]:
     """What one fact says by itself: items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
     for record in scene.about(*_BY_SUBJECT):
@@ -219,7 +230,7 @@ def settings(scene: Scene) -> Iterator[Claim]:
     for (cause, node), parts in found.items():
         for device, records in _of_all_gpus(scene, parts).items():
             says = "; ".join(list(dict.fromkeys(record.reason for record in records))[:_MOST])
-            yield Claim(cause, Where(node, device), says, tuple(records))
+            yield CauseClaim(cause, Where(node, device), says, tuple(records))
 
 
 def _cause(scene: Scene, record: ItemRecord) -> str:
@@ -229,7 +240,7 @@ def _cause(scene: Scene, record: ItemRecord) -> str:
         for r in scene.about("gpu_clock_max")
     ):
         return _BY_SUBJECT["gpu_clock_max"]  # no lock lifts a clock above what the board allows
-    expectation = scene.findings.platform.expected.get(record.subject)
+    expectation = scene.results.platform.expected.get(record.subject)
     is_declared = expectation is not None and expectation.rule != "alike"
     if is_declared and record.subject in VERSIONS:
         return "version-mismatch"
@@ -240,7 +251,7 @@ def _cause(scene: Scene, record: ItemRecord) -> str:
 
 def _of_all_gpus(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
     """What all GPUs of a node have alike is the node's, and is said once."""
-    gpus = scene.findings.platform.gpus
+    gpus = scene.results.platform.gpus
     every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
     if len(every) < _SEVERAL or not every <= parts.keys():
         return parts
@@ -271,7 +282,11 @@ def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
 
 
 def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
-    return [r for r in scene.on(0, node) if r.pairing == part or r.pairing.endswith(f"-{part}")]
+    return [
+        r
+        for r in scene.on(Rung.PREFLIGHT, node)
+        if r.pairing == part or r.pairing.endswith(f"-{part}")
+    ]
 
 
 def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRecord]]:
@@ -281,6 +296,6 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
     return found
 
 
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
     lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

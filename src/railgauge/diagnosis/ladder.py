@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from railgauge.core.model import Judgement, Outcome
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import Claim, Findings, missed
+from railgauge.diagnosis.model import CauseClaim, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord
@@ -17,7 +18,7 @@ Line = tuple[ItemRecord, Judgement]
 
 
 def passes_and_misses(
-    claim: Claim, explained: Sequence[ItemRecord], findings: Findings
+    claim: CauseClaim, explained: Sequence[ItemRecord], results: RunResults
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What holds and what misses, a line for each measurement, with its value closest to failing.
 
@@ -27,12 +28,14 @@ def passes_and_misses(
     above = [line for record in explained for line in _missed(record)]
     shown = [line for record in claim.evidence for line in _missed(record)]
     failing = {record.subject for record, _ in (*shown, *above)}
-    highest = max((record.rung for record, _ in above), default=5)
+    highest = max((record.rung for record, _ in above), default=Rung.APPLICATION)
     nodes = nodes_of(claim.where.node) if claim.where.node else set()
     fine = [
         (record, judged)
-        for record in findings.records.values()
-        if record.outcome in _GOOD and 0 < record.rung <= highest and record.subject not in failing
+        for record in results.records.values()
+        if record.outcome in _GOOD
+        and Rung.PREFLIGHT < record.rung <= highest
+        and record.subject not in failing
         if not nodes or nodes & set(record.nodes)
         for judged in record.judgements
         if judged.margin is not None and judged.unit != "count"

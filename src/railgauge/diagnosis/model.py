@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Platform
-from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
-from railgauge.facts import NodeFacts
+from railgauge.core.terms import Rung
+from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
-TROUBLE = frozenset({Outcome.FAILED, Outcome.ERROR})
+WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CauseClaim:
     """What a rule found: a cause by name, where, why it thinks so, and the items that show it.
 
     ``confidence`` is ``certain`` (a fact or a counter says it), ``likely`` (the pattern of the
@@ -106,14 +106,14 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class RunResults:
     """All that a run found: the record of every item, and the facts of every node that answered.
 
     ``reboots`` are those that were noticed, ``confirmed`` what came of measuring suspects again.
     """
 
     records: Mapping[str, ItemRecord]
-    found: Mapping[str, NodeFacts | NoEvidence]
+    found: FactsByNode
     platform: Platform
     cluster: Cluster
     reboots: tuple[Reboot, ...] = ()
@@ -122,9 +122,9 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The findings, and which troubled items no rule has explained yet, from the lowest rung up."""
+    """The results, and which items that went wrong no rule explained yet, the lowest rung first."""
 
-    findings: Findings
+    results: RunResults
     open: tuple[ItemRecord, ...]
 
     def without(self, explained: Iterable[ItemRecord]) -> Scene:
@@ -135,13 +135,13 @@ class Scene:
         """The open items of these subjects."""
         return [record for record in self.open if record.subject in subjects]
 
-    def on(self, rung: int, node: str) -> list[ItemRecord]:
+    def on(self, rung: Rung, node: str) -> list[ItemRecord]:
         """The open items of one rung that one node takes part in."""
         return [record for record in self.open if record.rung == rung and node in record.nodes]
 
     def facts(self, node: str) -> NodeFacts | None:
         """What the survey found on a node, if it answered."""
-        found = self.findings.found.get(node)
+        found = self.results.found.get(node)
         return found if isinstance(found, NodeFacts) else None
 
     def judged(self, metric: str) -> Iterator[tuple[ItemRecord, Judgement]]:

@@ -8,30 +8,31 @@ from ClusterShell.RangeSet import RangeSet
 
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, shortened
-from railgauge.diagnosis.model import Findings
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
 
 
-def notes(findings: Findings) -> tuple[str, ...]:
+def notes(results: RunResults) -> tuple[str, ...]:
     """Lines for the reports; they change no verdict."""
     far: dict[str, list[str]] = {}
-    for node in (declared.name for declared in findings.cluster.nodes):
-        found = findings.found.get(node)
+    for node in (declared.name for declared in results.cluster.nodes):
+        found = results.found.get(node)
         if isinstance(found, NodeFacts):
             for nic in _far_interrupts(found):
                 far.setdefault(nic, []).append(node)
     interrupts = tuple(
         f"interrupts of {nic} on {shortened(folded(nodes))} are served on the other NUMA node: "
-        f"noted, not blamed ({_beside(findings, nodes) or _BASIS})"
+        f"noted, not blamed ({_beside(results, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
-    return (*_reboots(findings), *interrupts, *_not_shown(findings))
+    return (*_reboots(results), *interrupts, *_not_shown(results))
 
 
-def _reboots(findings: Findings) -> Iterator[str]:
+def _reboots(results: RunResults) -> Iterator[str]:
     """What was measured before and after stands; the facts are those of the survey."""
-    for reboot in once(findings.reboots):
+    for reboot in once(results.reboots):
         if reboot.during:
             yield (
                 f"{reboot.node} was rebooted during {reboot.during}: what ran there at that moment "
@@ -41,10 +42,10 @@ def _reboots(findings: Findings) -> Iterator[str]:
             yield f"{reboot.node} was rebooted after {reboot.after}, which this run carries on"
 
 
-def _not_shown(findings: Findings) -> Iterator[str]:
+def _not_shown(results: RunResults) -> Iterator[str]:
     """What was asked of a tool and its output says nothing of, whatever it did."""
     items: dict[str, dict[str, None]] = {}
-    for record in findings.records.values():
+    for record in results.records.values():
         for judged in record.judgements:
             items.setdefault(record.subject, {}).update(dict.fromkeys(judged.not_shown))
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -58,12 +59,12 @@ def _not_shown(findings: Findings) -> Iterator[str]:
 _BASIS = "003: full bandwidth was measured beside it"
 
 
-def _beside(findings: Findings, nodes: Sequence[str]) -> str:
+def _beside(results: RunResults, nodes: Sequence[str]) -> str:
     """What collectives over these nodes reached all the same, if any did."""
     good = [
         (record, judged)
-        for record in findings.records.values()
-        if record.rung == _COLLECTIVE and set(nodes) <= set(record.nodes)
+        for record in results.records.values()
+        if record.rung == Rung.COLLECTIVE and set(nodes) <= set(record.nodes)
         for judged in record.judgements
         if judged.outcome is Outcome.PASSED
     ]
@@ -77,9 +78,6 @@ def _beside(findings: Findings, nodes: Sequence[str]) -> str:
     if said and "traffic_spread" in figures:
         said.append("traffic is spread over all NICs")
     return f"beside it {', '.join(said)}" if said else ""
-
-
-_COLLECTIVE = 4
 
 
 def _far_interrupts(facts: NodeFacts) -> Iterator[str]:

@@ -9,7 +9,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.ladder import swing_of
 from railgauge.diagnosis.localise import Blamed, PairResult, blame
-from railgauge.diagnosis.model import LIKELY, OPEN, Claim, Scene, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -59,7 +59,9 @@ class Pattern:
     shows: Callable[[ItemRecord], bool] = has_value
 
 
-def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) -> Iterator[Claim]:
+def between_nodes(
+    scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
+) -> Iterator[CauseClaim]:
     """Blame the nodes that are in all of the pairs that went wrong, as far as that is decided."""
     pairs = [record for record in records if len(set(record.nodes)) == _PAIR]
     if not pairs:
@@ -69,11 +71,13 @@ def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern)
     for node in blamed.nodes:
         mine = tuple(record for record in records if node in record.nodes)
         says = f"{pattern.says(mine)}; in all pairs of {node}, whose partners are fine with others"
-        yield Claim(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
+        yield CauseClaim(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
     for one, other in blamed.pairs:
         mine = tuple(record for record in pairs if {one, other} == set(record.nodes))
         where = Where(one, pattern.device, other)
-        yield Claim(pattern.path_cause or pattern.cause, where, pattern.says(mine), mine, LIKELY)
+        yield CauseClaim(
+            pattern.path_cause or pattern.cause, where, pattern.says(mine), mine, LIKELY
+        )
     for open_ in blamed.undecided:
         names = [name for name in open_.among if ":" not in name]
         mine = tuple(r for r in records if set(names) & set(r.nodes) and not _is_told(blamed, r))
@@ -81,7 +85,7 @@ def between_nodes(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern)
             continue
         says = f"{pattern.says(mine)}; the evidence does not tell apart: {listed(open_.among)}"
         where = Where(among(names), pattern.device)
-        yield Claim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
+        yield CauseClaim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
 
 
 def _is_told(blamed: Blamed, record: ItemRecord) -> bool:
@@ -101,12 +105,14 @@ def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Ite
 
 
 def passed_pairs(scene: Scene) -> Iterator[ItemRecord]:
-    for record in scene.findings.records.values():
+    for record in scene.results.records.values():
         if record.outcome in _GOOD and len(set(record.nodes)) == _PAIR:
             yield record
 
 
-def _of_groups(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) -> Iterator[Claim]:
+def _of_groups(
+    scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
+) -> Iterator[CauseClaim]:
     """Only groups went wrong: every pair of their nodes that was measured is fine."""
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
@@ -115,4 +121,4 @@ def _of_groups(scene: Scene, records: Sequence[ItemRecord], pattern: Pattern) ->
         fine = (r for r in passed_pairs(scene) if pattern.shows(r))
         measured = any(set(smallest.nodes).issuperset(record.nodes) for record in fine)
         says = pattern.says(groups) + ("; pairs of these nodes are fine" if measured else "")
-        yield Claim(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)
+        yield CauseClaim(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)

@@ -8,11 +8,11 @@ from railgauge.core.errors import LaunchFailed
 from railgauge.core.model import Outcome
 from railgauge.core.naming import unfolded
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import Claim
+from railgauge.diagnosis.model import CauseClaim
 from railgauge.judging.record import ItemRecord
 
 
-def explains(claim: Claim, record: ItemRecord) -> bool:
+def explains(claim: CauseClaim, record: ItemRecord) -> bool:
     """Whether the claim's cause can make this item go wrong."""
     kind = CATALOGUE[claim.cause]
     if record.rung not in kind.reach or not _is_there(claim, record):
@@ -28,14 +28,14 @@ def explains(claim: Claim, record: ItemRecord) -> bool:
     )
 
 
-def _is_there(claim: Claim, record: ItemRecord) -> bool:
+def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
     where = claim.where
     if where.peer:
         return {where.node, where.peer} <= set(record.nodes)
     return not where.node or bool(nodes_of(where.node).intersection(record.nodes))
 
 
-def _part(claim: Claim, record: ItemRecord) -> str:
+def _part(claim: CauseClaim, record: ItemRecord) -> str:
     """What of the item lies on the claim's node; between two nodes all of it."""
     where = claim.where
     return record.pairing if where.peer else record.part_at(where.node)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.localise import Part, PathResult, Undecided, blame_links, blame_paths
-from railgauge.diagnosis.model import LIKELY, OPEN, Claim, Scene, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.judging.record import ItemRecord
 
@@ -29,9 +30,9 @@ _KIND = {
 }
 
 
-def over_paths(scene: Scene) -> Iterator[Claim]:
+def over_paths(scene: Scene) -> Iterator[CauseClaim]:
     """Pairs of nodes over NICs and GPUs: host memory first, for GPU memory takes the same NICs."""
-    for rungs in ((1,), (1, 2)):
+    for rungs in ((Rung.NETWORK,), (Rung.NETWORK, Rung.GPUDIRECT)):
         slow = [r for r in scene.open if r.rung in rungs and _is_path(r) and missed(r)]
         if slow:
             claims = list(_over_paths(scene, slow, rungs))
@@ -39,7 +40,9 @@ def over_paths(scene: Scene) -> Iterator[Claim]:
             scene = scene.without(record for claim in claims for record in claim.evidence)
 
 
-def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) -> Iterator[Claim]:
+def _over_paths(
+    scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]
+) -> Iterator[CauseClaim]:
     # Counters say which way the payload went, and nothing of how fast it was.
     paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
@@ -48,7 +51,7 @@ def _over_paths(scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]) 
     located = blame_paths([_result(r, r.id in wrong) for r in (*fine, *slow)])
     for part in located.parts:
         if records := [record for record in slow if _lies_on(part, record)]:
-            yield Claim(
+            yield CauseClaim(
                 _KIND[part.kind],
                 Where(part.node, part.device, part.peer),
                 _story(part, records, fine),
@@ -83,7 +86,7 @@ def _falls_short(record: ItemRecord, needed: Mapping[_What, float]) -> bool:
 
 
 def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
-    for record in scene.findings.records.values():
+    for record in scene.results.records.values():
         if record.rung in rungs and record.outcome in (Outcome.PASSED, Outcome.MARGINAL):
             yield record
 
@@ -135,7 +138,7 @@ def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -
 
 def _undecided(
     open_: Undecided, slow: Sequence[ItemRecord], parts: Sequence[Part]
-) -> Iterator[Claim]:
+) -> Iterator[CauseClaim]:
     """Slow results that several parts could explain; the claim names all of them."""
     decided = [record for part in parts for record in slow if _lies_on(part, record)]
     names = {word for name in open_.among for word in re.split(r"[ :]", name)}
@@ -144,7 +147,7 @@ def _undecided(
         return
     among = [name.partition(" ") for name in open_.among if ":" not in name]
     devices = dict.fromkeys(device for _, _, device in among if device)
-    yield Claim(
+    yield CauseClaim(
         _suspect(devices),
         Where(naming.among(node for node, _, _ in among), ",".join(devices)),
         f"{worst_of(records)}; the evidence does not tell apart: {naming.listed(open_.among)}",
@@ -160,37 +163,34 @@ def _suspect(devices: Iterable[str]) -> str:
     return next(iter(sorted(kinds)), "slow-node")
 
 
-def links(scene: Scene) -> Iterator[Claim]:
+def links(scene: Scene) -> Iterator[CauseClaim]:
     """GPU-to-GPU links inside a node: single links, all links of a GPU, or the whole node."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and _link(r)]
+    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and _link(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = [record for record in slow if record.nodes[0] == node]
         yield from _links_of(scene, node, here)
 
 
-_LINK_RUNG = 3
-
-
-def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[Claim]:
+def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[CauseClaim]:
     matrix = {
         link: False
-        for record in _measured(scene, (_LINK_RUNG,))
+        for record in _measured(scene, (Rung.INTRANODE,))
         if record.nodes == (node,) and (link := _link(record))
     }
     matrix |= {link: True for record in slow if (link := _link(record))}
     found = blame_links(matrix)
     if found.node:
         says = f"every link between its GPUs is slow: {worst_of(slow)}"
-        yield Claim("slow-node", Where(node), says, tuple(slow), LIKELY)
+        yield CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
     for gpu in found.gpus:
         of_gpu = [record for record in slow if gpu in (_link(record) or ())]
         says = f"all links of gpu{gpu} are slow: {worst_of(of_gpu)}"
-        yield Claim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
+        yield CauseClaim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
     for link in found.links:
         of_link = [record for record in slow if _link(record) == link]
         says = f"{worst_of(of_link)}; {len(matrix) - len(slow)} of {len(matrix)} links are fine"
         device = f"gpu{link[0]}>gpu{link[1]}"
-        yield Claim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
+        yield CauseClaim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
 
 
 def _link(record: ItemRecord) -> tuple[int, int] | None:
@@ -198,29 +198,36 @@ def _link(record: ItemRecord) -> tuple[int, int] | None:
     return (int(match["one"]), int(match["other"])) if match else None
 
 
-def single_gpus(scene: Scene) -> Iterator[Claim]:
+def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
     """GPUs that are slow by themselves: between GPU and host, or in what they send in all."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r) and r.pairing[:3] == "gpu"]
+    slow = [
+        r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and r.pairing[:3] == "gpu"
+    ]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = [record for record in slow if record.nodes[0] == node]
         gpus = dict.fromkeys(record.pairing for record in here)
-        declared = scene.findings.platform.gpus
+        declared = scene.results.platform.gpus
         if declared is not None and len(gpus) == declared.count:
             says = f"all its GPUs are slow: {worst_of(here)}"
-            yield Claim("slow-node", Where(node), says, tuple(here), LIKELY)
+            yield CauseClaim("slow-node", Where(node), says, tuple(here), LIKELY)
             continue
         for gpu in gpus:
             records = tuple(record for record in here if record.pairing == gpu)
-            yield Claim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
+            yield CauseClaim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
 
 
-def in_node(scene: Scene) -> Iterator[Claim]:
+def in_node(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives inside a node that are slow although its links are not."""
-    slow = [r for r in scene.open if r.rung == _LINK_RUNG and missed(r)]
+    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
         here = tuple(record for record in slow if record.nodes[0] == node)
         says = f"{worst_of(here)}, inside the node"
-        yield Claim("slow-node", Where(node), says, here, LIKELY)
+        yield CauseClaim("slow-node", Where(node), says, here, LIKELY)
 
 
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (over_paths, links, single_gpus, in_node)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+    over_paths,
+    links,
+    single_gpus,
+    in_node,
+)

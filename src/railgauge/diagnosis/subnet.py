@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Claim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -31,14 +31,14 @@ _PORT = (*_NO_ADDRESS, "physical_state", "link_rate")
 _WAITING = ("Initialize/LinkUp", "Armed/LinkUp")
 
 
-def subnet(scene: Scene) -> Iterator[Claim]:
+def subnet(scene: Scene) -> Iterator[CauseClaim]:
     """All of it from one look: one item may tell of several cables, and of the manager."""
     managers = list(_no_manager(scene))
     yield from managers
     yield from _links(scene, is_managed=not managers)
 
 
-def _no_manager(scene: Scene) -> Iterator[Claim]:
+def _no_manager(scene: Scene) -> Iterator[CauseClaim]:
     """Without a manager every port waits for its address: one cause, not one for each port."""
     found = [*_judged(scene, MANAGER)]
     waiting = [one for one in _judged(scene, LINK_STATE) if one[1].measured in _WAITING]
@@ -47,7 +47,7 @@ def _no_manager(scene: Scene) -> Iterator[Claim]:
     unasked = [r for r in scene.open if NO_MANAGER in r.reason]
     addresses = [r for r in scene.about(*_NO_ADDRESS) if missed(r) and not _is_dead(scene, r)]
     evidence = (*_records([*found, *waiting]), *unasked, *addresses)
-    yield Claim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
+    yield CauseClaim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
 
 
 def _is_dead(scene: Scene, record: ItemRecord) -> bool:
@@ -58,7 +58,7 @@ def _is_dead(scene: Scene, record: ItemRecord) -> bool:
     )
 
 
-def _links(scene: Scene, *, is_managed: bool) -> Iterator[Claim]:
+def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
     """One claim for each bad cable, of what explains most: down, then flapping, slow, errors."""
     cables: dict[frozenset[Part], tuple[str, list[JudgedItem]]] = {}
     for cause, found in _ranked(scene):
@@ -72,7 +72,9 @@ def _links(scene: Scene, *, is_managed: bool) -> Iterator[Claim]:
     for cause, several in cables.values():
         where = _where(scene, several[0][1])
         evidence = (*_records(several), *_of_port(scene, where))
-        yield Claim(cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values()))
+        yield CauseClaim(
+            cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values())
+        )
 
 
 def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
@@ -87,10 +89,10 @@ def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
     return gone
 
 
-def _gone_node(node: str, cables: Sequence[tuple[str, list[JudgedItem]]]) -> Claim:
+def _gone_node(node: str, cables: Sequence[tuple[str, list[JudgedItem]]]) -> CauseClaim:
     found = [one for _, several in cables for one in several]
     says = f"{len(cables)} cables of {node} are down: {_reasons(found[:_SEVERAL])}"
-    return Claim("link-down", Where(node), says, _records(found))
+    return CauseClaim("link-down", Where(node), says, _records(found))
 
 
 def _records(found: Iterable[JudgedItem]) -> tuple[ItemRecord, ...]:
@@ -120,7 +122,7 @@ def _cause(metric: str, judged: Judgement) -> str:
 
 def _where(scene: Scene, judged: Judgement) -> Where:
     """The host's end where there is one: its own tests fail over the same adapter."""
-    nodes = {node.name.partition(".")[0]: node.name for node in scene.findings.cluster.nodes}
+    nodes = {node.name.partition(".")[0]: node.name for node in scene.results.cluster.nodes}
     ends = [(nodes.get(name, name), device) for name, device in judged.points_at]
     hosts = [end for end in ends if not end[1].startswith("port ")]
     if hosts:
@@ -146,4 +148,4 @@ def _judged(scene: Scene, *metrics: str) -> Iterable[JudgedItem]:
                 yield record, judged
 
 
-RULES: tuple[Callable[[Scene], Iterator[Claim]], ...] = (subnet,)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (subnet,)

@@ -7,11 +7,13 @@ fact or says why it is not known.
 from __future__ import annotations
 
 from railgauge.facts.model import (
+    FactsByNode,
     GidFacts,
     GpuFacts,
     IrqFacts,
     NetdevFacts,
     NicFacts,
+    NodeAnswer,
     NodeFacts,
     from_json,
     require,
@@ -21,11 +23,13 @@ from railgauge.facts.parse import parse_probe
 from railgauge.facts.probe import probe_script
 
 __all__ = [
+    "FactsByNode",
     "GidFacts",
     "GpuFacts",
     "IrqFacts",
     "NetdevFacts",
     "NicFacts",
+    "NodeAnswer",
     "NodeFacts",
     "from_json",
     "parse_probe",

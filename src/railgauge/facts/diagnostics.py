@@ -279,7 +279,7 @@ def _json_details(report: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BandwidthFigure:
     """A bandwidth in a check's message; ``is_approximate`` where a ``~`` stands before it."""
 
     value: float
@@ -295,7 +295,7 @@ class NhcResult:
     has_passed: bool
     message: str
     fault_code: str = ""
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[BandwidthFigure, ...] = ()
 
 
 def parse_nhc(text: str) -> tuple[NhcResult, ...]:
@@ -320,8 +320,8 @@ def _nhc_result(match: re.Match[str]) -> NhcResult | None:
     return NhcResult(name, has_passed, message, fault[1] if fault else "", _figures(message))
 
 
-def _figures(message: str) -> tuple[Figure, ...]:
+def _figures(message: str) -> tuple[BandwidthFigure, ...]:
     return tuple(
-        Figure(float(value), _UNITS.get(unit, unit), bool(about))
+        BandwidthFigure(float(value), _UNITS.get(unit, unit), bool(about))
         for about, value, unit in _FIGURE.findall(message)
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
-from railgauge.core.errors import BadInput, FactMissing
+from railgauge.core.errors import BadInput, FactMissing, NoEvidence
 from railgauge.stacks import GpuFacts
 
 __all__ = [
@@ -150,6 +150,11 @@ class NodeFacts:
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     peer_memory: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+
+
+NodeAnswer = NodeFacts | NoEvidence
+FactsByNode = Mapping[str, NodeAnswer]
+"""What the survey found on each node: its facts, or why there are none."""
 
 
 def require(facts: NodeFacts, path: str) -> Any:

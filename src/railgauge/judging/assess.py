@@ -7,7 +7,7 @@ whenever it is asked.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
@@ -43,10 +43,10 @@ from railgauge.core.question import (
     CaseResult,
     Question,
 )
-from railgauge.facts import NodeFacts
+from railgauge.core.terms import COUNTER_ROLES, Role
+from railgauge.facts import FactsByNode
 from railgauge.judging.agreement import held
 from railgauge.judging.evidence import (
-    SERVICE,
     frequency_doubt,
     refuse_failure,
     refuse_other_sizes,
@@ -57,10 +57,9 @@ from railgauge.judging.expectation import judge_at
 from railgauge.judging.judge import judge, judge_corruption, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.judging.results import judge_results
-from railgauge.judging.traffic import AFTER, BEFORE, judge_traffic, moved
-from railgauge.leases.slots import Found, in_its_slot
-from railgauge.tools import metric as declared_metric
-from railgauge.tools import tool
+from railgauge.judging.traffic import judge_traffic, moved
+from railgauge.leases.slots import in_its_slot
+from railgauge.tools import declared_metric, tool
 from railgauge.tools.claims import Asked
 from railgauge.tools.metric import SCALING, Metric
 
@@ -80,7 +79,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Assessment:
     """What came of a question: judgements, and the errors of what could not be judged."""
 
     judgements: tuple[Judgement, ...] = ()
@@ -94,11 +93,11 @@ class Findings:
         )
 
 
-class Evidence(Protocol):
+class EvidenceSource(Protocol):
     """Where transcripts and facts come from."""
 
     @property
-    def found(self) -> Mapping[str, NodeFacts | NoEvidence]:
+    def found(self) -> FactsByNode:
         """What the survey found on each node."""
 
     def result(self, case: Case) -> CaseResult:
@@ -109,7 +108,7 @@ class Evidence(Protocol):
 
 
 def read(
-    platform: Platform, case: Case, result: CaseResult, found: Found = MappingProxyType({})
+    platform: Platform, case: Case, result: CaseResult, found: FactsByNode = MappingProxyType({})
 ) -> Measured:
     """What the runs of a case said, held against the case and the facts of its nodes.
 
@@ -131,11 +130,11 @@ def _read(asked: Asked, run: Sequence[Transcript]) -> Parsed:
     """What the reporting command of a run said, if nothing went wrong on any side."""
     measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
-    heard = [transcript for transcript in run if transcript.role not in (BEFORE, AFTER)]
+    heard = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
     if not heard:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
     # A service was stopped by us; only if it is all there is did it end by itself, too early.
-    said = [transcript for transcript in heard if transcript.role != SERVICE] or heard
+    said = [transcript for transcript in heard if transcript.role != Role.SERVICE] or heard
     outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
         # A client that ended without a word leaves its server waiting: not its fault.
@@ -155,8 +154,8 @@ def limits(
     measured: Measured,
     size_bytes: int | None,
     placement: str | None = None,
-    found: Found = MappingProxyType({}),
-) -> Findings:
+    found: FactsByNode = MappingProxyType({}),
+) -> Assessment:
     """Every metric asserted at a size, for a link or GPU, or for the run, against its limit.
 
     ``found`` are the facts of the nodes, for limits that are a share of what a slot can carry.
@@ -176,7 +175,7 @@ def limits(
             judgements.append(replace(judged, ideal=None if best == physical else best))
         except NoEvidence as error:
             errors.append(error)
-    return Findings(tuple(judgements), tuple(errors))
+    return Assessment(tuple(judgements), tuple(errors))
 
 
 def _per(size_bytes: int | None, placement: str | None) -> str:
@@ -222,7 +221,7 @@ def _not_shown(measured: Measured) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for run in measured.runs for item in run.not_shown))
 
 
-def traffic(platform: Platform, measured: Measured) -> Findings:
+def traffic(platform: Platform, measured: Measured) -> Assessment:
     """Whether the NICs that should carry the payload did, and only they."""
     spec, case = measured.measurement.traffic, measured.case
     if spec is None:
@@ -238,7 +237,7 @@ def traffic(platform: Platform, measured: Measured) -> Findings:
     )
 
 
-def transport(measured: Measured) -> Findings:
+def transport(measured: Measured) -> Assessment:
     """Whether the library's log names the transport that it should use."""
     spec = measured.measurement.transport
     if spec is None:
@@ -246,20 +245,20 @@ def transport(measured: Measured) -> Findings:
     return _collected(judge_transport(parsed, spec) for parsed in measured.runs)
 
 
-def results(platform: Platform, measured: Measured) -> Findings:
+def results(platform: Platform, measured: Measured) -> Assessment:
     """Whether every named test of a diagnostic was printed for every GPU, and passed."""
     spec = measured.measurement.results
     if spec is None:
         return _nothing(measured.measurement, "named tests")
     gpus, node = platform.gpus.count if platform.gpus else 0, measured.case.nodes[0]
     found = [judge_results(parsed, spec, gpus, node) for parsed in measured.runs]
-    return Findings(
+    return Assessment(
         tuple(judgement for judgements, _ in found for judgement in judgements),
         tuple(error for _, errors in found for error in errors),
     )
 
 
-def ratio(one: Measured, other: Measured, metric: str) -> Findings:
+def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
     """The metric of ``one`` over that of ``other``, against the limit of ``scaling``."""
 
     def judged() -> Iterable[Judgement]:
@@ -275,7 +274,7 @@ def fabric(
     measured: Measured,
     switch: str | None = None,
     since: Measured | None = None,
-) -> Findings:
+) -> Assessment:
     """What a scan says of the cables of ``switch``, and what grew since an earlier one."""
     measurement = measured.measurement
     if measurement.fabric is None or declared is None:
@@ -289,8 +288,8 @@ def fabric(
             _scan(since) if since else None,
         )
     except NoEvidence as error:
-        return Findings(errors=(error,))
-    return Findings(tuple(judgements), tuple(errors))
+        return Assessment(errors=(error,))
+    return Assessment(tuple(judgements), tuple(errors))
 
 
 def _scan(measured: Measured) -> Scan:
@@ -306,16 +305,16 @@ def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], floa
     return value
 
 
-def _collected(judgements: Iterable[Judgement]) -> Findings:
+def _collected(judgements: Iterable[Judgement]) -> Assessment:
     try:
-        return Findings(tuple(judgements))
+        return Assessment(tuple(judgements))
     except NoEvidence as error:
-        return Findings(errors=(error,))
+        return Assessment(errors=(error,))
 
 
-def _nothing(measurement: Measurement, what: str) -> Findings:
+def _nothing(measurement: Measurement, what: str) -> Assessment:
     asks = f"the platform file asks nothing of {what} of {measurement.name}"
-    return Findings(errors=(MetricMissing(asks),))
+    return Assessment(errors=(MetricMissing(asks),))
 
 
 # --- questions, as a record keeps them ---
@@ -327,14 +326,14 @@ class Assessor:
     """Answers questions from evidence, under the limits of one platform file."""
 
     def __init__(
-        self, platform: Platform, evidence: Evidence, declared: Fabric | None = None
+        self, platform: Platform, evidence: EvidenceSource, declared: Fabric | None = None
     ) -> None:
         self._platform = platform
         self._declared = declared
         self._evidence = evidence
         self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
 
-    def answer(self, question: Question) -> Findings:
+    def answer(self, question: Question) -> Assessment:
         """What the evidence says to a question.
 
         Data corruption is a judgement; everything else that stands in the way is an error.
@@ -342,11 +341,11 @@ class Assessor:
         try:
             return self._answer(question)
         except DataCorrupted as error:
-            return Findings((judge_corruption(error),))
+            return Assessment((judge_corruption(error),))
         except NoEvidence as error:
-            return Findings(errors=(error,))
+            return Assessment(errors=(error,))
         except Uncovered as error:  # other limits than those of the run may lack what it asked for
-            return Findings(errors=(MetricMissing(error.what, where=error.where),))
+            return Assessment(errors=(MetricMissing(error.what, where=error.where),))
 
     def answers(
         self, questions: Iterable[Question]
@@ -360,13 +359,13 @@ class Assessor:
                 return tuple(judgements), found.errors[0] if found.errors else None
         return tuple(judgements), None
 
-    def _answer(self, question: Question) -> Findings:
+    def _answer(self, question: Question) -> Assessment:
         if question.kind == FACT:
             return self._about_fact(question)
         measured = self._measured(question.case)
-        return Findings() if question.kind == READ else self._about_case(question, measured)
+        return Assessment() if question.kind == READ else self._about_case(question, measured)
 
-    def _about_case(self, question: Question, measured: Measured) -> Findings:
+    def _about_case(self, question: Question, measured: Measured) -> Assessment:
         if question.kind == LIMITS:
             found, where = self._evidence.found, question.placement
             return limits(self._platform, measured, question.size_bytes, where, found)
@@ -383,12 +382,12 @@ class Assessor:
             return ratio(measured, self._measured(question.other), question.metric)
         raise MetricMissing(f"nothing is known of a question of kind {question.kind[:40]!r}")
 
-    def _about_fact(self, question: Question) -> Findings:
+    def _about_fact(self, question: Question) -> Assessment:
         platform = self._platform
         expectation = platform.expected.get(question.metric)
         if expectation is None or question.fact is None:
             raise MetricMissing(f"platform {platform.name} expects no {question.metric[:80]}")
-        return Findings((judge_at(question.fact, expectation, platform, self._evidence.found),))
+        return Assessment((judge_at(question.fact, expectation, platform, self._evidence.found),))
 
     def _measured(self, case: Case | None) -> Measured:
         if case is None:

@@ -14,7 +14,7 @@ FOLDER = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Remeasurement:
     """One measurement that is made again, and why.
 
     ``node``, ``device`` and ``peer`` are those of the cause that is to be confirmed. ``suspects``
@@ -33,7 +33,7 @@ class Asked:
 class Confirmed:
     """What came of it: judgements by the same limits, or why there are none."""
 
-    asked: Asked
+    asked: Remeasurement
     judgements: tuple[Judgement, ...]
     error: str = ""
 

@@ -22,9 +22,10 @@ from railgauge.core.errors import (
     Unparsable,
 )
 from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Problem, Sample, Transcript
+from railgauge.core.terms import Role
 from railgauge.core.units import format_size, format_sweep
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
-from railgauge.tools import metric as declared_metric
+from railgauge.tools import declared_metric
 from railgauge.tools.metric import SWEEP
 
 _PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
@@ -63,8 +64,6 @@ _REMEDIES = {
 }
 _NOT_FOUND = 127
 _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
-# A server that goes on until it is stopped: how it ended says nothing.
-SERVICE = "service"
 
 
 def refuse_failure(
@@ -135,7 +134,7 @@ def program(transcript: Transcript) -> str:
 
 def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
     """A server may say nothing at all; whoever reports may not."""
-    if transcript.role == "server":
+    if transcript.role == Role.SERVER:
         return [p for p in output.errors if p.kind not in ("no-output", "no-table", "truncated")]
     return output.errors
 

@@ -13,15 +13,15 @@ from railgauge.config.thresholds import Expectation, Platform
 from railgauge.core.errors import FactMissing, NoEvidence, VersionUndeclared
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import FactAt
-from railgauge.facts import NodeFacts, require
+from railgauge.facts import FactsByNode, NodeFacts, require
 from railgauge.judging.judge import judge_fact
 
 _MOST_DIGITS = 6  # of an index in a path
 
-Found = Mapping[str, NodeFacts | NoEvidence]
 
-
-def judge_at(at: FactAt, expectation: Expectation, platform: Platform, found: Found) -> Judgement:
+def judge_at(
+    at: FactAt, expectation: Expectation, platform: Platform, found: FactsByNode
+) -> Judgement:
     """The fact at its paths against the expectation.
 
     Raises ``NoEvidence`` if it is not known, or is a version that nobody vouches for.
@@ -112,7 +112,7 @@ def _has(facts: NodeFacts, path: str) -> bool:
     return any(item.name == inner.partition(".")[0] for item in require(facts, kind))
 
 
-def _peers(at: FactAt, facts: NodeFacts, found: Found, among: object) -> list[object]:
+def _peers(at: FactAt, facts: NodeFacts, found: FactsByNode, among: object) -> list[object]:
     """The same fact of every node that has it, or of every device of the model, on all nodes."""
     nodes = [one for one in found.values() if not isinstance(one, NoEvidence)]
     if among == "model":

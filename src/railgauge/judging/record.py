@@ -10,6 +10,7 @@ from railgauge.core.errors import NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import Question
+from railgauge.core.terms import Rung
 
 # One line an item, written as it ends; ``SCHEMA_VERSION`` stands in each.
 FILE = "records.jsonl"
@@ -19,16 +20,6 @@ SCHEMA_VERSION = 2
 OWN_ERROR = "bug"
 # One line a judgement, written as it is made.
 MEASUREMENTS = "measurements.jsonl"
-
-# What stands on each rung of the ladder: the folder of its tests.
-RUNGS = {
-    0: "preflight",
-    1: "network",
-    2: "gpudirect",
-    3: "intranode",
-    4: "collective",
-    5: "application",
-}
 
 _ORDER = list(Outcome)
 
@@ -46,7 +37,7 @@ class ItemRecord:
     """
 
     id: str
-    rung: int
+    rung: Rung
     subject: str
     title: str
     outcome: Outcome

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from railgauge.config.thresholds.model import Nic, Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Command, Judgement, Outcome, Transcript
+from railgauge.core.terms import Role
 from railgauge.core.units import format_value
-
-BEFORE, AFTER = "counters-before", "counters-after"
 
 # The kernel counts InfiniBand data in words of four bytes (Documentation/ABI, infiniband).
 _BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
     "tx_bytes": ("sent", 1),
     "rx_bytes": ("received", 1),
 }
-_TROUBLE = (
+_ERRORS = (
     "symbol_error",
     "link_error_recovery",
     "link_downed",
@@ -74,7 +73,7 @@ class Counters:
 
     sent: int = 0
     received: int = 0
-    trouble: Mapping[str, int] | None = None
+    error_counts: Mapping[str, int] | None = None
     devmem: int | None = None
 
 
@@ -86,7 +85,7 @@ def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
     """
     port, netdev = "sys/class/infiniband/*/ports/1", "sys/class/net/*"
     folders = (f"{port}/counters", f"{netdev}/statistics")
-    found = [f"{folder}/{name}" for name in (*_BYTES, *_TROUBLE) for folder in folders]
+    found = [f"{folder}/{name}" for name in (*_BYTES, *_ERRORS) for folder in folders]
     files = " ".join([*found, *(f"{port}/hw_counters/{name}" for name in _RESENT)])
     script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; {_ETHTOOL if netdevs else ""}:'
     return ("sh", "-c", script, "railgauge", rootfs, *netdevs)
@@ -119,8 +118,8 @@ def _counters(found: Mapping[str, int]) -> Counters:
     totals = {"sent": 0, "received": 0}
     for name, (way, factor) in _BYTES.items():
         totals[way] += found.get(name, 0) * factor
-    trouble = {name: found[name] for name in (*_TROUBLE, *_RESENT) if name in found}
-    return Counters(totals["sent"], totals["received"], trouble, found.get(_DEVMEM))
+    error_counts = {name: found[name] for name in (*_ERRORS, *_RESENT) if name in found}
+    return Counters(totals["sent"], totals["received"], error_counts, found.get(_DEVMEM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +131,16 @@ class Moved:
 
     node: str
     nics: Mapping[str, int]
-    trouble: Mapping[str, int]
+    error_counts: Mapping[str, int]
     devmem: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
     """What each node of a run moved over ``nics``. Raises ``FactMissing`` without counters."""
-    befores = {t.node: parse(t.stdout) for t in run if t.role == BEFORE}
+    befores = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_BEFORE}
     if not befores:
         raise FactMissing("the counters of the NICs were not read")
-    afters = {t.node: parse(t.stdout) for t in run if t.role == AFTER}
+    afters = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_AFTER}
     return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
 
 
@@ -149,7 +148,7 @@ def _moved(
     node: str, before: Mapping[str, Counters], after: Mapping[str, Counters], nics: Sequence[str]
 ) -> Moved:
     totals: dict[str, int] = {}
-    trouble: dict[str, int] = {}
+    error_counts: dict[str, int] = {}
     devmem: dict[str, tuple[int, int]] = {}
     for nic in nics:
         if nic not in before or nic not in after:
@@ -157,15 +156,15 @@ def _moved(
         then, now = before[nic], after[nic]
         totals[nic] = max(now.sent - then.sent, now.received - then.received)
         grown = {
-            name: value - (then.trouble or {}).get(name, 0)
-            for name, value in (now.trouble or {}).items()
+            name: value - (then.error_counts or {}).get(name, 0)
+            for name, value in (now.error_counts or {}).items()
         }
         if min(now.sent - then.sent, now.received - then.received, *grown.values()) < 0:
             raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
-        trouble.update({f"{nic} {name}": count for name, count in grown.items() if count})
+        error_counts.update({f"{nic} {name}": count for name, count in grown.items() if count})
         if now.devmem is not None:
             devmem[nic] = (now.received - then.received, now.devmem - (then.devmem or 0))
-    return Moved(node, totals, trouble, devmem)
+    return Moved(node, totals, error_counts, devmem)
 
 
 def judge_traffic(
@@ -247,9 +246,9 @@ def _devmem(one: Moved, spec: Traffic, stray: float, carriers: Sequence[str]) ->
 
 
 def _still(one: Moved, spec: Traffic) -> Judgement:
-    reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.trouble.items()]
-    measured = f"{one.node}: {len(one.trouble)} counters moved"
-    named = [(one.node, nic) for nic in dict.fromkeys(name.split()[0] for name in one.trouble)]
+    reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.error_counts.items()]
+    measured = f"{one.node}: {len(one.error_counts)} counters moved"
+    named = [(one.node, nic) for nic in dict.fromkeys(name.split()[0] for name in one.error_counts)]
     figures = (measured, "no error, discard or drop")
     return _judgement("link_errors", figures, reasons, spec, named)
 

@@ -1,8 +1,4 @@
-"""Runs the commands of SSH sessions: one shell in a session of its own for each.
-
-Output is copied by hand to its end before the exit status is sent: with asyncssh's own
-redirection the two race, and the loser is the whole connection.
-"""
+"""Runs the commands of SSH sessions: one shell in a session of its own for each."""
 
 from __future__ import annotations
 
@@ -15,10 +11,10 @@ from pathlib import Path
 
 import asyncssh
 
+from railgauge.lab.sessions import until_either_ends
+
 _PR_SET_CHILD_SUBREAPER = 36
-_CHUNK_BYTES = 1 << 16
 _REAP_AGAIN_S = 0.02
-_GONE = (BrokenPipeError, ConnectionError, asyncssh.Error, OSError)
 
 
 class Children:
@@ -103,7 +99,7 @@ class CommandRunner:
         child = await self._children.start(command, self._home, self._environment)
         self._running.add(child)
         try:
-            await self._until_either_ends(session, child)
+            await until_either_ends(session, child)
         finally:
             self._running.discard(child)
             await self._children.end(child)
@@ -112,69 +108,6 @@ class CommandRunner:
         """Kill every command of the node."""
         for child in self._running:
             kill_session(child.pid)
-
-    async def _until_either_ends(
-        self, session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
-    ) -> None:
-        feeding = asyncio.ensure_future(_feed(session, child))
-        copying = asyncio.ensure_future(_copy_and_exit(session, child))
-        closing = asyncio.ensure_future(session.wait_closed())
-        try:
-            await asyncio.wait({copying, closing}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (feeding, copying, closing):
-                task.cancel()
-            await asyncio.gather(feeding, copying, closing, return_exceptions=True)
-
-
-async def _copy_and_exit(
-    session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
-) -> None:
-    if child.stdout is None or child.stderr is None:
-        return
-    await asyncio.gather(_copy(child.stdout, session.stdout), _copy(child.stderr, session.stderr))
-    code = await child.wait()
-    with contextlib.suppress(*_GONE):
-        if code < 0:
-            session.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
-        else:
-            session.exit(code)
-
-
-async def _copy(source: asyncio.StreamReader, target: asyncssh.SSHWriter[bytes]) -> None:
-    with contextlib.suppress(*_GONE):
-        while data := await source.read(_CHUNK_BYTES):
-            target.write(data)
-            await target.drain()
-
-
-async def _feed(
-    session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
-) -> None:
-    """Standard input, and the signals that a client sends."""
-    if child.stdin is None:
-        return
-    while True:
-        try:
-            data = await session.stdin.read(_CHUNK_BYTES)
-            if not data:
-                break
-            child.stdin.write(data)
-            await child.stdin.drain()
-        except asyncssh.SignalReceived as received:
-            _signal_group(child.pid, received.signal)
-        except asyncssh.BreakReceived:
-            _signal_group(child.pid, "INT")
-        except _GONE:
-            break
-    child.stdin.close()
-
-
-def _signal_group(group: int, name: str) -> None:
-    number = getattr(signal, f"SIG{name}", None)
-    if number is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
 
 
 def kill_session(session: int) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from railgauge.core.errors import BadInput
 
-Node = dict[str, Any]
-Platform = Mapping[str, Any]
+NodeFile = dict[str, Any]
+PlatformFile = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ def inapplicable(fault: Fault, why: str) -> BadInput:
     return bad(fault, f"not applicable: {why}", "leave it out for this platform")
 
 
-def nic(node: Node, fault: Fault) -> dict[str, Any]:
+def nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
     """The NIC that the fault names, or the first one."""
     found: dict[str, Any] = _nics(node)[nic_name(node, fault)]
     return found
 
 
-def rdma_nic(node: Node, fault: Fault) -> dict[str, Any]:
+def rdma_nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
     """The NIC, where it has what only an RDMA device has."""
     name = nic_name(node, fault)
     if name not in node["devices"]:
@@ -49,7 +49,7 @@ def rdma_nic(node: Node, fault: Fault) -> dict[str, Any]:
     return found
 
 
-def nic_name(node: Node, fault: Fault) -> str:
+def nic_name(node: NodeFile, fault: Fault) -> str:
     """Raises ``BadInput`` for a NIC that the node does not have (any more)."""
     known = _nics(node)
     if not known:
@@ -60,14 +60,14 @@ def nic_name(node: Node, fault: Fault) -> str:
     return name
 
 
-def _nics(node: Node) -> dict[str, dict[str, Any]]:
+def _nics(node: NodeFile) -> dict[str, dict[str, Any]]:
     """RDMA devices, and the network devices that carry collectives without one."""
     fabric = node["collectives"].get("fabric", ())
     found: dict[str, dict[str, Any]] = dict(node["devices"])
     return found | {name: one for name, one in node["netdevs"].items() if name in fabric}
 
 
-def gpu(node: Node, fault: Fault, text: str = "") -> dict[str, Any]:
+def gpu(node: NodeFile, fault: Fault, text: str = "") -> dict[str, Any]:
     """The GPU whose number (``3`` or ``gpu3``) the fault names, or the first one."""
     if not node["gpus"]:
         raise inapplicable(fault, "the lab simulates no GPU on this platform")
@@ -79,7 +79,7 @@ def gpu(node: Node, fault: Fault, text: str = "") -> dict[str, Any]:
     return found
 
 
-def tool(node: Node, fault: Fault) -> str:
+def tool(node: NodeFile, fault: Fault) -> str:
     """The executable that the fault names, or the first test of the platform's network."""
     first = next(name for name in ("ib_write_bw", "iperf3") if name in node["tools"])
     name = fault.device or first
@@ -98,7 +98,7 @@ def other_node(fault: Fault, nodes: Sequence[str]) -> str:
     return fault.device or others[0]
 
 
-def collectives(node: Node, fault: Fault) -> dict[str, Any]:
+def collectives(node: NodeFile, fault: Fault) -> dict[str, Any]:
     """What the node's collective library is like."""
     library: dict[str, Any] = node["collectives"]
     if not library.get("fabric"):

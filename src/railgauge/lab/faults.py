@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from railgauge.lab import fault_places, gpu_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
-from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
+from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 _WHOLE_NODE = frozenset(
     [
@@ -142,7 +142,7 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
     return dataclasses.replace(fault, device=fault_places.other_node(fault, nodes))
 
 
-def apply(fault: Fault, node: Node, platform: Platform) -> None:
+def apply(fault: Fault, node: NodeFile, platform: PlatformFile) -> None:
     """Change the node's description. Raises ``BadInput`` where the platform has no such thing."""
     if why := platform["faults"].get(fault.name, {}).get("not_applicable"):
         raise inapplicable(fault, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from railgauge.lab import fault_places, platforms
-from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
+from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 SLOW = 0.6
 _ENDS = 2
@@ -19,26 +19,26 @@ _ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "E
 _ACS_OF_LINUX = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
 
-def slow_node(node: Node, _fault: Fault, _platform: Platform) -> None:
+def slow_node(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["speed"] *= SLOW
 
 
-def slow_nic(node: Node, fault: Fault, _platform: Platform) -> None:
+def slow_nic(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.nic(node, fault)["speed"] *= SLOW
 
 
-def slow_path(node: Node, fault: Fault, _platform: Platform) -> None:
+def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """One node knows of it; whoever measures between the two asks both."""
     paths = node["slow_paths"]
     paths[fault.device] = paths.get(fault.device, 1.0) * SLOW
 
 
-def slow_gpu(node: Node, fault: Fault, _platform: Platform) -> None:
+def slow_gpu(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu = fault_places.gpu(node, fault)
     gpu["speed"] = gpu.get("speed", 1.0) * SLOW
 
 
-def slow_pcie_path(node: Node, fault: Fault, _platform: Platform) -> None:
+def slow_pcie_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     number, _, name = fault.device.partition("-")
     gpu = fault_places.gpu(node, fault, number or "0")
     if not node["devices"]:
@@ -50,12 +50,12 @@ def slow_pcie_path(node: Node, fault: Fault, _platform: Platform) -> None:
     slow[name] = slow.get(name, 1.0) * SLOW
 
 
-def corrupt(node: Node, fault: Fault, _platform: Platform) -> None:
+def corrupt(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.collectives(node, fault)
     fault_places.gpu(node, fault)["computes_wrong"] = True
 
 
-def slow_xgmi(node: Node, fault: Fault, platform: Platform) -> None:
+def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
         raise inapplicable(fault, "its GPUs are not joined link by link")
@@ -69,7 +69,7 @@ def slow_xgmi(node: Node, fault: Fault, platform: Platform) -> None:
     slow[link] = slow.get(link, 1.0) * change["factor"]
 
 
-def acs(node: Node, fault: Fault, _platform: Platform) -> None:
+def acs(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """No figure changes: the detour through the root complex costs document 000 nothing.
 
     There a GPU and a NIC on different NUMA nodes, whose traffic goes that way at all times, reach
@@ -86,7 +86,7 @@ def acs(node: Node, fault: Fault, _platform: Platform) -> None:
     wanted[0]["acs"] = [*wanted[0]["acs"], bit] if bit else list(_ACS_OF_LINUX)
 
 
-def no_sm(node: Node, fault: Fault, _platform: Platform) -> None:
+def no_sm(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     nic = fault_places.rdma_nic(node, fault)
     if nic["link_layer"] != "InfiniBand":
         raise inapplicable(fault, "only InfiniBand has a subnet manager")
@@ -95,7 +95,7 @@ def no_sm(node: Node, fault: Fault, _platform: Platform) -> None:
         nic["state"] = "2: INIT"
 
 
-def mtu(node: Node, fault: Fault, _platform: Platform) -> None:
+def mtu(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """Smaller packets carry the same headers: the payload's share of the wire sinks by that."""
     nic = fault_places.nic(node, fault)
     healthy = nic.setdefault("healthy_mtu", nic["mtu"])
@@ -115,18 +115,18 @@ def _tcp_share(mtu_bytes: int) -> float:
     return (mtu_bytes - _TCP_HEADERS) / (mtu_bytes + _FRAME)
 
 
-def nvme_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+def nvme_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if not node["host"].get("nvmes"):
         raise inapplicable(fault, "its nodes are not known to have NVMe disks")
     node["host"]["nvmes"] -= 1
 
 
-def firmware(node: Node, fault: Fault, platform: Platform) -> None:
+def firmware(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     nic = fault_places.rdma_nic(node, fault)
     nic["firmware"] = platform["faults"][fault.name][fault_places.nic_name(node, fault)]
 
 
-def port_down(node: Node, fault: Fault, _platform: Platform) -> None:
+def port_down(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     nic = fault_places.nic(node, fault)
     if "node_guid" not in nic:
         nic["state"] = "down"
@@ -134,7 +134,7 @@ def port_down(node: Node, fault: Fault, _platform: Platform) -> None:
     nic.update(state="1: DOWN", phys_state="2: Polling", rate="10 Gb/sec (4X SDR)", lid=0, sm_lid=0)
 
 
-def link_rate(node: Node, fault: Fault, platform: Platform) -> None:
+def link_rate(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     nic = fault_places.nic(node, fault)
     slower = platform["faults"][fault.name][fault_places.nic_name(node, fault)]
     if "node_guid" not in nic:
@@ -145,7 +145,7 @@ def link_rate(node: Node, fault: Fault, platform: Platform) -> None:
         nic["rate"] = slower["rate"]
 
 
-def high_ber(node: Node, fault: Fault, _platform: Platform) -> None:
+def high_ber(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """Errors come with the traffic; what the link repeats in hardware costs a little of it.
 
     Document 001 isolates such links and gives no figure. 3 % is less than any limit allows, so
@@ -156,12 +156,12 @@ def high_ber(node: Node, fault: Fault, _platform: Platform) -> None:
     nic["speed"] *= 0.97
 
 
-def pcie_width(node: Node, fault: Fault, _platform: Platform) -> None:
+def pcie_width(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.rdma_nic(node, fault)
     platforms.narrow(node, fault_places.nic_name(node, fault))
 
 
-def gpu_missing(node: Node, fault: Fault, platform: Platform) -> None:
+def gpu_missing(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     if not platform["gpus"]:
         raise inapplicable(fault, "the lab simulates no GPU on this platform")
     buses = [gpu["bus"] for gpu in platform["gpus"]]
@@ -172,18 +172,18 @@ def gpu_missing(node: Node, fault: Fault, platform: Platform) -> None:
     node["gpus"] = [gpu for gpu in node["gpus"] if gpu["bus"] != buses[int(place)]]
 
 
-def nic_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+def nic_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     name = fault_places.nic_name(node, fault)
     lost = node["devices" if name in node["devices"] else "netdevs"].pop(name)["pci"]
     node["interrupts"] = [one for one in node["interrupts"] if one["pci"] != lost]
     _remove(node, lost)
 
 
-def _remove(node: Node, address: str) -> None:
+def _remove(node: NodeFile, address: str) -> None:
     node["pci"] = [function for function in node["pci"] if function["address"] != address]
 
 
-def ecc(node: Node, fault: Fault, _platform: Platform) -> None:
+def ecc(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu: dict[str, Any] = fault_places.gpu(node, fault)
     if "ecc" not in gpu:
         raise inapplicable(fault, "its GPUs count no memory errors")

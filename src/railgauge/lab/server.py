@@ -20,9 +20,9 @@ from typing import Any
 import asyncssh
 
 from railgauge.lab.commands import Children, CommandRunner, end_descendants
+from railgauge.lab.sessions import SERVER_OPTIONS, undelayed
 
 _END_LIMIT_S = 8.0
-_KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
 
 
 class Site:
@@ -55,13 +55,7 @@ class Site:
             server_host_keys=[self._host_key],
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized()),
             process_factory=self._serve,
-            encoding=None,
-            kex_algs=_KEX,
-            password_auth=False,
-            kbdint_auth=False,
-            compression_algs=["none"],
-            line_editor=False,
-            login_timeout=60,
+            **SERVER_OPTIONS,
         )
         return int(self._listener.get_port())
 
@@ -110,9 +104,7 @@ class _Login(asyncssh.SSHServer):
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._own = conn
         self._connections.add(conn)
-        transport = conn.get_extra_info("socket")
-        if transport is not None:
-            transport.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        undelayed(conn)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncssh's signature
         if self._own:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from railgauge.lab import fault_places
-from railgauge.lab.fault_places import Fault, Node, Platform, bad, inapplicable
+from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
-Strike = Callable[[Node, Fault, Platform], None]
+Strike = Callable[[NodeFile, Fault, PlatformFile], None]
 
 _DIAGNOSTICS = {
     "nvidia": "/usr/share/nvidia/diagnostic/fieldiag eud --gpus all",
@@ -16,38 +16,38 @@ _DIAGNOSTICS = {
 }
 
 
-def unreachable(node: Node, _fault: Fault, _platform: Platform) -> None:
+def unreachable(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["ssh"]["listens"] = False
 
 
-def node_stops(node: Node, fault: Fault, _platform: Platform) -> None:
+def node_stops(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if fault.device and not fault.device.isdecimal():
         raise bad(fault, "the device is a number of commands", "write node-stops@NODE:5")
     node["ssh"]["stops_after"] = int(fault.device or 5)
 
 
-def host_key_changed(node: Node, _fault: Fault, _platform: Platform) -> None:
+def host_key_changed(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["ssh"]["other_host_key"] = True
 
 
-def wrong_key(node: Node, _fault: Fault, _platform: Platform) -> None:
+def wrong_key(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["ssh"]["refuses"] = True
 
 
-def tool_missing(node: Node, fault: Fault, _platform: Platform) -> None:
+def tool_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     del node["tools"][fault_places.tool(node, fault)]
 
 
 def broken(how: str) -> Strike:
     """The tool is there and does not work; ``how`` is one of ``sim.main``'s ways."""
 
-    def strike(node: Node, fault: Fault, _platform: Platform) -> None:
+    def strike(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         node["broken_tools"][fault_places.tool(node, fault)] = how
 
     return strike
 
 
-def governor(node: Node, _fault: Fault, _platform: Platform) -> None:
+def governor(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     """No figure changes: document 004 finds the throughput almost identical before and after.
 
     Its latency of 1.15 us was measured before the governor was set.
@@ -55,26 +55,26 @@ def governor(node: Node, _fault: Fault, _platform: Platform) -> None:
     node["host"]["governor"] = "powersave"
 
 
-def numa_balancing(node: Node, _fault: Fault, _platform: Platform) -> None:
+def numa_balancing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["numa_balancing"] = 1
 
 
-def numad(node: Node, _fault: Fault, _platform: Platform) -> None:
+def numad(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     """Moves pages as the kernel's own balancing does."""
     node["processes"]["2417"] = "/usr/bin/numad -i 15"
 
 
-def modules_by_hand(node: Node, fault: Fault, _platform: Platform) -> None:
+def modules_by_hand(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if not node["host"].get("boot_modules"):
         raise inapplicable(fault, "its document lists no modules to load at boot")
     node["host"]["boot_modules"] = []
 
 
-def memlock(node: Node, _fault: Fault, _platform: Platform) -> None:
+def memlock(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["memlock"] = "65536"
 
 
-def gdr_disabled(node: Node, fault: Fault, platform: Platform) -> None:
+def gdr_disabled(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
         raise inapplicable(fault, "its GPU driver has no file under memory_peers")
@@ -82,7 +82,7 @@ def gdr_disabled(node: Node, fault: Fault, platform: Platform) -> None:
     node["host"].update({key: change[key] for key in ("kernel", "os_release") if key in change})
 
 
-def peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
+def peermem_missing(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
         raise inapplicable(fault, "its GPU driver has no peer memory module of its own")
@@ -91,11 +91,11 @@ def peermem_missing(node: Node, fault: Fault, platform: Platform) -> None:
     ]
 
 
-def tcp_fallback(node: Node, fault: Fault, _platform: Platform) -> None:
+def tcp_fallback(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.collectives(node, fault)["plugin_loads"] = False
 
 
-def nic_idle(node: Node, fault: Fault, _platform: Platform) -> None:
+def nic_idle(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     library = fault_places.collectives(node, fault)
     name = fault_places.nic_name(node, fault)
     if name not in library["fabric"]:
@@ -103,7 +103,7 @@ def nic_idle(node: Node, fault: Fault, _platform: Platform) -> None:
     library["idle_nics"].append(name)
 
 
-def background_diagnostics(node: Node, fault: Fault, _platform: Platform) -> None:
+def background_diagnostics(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     command = _DIAGNOSTICS.get(node["smi"].get("vendor", ""))
     if command is None or not node["gpus"]:
         raise inapplicable(fault, "the lab has no diagnostics for its GPUs")
@@ -112,7 +112,7 @@ def background_diagnostics(node: Node, fault: Fault, _platform: Platform) -> Non
         node["processes"]["48211"] = "dcgmi diag -r eud"
 
 
-def irq_affinity(node: Node, fault: Fault, platform: Platform) -> None:
+def irq_affinity(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     """A NIC's interrupts go to the other NUMA node; document 003 shows that it does not matter."""
     change = platform["faults"].get(fault.name)
     if change is None:

@@ -7,7 +7,6 @@ fast GPU and slot can be together.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from railgauge.config.thresholds.model import PCIE_GTS
@@ -15,17 +14,16 @@ from railgauge.config.thresholds.physics import pcie_gbps
 from railgauge.core.errors import FactMissing, NoEvidence
 from railgauge.core.model import Limit
 from railgauge.core.units import convert
-from railgauge.facts import NodeFacts, require
+from railgauge.facts import FactsByNode, require
 
 GPU_SLOT = "gpu_slot"
-Found = Mapping[str, NodeFacts | NoEvidence]
 
 _WIDTHS = (1, 2, 4, 8, 16, 32)
 _GPU = re.compile(r"gpu(\d{1,4})")
 
 
 def in_its_slot(
-    limit: Limit, node: str, placement: str | None, found: Found
+    limit: Limit, node: str, placement: str | None, found: FactsByNode
 ) -> tuple[Limit, float | None]:
     """The limit in its own unit, and the physical ceiling of the slot; other limits as they are.
 
@@ -39,7 +37,7 @@ def in_its_slot(
     return replace(limit, floor=floor), ceiling
 
 
-def _slot_gbps(node: str, placement: str | None, found: Found) -> float:
+def _slot_gbps(node: str, placement: str | None, found: FactsByNode) -> float:
     gpu, facts = _GPU.fullmatch(placement or ""), found.get(node)
     if isinstance(facts, NoEvidence):
         raise facts

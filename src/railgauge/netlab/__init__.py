@@ -7,6 +7,6 @@ really measure, and the rest of the project cannot tell such a node from one in 
 """
 
 from railgauge.netlab.cluster import run
-from railgauge.netlab.settings import LINE_RATE_MBIT, Link, settings
+from railgauge.netlab.settings import LINE_RATE_MBIT, LinkSettings, settings
 
-__all__ = ["LINE_RATE_MBIT", "Link", "run", "settings"]
+__all__ = ["LINE_RATE_MBIT", "LinkSettings", "run", "settings"]

@@ -21,7 +21,7 @@ from typing import Any
 
 from railgauge.core.errors import BadInput
 from railgauge.netlab import files, login, network, node, sshd
-from railgauge.netlab.settings import Link, Settings
+from railgauge.netlab.settings import LinkSettings, Settings
 
 _END_LIMIT_S = 10.0
 _SIGNALLED = 128
@@ -39,12 +39,12 @@ class Order:
 def read_order(text: str) -> Order:
     """The order that ``cluster`` wrote."""
     data: dict[str, Any] = json.loads(text)
-    links = {name: Link(**link) for name, link in data["links"].items()}
+    links = {name: LinkSettings(**link) for name, link in data["links"].items()}
     settings = Settings(tuple(data["nodes"]), links, data["sshd"])
     return Order(settings, Path(data["folder"]), tuple(data["command"]))
 
 
-class Ending:
+class EndRequest:
     """Why the command should end: the tie was cut, or Ctrl-C came before it was started."""
 
     def __init__(self, tie: int) -> None:
@@ -68,7 +68,7 @@ class Ending:
 
 async def live(order: Order, tie: int, told: int) -> int:
     """The whole life of the cluster; the exit code of the command."""
-    ending = Ending(tie)
+    ending = EndRequest(tie)
     try:
         servers = await _build(order)
     except (BadInput, OSError, subprocess.SubprocessError) as error:
@@ -128,7 +128,7 @@ def _call(*argv: str, given: str = "") -> None:
         raise BadInput(f"{' '.join(argv[:4])} failed: {said}", remedy="see what the kernel lacks")
 
 
-async def _carry_out(order: Order, ending: Ending, told: int) -> int:
+async def _carry_out(order: Order, ending: EndRequest, told: int) -> int:
     hostfile = order.folder / files.HOSTFILE
     argv = [word.replace("{hostfile}", str(hostfile)) for word in order.command]
     environment = {**os.environ, "RAILGAUGE_HOSTFILE": str(hostfile)}
@@ -144,7 +144,7 @@ async def _carry_out(order: Order, ending: Ending, told: int) -> int:
     return await _until_it_ends(child, ending)
 
 
-async def _until_it_ends(child: asyncio.subprocess.Process, ending: Ending) -> int:
+async def _until_it_ends(child: asyncio.subprocess.Process, ending: EndRequest) -> int:
     """Wait for the command; if the cluster has to end before, the command gets a moment."""
     waiting = asyncio.ensure_future(child.wait())
     asked = asyncio.ensure_future(ending.asked.wait())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from railgauge.netlab.settings import Link, Settings
+from railgauge.netlab.settings import LinkSettings, Settings
 
 DEVICE = "eth0"
 _BRIDGE = "br0"
@@ -56,7 +56,7 @@ def inside(settings: Settings, address: str) -> str:
     )
 
 
-def shaper(device: str, link: Link) -> str:
+def shaper(device: str, link: LinkSettings) -> str:
     """A token bucket: what is sent through ``device`` is sent at the link's rate."""
     return (
         f"qdisc add dev {device} root tbf rate {link.rate_mbit * 1000:.0f}kbit "
@@ -80,7 +80,7 @@ _WAYS = {"prerouting": "iifname", "postrouting": "oifname"}
 _EXCEPT_SSH = ("ether type arp accept", "tcp dport 22 accept", "tcp sport 22 accept")
 
 
-def _rules(link: Link) -> Iterator[tuple[str, str, str]]:
+def _rules(link: LinkSettings) -> Iterator[tuple[str, str, str]]:
     """Hook, how it names the port, and what becomes of a packet there."""
     if link.loss:
         lost = f"numgen random mod 1000 < {link.loss * 1000:.0f} drop"

@@ -21,7 +21,7 @@ _LOWEST_MBIT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkSettings:
     """The link of one node, the same both ways.
 
     ``loss`` is the share of its packets that are dropped; ``cut`` is empty, ``all``, or
@@ -39,11 +39,11 @@ class Settings:
     """The nodes in their order; the links of those whose link is not as it should be."""
 
     nodes: tuple[str, ...]
-    links: Mapping[str, Link] = field(default_factory=dict)
+    links: Mapping[str, LinkSettings] = field(default_factory=dict)
     sshd: str = SSHDS[0]
 
-    def link(self, node: str) -> Link:
-        return self.links.get(node, Link())
+    def link(self, node: str) -> LinkSettings:
+        return self.links.get(node, LinkSettings())
 
 
 def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[0]) -> Settings:
@@ -54,7 +54,7 @@ def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[
     if not 2 <= count <= MOST_NODES:  # noqa: PLR2004 - a pair
         raise BadInput(f"--nodes {count}", remedy=f"2 to {MOST_NODES}")
     nodes = tuple(f"tcp{number:02d}" for number in range(1, count + 1))
-    links: dict[str, Link] = {}
+    links: dict[str, LinkSettings] = {}
     for kind, words in faults.items():
         for word in words:
             node = re.split("[=:]", word, maxsplit=1)[0]
@@ -62,11 +62,11 @@ def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[
                 raise BadInput(
                     f"--{kind} {word}: no such node", remedy=f"one of {', '.join(nodes)}"
                 )
-            links[node] = FAULTS[kind](links.get(node, Link()), word.removeprefix(node))
+            links[node] = FAULTS[kind](links.get(node, LinkSettings()), word.removeprefix(node))
     return Settings(nodes, links, sshd)
 
 
-def _limited(link: Link, word: str) -> Link:
+def _limited(link: LinkSettings, word: str) -> LinkSettings:
     match = re.fullmatch(r"=(\d{1,6}(?:\.\d{1,3})?)([kmg]bit)", word.lower())
     rate_mbit = float(match[1]) * _RATES[match[2]] if match else 0.0
     if not _LOWEST_MBIT <= rate_mbit <= LINE_RATE_MBIT:
@@ -74,20 +74,20 @@ def _limited(link: Link, word: str) -> Link:
     return replace(link, rate_mbit=rate_mbit)
 
 
-def _lossy(link: Link, word: str) -> Link:
+def _lossy(link: LinkSettings, word: str) -> LinkSettings:
     match = re.fullmatch(r"=(\d{1,2}(?:\.\d)?)%", word)
     if not match or not float(match[1]):
         _refuse("loss", word, "NODE=5%, from 0.1 to 99.9")
     return replace(link, loss=float(match[1]) / 100)
 
 
-def _cut(link: Link, word: str) -> Link:
+def _cut(link: LinkSettings, word: str) -> LinkSettings:
     if word not in ("", ":data"):
         _refuse("partition", word, "NODE, or NODE:data to leave SSH alone")
     return replace(link, cut="data" if word else "all")
 
 
-def _with_mtu(link: Link, word: str) -> Link:
+def _with_mtu(link: LinkSettings, word: str) -> LinkSettings:
     match = re.fullmatch(r"=(\d{1,5})", word)
     if not match or not _SMALLEST_MTU <= int(match[1]) <= MTU_BYTES:
         _refuse("mtu", word, f"NODE=1300, from {_SMALLEST_MTU} to {MTU_BYTES} bytes")
@@ -98,7 +98,7 @@ def _refuse(kind: str, word: str, form: str) -> NoReturn:
     raise BadInput(f"--{kind} …{word} cannot be read", remedy=f"write {form}")
 
 
-FAULTS: Mapping[str, Callable[[Link, str], Link]] = {
+FAULTS: Mapping[str, Callable[[LinkSettings, str], LinkSettings]] = {
     "limit": _limited,
     "loss": _lossy,
     "partition": _cut,

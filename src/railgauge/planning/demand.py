@@ -22,7 +22,8 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.planning import ladder, plan
+from railgauge.core.terms import Rung, Scope
+from railgauge.planning import expectations, plan
 from railgauge.planning.forecast import work
 from railgauge.planning.plan import Level, Place
 from railgauge.subnet.declared import declared_switches
@@ -32,7 +33,7 @@ SIZE, LINK, GPU, RUN = "size", "link", "gpu", "run"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ItemKey:
     """What an item is about: where two of them are alike, they are about the same.
 
     ``part`` is the pairing, link, GPU, NIC or switch, as ids show it.
@@ -52,15 +53,15 @@ class Demand:
     ``why_not`` is why nothing can answer it on this cluster, empty if something can.
     """
 
-    key: Key
+    key: ItemKey
     place: str
-    rung: int
+    rung: Rung
     question: Question
     why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class DemandInputs:
     """What decides how much is demanded."""
 
     platform: Platform
@@ -84,7 +85,7 @@ def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
     return (*per, *(way for way, spec in specs.items() if spec is not None))
 
 
-def demands(scope: Scope) -> Iterator[Demand]:
+def demands(scope: DemandInputs) -> Iterator[Demand]:
     """Everything that the level asks of the cluster, bottom up."""
     for node in scope.level.nodes:
         yield from _facts(scope, node)
@@ -95,7 +96,7 @@ def demands(scope: Scope) -> Iterator[Demand]:
     yield from _unscanned(scope)
 
 
-def count(scope: Scope) -> int:
+def count(scope: DemandInputs) -> int:
     """How many demands there are; counted, not listed: all pairs may be millions."""
     node = sum(1 for _ in _facts(scope, ""))
     runs = sum(
@@ -104,7 +105,7 @@ def count(scope: Scope) -> int:
     return node * len(scope.level.nodes) + runs + sum(1 for _ in _unscanned(scope))
 
 
-def _per_run(scope: Scope, measurement: Measurement) -> int:
+def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
     """How many demands one place and path has: the same at each."""
     for place in plan.places(measurement, scope.level)[:1]:
         for pairing in plan.paths(scope.platform, measurement, scope.level.name)[:1]:
@@ -112,16 +113,18 @@ def _per_run(scope: Scope, measurement: Measurement) -> int:
     return 0
 
 
-def _facts(scope: Scope, node: str) -> Iterator[Demand]:
+def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
     for name, expectation in scope.platform.expected.items():
-        for part in ladder.parts(scope.platform, expectation):
+        for part in expectations.parts(scope.platform, expectation):
             question = fact_question(scope.platform, name, node, part)
-            yield Demand(Key(name, FACT, (node,), part_label(part), None), node, 0, question)
+            yield Demand(
+                ItemKey(name, FACT, (node,), part_label(part), None), node, Rung.PREFLIGHT, question
+            )
 
 
-def fact_question(platform: Platform, name: str, node: str, part: ladder.Part) -> Question:
+def fact_question(platform: Platform, name: str, node: str, part: expectations.Part) -> Question:
     """What the expectation ``name`` asks of a part of a node."""
-    return Question(FACT, fact=ladder.fact_at(platform, name, node, part), metric=name)
+    return Question(FACT, fact=expectations.fact_at(platform, name, node, part), metric=name)
 
 
 _SHOWN = ("gpu", "nic", "adapter", "link", "switch")
@@ -149,7 +152,7 @@ def links(platform: Platform) -> list[str]:
 
 
 def _of_run(
-    scope: Scope, measurement: Measurement, place: Place, pairing: Pairing | None
+    scope: DemandInputs, measurement: Measurement, place: Place, pairing: Pairing | None
 ) -> Iterator[Demand]:
     case = plan.case_at(measurement, scope.level.name, place, pairing)
     path = str(pairing) if pairing else ""
@@ -161,7 +164,7 @@ def _of_run(
     )
     for way, question in asked:
         part = question.placement or path
-        key = Key(measurement.name, way, case.nodes, part, question.size_bytes)
+        key = ItemKey(measurement.name, way, case.nodes, part, question.size_bytes)
         yield Demand(key, str(place), measurement.rung, question)
 
 
@@ -190,7 +193,7 @@ def _specs(measurement: Measurement, case: Case) -> Iterator[tuple[str, Question
 
 
 def _ratios(
-    scope: Scope, measurement: Measurement, place: Place, case: Case
+    scope: DemandInputs, measurement: Measurement, place: Place, case: Case
 ) -> Iterator[tuple[str, Question]]:
     for assertion in measurement.asserts:
         if assertion.per == RATIO:
@@ -205,7 +208,7 @@ def ratio_question(
     A pair is compared with its first node, where the other measurement is one of a node.
     """
     other = platform.measurements[assertion.over]
-    where = place.source if other.scope == "node" and isinstance(place, Pair) else place
+    where = place.source if other.scope == Scope.NODE and isinstance(place, Pair) else place
     beside = plan.case_at(other, level, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
 
@@ -225,25 +228,25 @@ NOT_SCANNED = (
 )
 
 
-def _unscanned(scope: Scope) -> Iterator[Demand]:
+def _unscanned(scope: DemandInputs) -> Iterator[Demand]:
     """The scan of a subnet that is there and that the hostfile passes over without a word."""
     if not scope.level.lacks_scan:
         return
     for name in SUBNET:
         if name not in scope.platform.not_applicable:
-            key = Key(name, FABRIC, (), "", None)
+            key = ItemKey(name, FABRIC, (), "", None)
             question = Question(FABRIC, Case(name, (), None, ()))
             yield Demand(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
 
 
-def scan_rung(platform: Platform, name: str) -> int:
+def scan_rung(platform: Platform, name: str) -> Rung:
     """The rung of a test of the subnet, also where the platform file has no such measurement."""
     measurement = platform.measurements.get(name)
-    return measurement.rung if measurement else 1
+    return measurement.rung if measurement else Rung.NETWORK
 
 
 def _subnet(
-    scope: Scope, measurement: Measurement, place: Place, case: Case
+    scope: DemandInputs, measurement: Measurement, place: Place, case: Case
 ) -> Iterator[tuple[str, Question]]:
     spec = measurement.fabric
     if spec is None:

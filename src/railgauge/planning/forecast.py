@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core.terms import Scope
 from railgauge.planning import plan
 from railgauge.planning.pairing import Leaves
 from railgauge.planning.plan import Level
@@ -50,7 +51,7 @@ def _work(platform: Platform, level: Level, measurement: Measurement) -> Work:
 
 
 def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
-    if measurement.scope in ("path", "pair"):
+    if measurement.scope in (Scope.PATH, Scope.PAIR):
         return (len(pairs) for pairs in level.rounds)
     return _apart(plan.nodes_of(place) for place in plan.places(measurement, level))
 
@@ -94,7 +95,7 @@ def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
     """Nodes, pairs and rails that the level measures; with leaves also those and their pairs."""
     met = {frozenset((pair.source, pair.target)) for pair in level.pairs}
     count = len(level.nodes)
-    alone = any(m.scope == "node" for m in platform.measurements.values())
+    alone = any(m.scope == Scope.NODE for m in platform.measurements.values())
     tested = set(level.nodes) if alone else {node for pair in met for node in pair}
     shares = {
         "nodes": Share(len(tested), count),

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from railgauge.config.thresholds.model import Nic, Platform
 from railgauge.core.errors import BadInput
-from railgauge.planning.asked import MEASURES, Asked
 from railgauge.planning.demand import SUBNET
+from railgauge.planning.marks import MEASURES, MarkedTest
 from railgauge.planning.plan import Level
 from railgauge.stacks import vendors
 
@@ -32,7 +32,7 @@ class Candidate:
         return self.name in (platform.measurements if self.kind == MEASURES else platform.expected)
 
 
-def candidates(tests: Iterable[Asked]) -> tuple[Candidate, ...]:
+def candidates(tests: Iterable[MarkedTest]) -> tuple[Candidate, ...]:
     """Each subject of the tests once, by name."""
     found: dict[tuple[str, str], Candidate] = {}
     for test in tests:
@@ -43,7 +43,7 @@ def candidates(tests: Iterable[Asked]) -> tuple[Candidate, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def unknown(tests: Iterable[Asked]) -> Iterator[BadInput]:
+def unknown(tests: Iterable[MarkedTest]) -> Iterator[BadInput]:
     """A complaint for each need of a test that nobody can look up."""
     for test in tests:
         for need in test.needs:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.config.thresholds import uncovered
 from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.model import Case, Cluster, Command, Pair, Pairing
+from railgauge.core.terms import Scope
 from railgauge.planning.pairing import Leaves, Rounds, choose, leaves, rounds
 from railgauge.stacks import Stack, stack
 from railgauge.tools import Setting, check_plannable, tool
@@ -97,11 +98,11 @@ def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
     """Where the level makes this measurement, in the order of the rounds."""
     if not measurement.made_at(wanted.name):
         return ()
-    if measurement.scope == "node":
+    if measurement.scope == Scope.NODE:
         return wanted.nodes
-    if measurement.scope == "fabric":
+    if measurement.scope == Scope.FABRIC:
         return wanted.scanners
-    if measurement.scope == "group":
+    if measurement.scope == Scope.GROUP:
         return tuple(Group(name, nodes) for name, nodes in wanted.groups.items())
     return wanted.pairs
 
@@ -126,7 +127,7 @@ def paths(
     """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
     if not measurement.made_at(level_name):
         return ()
-    if measurement.scope != "path":
+    if measurement.scope != Scope.PATH:
         return (None,)
     extent = measurement.extents[level_name]
     across = platform.cross_rail(measurement.memory) if extent.cross_rail else ()

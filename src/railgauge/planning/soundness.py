@@ -11,22 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
-from railgauge.planning.asked import Asked
 from railgauge.planning.demand import ways
-from railgauge.planning.ladder import asked, parts
+from railgauge.planning.expectations import asked, parts
+from railgauge.planning.marks import MarkedTest
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""
 
 
-def complaints(platform: Platform, tests: Iterable[Asked]) -> Iterator[str]:
+def complaints(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]:
     """Everything of a platform file that nothing would ever compare with anything, a line each."""
     yield from dangling(platform)
     yield from idle_limits(platform)
     yield from unasked(platform, _asks(tests))
 
 
-def _asks(tests: Iterable[Asked]) -> Asks:
+def _asks(tests: Iterable[MarkedTest]) -> Asks:
     found: dict[str, set[str]] = defaultdict(set)
     for test in tests:
         found[test.name].update(test.ways)

@@ -43,7 +43,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WorkerQueue:
     """A worker's queue, and how much of its first unit is likely left: 1 is all of it."""
 
     units: Sequence[Unit] = ()
@@ -59,7 +59,7 @@ class Load:
         return self.left + len(self.units) - 1 if self.units else 0.0
 
 
-class Handout:
+class WorkQueue:
     """The units that nobody has yet, in the order of the ladder; none is lost, none given twice."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
@@ -82,7 +82,7 @@ class Handout:
         yield from (unit for _, unit in self._returned)
         yield from self._open.values()
 
-    def take(self, own: Load, others: Iterable[Load]) -> Unit | None:
+    def take(self, own: WorkerQueue, others: Iterable[WorkerQueue]) -> Unit | None:
         """The unit for a worker that has ``own`` in its queue, while ``others`` have theirs.
 
         Of the next ones in order that which waits for its nodes the fewest units of others. Of
@@ -133,7 +133,7 @@ class Handout:
                 yield number, unit
 
 
-def _free_after(loads: Iterable[Load]) -> dict[str, float]:
+def _free_after(loads: Iterable[WorkerQueue]) -> dict[str, float]:
     """For each node how many units its workers do until it is free; 0 for those not named."""
     free: dict[str, float] = {}
     for load in loads:

@@ -12,10 +12,10 @@ from railgauge.core import naming
 from railgauge.core.model import Case
 from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
-from railgauge.diagnosis import Findings, diagnose
+from railgauge.diagnosis import RunResults, diagnose
 from railgauge.diagnosis.confirm import confirmations
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import FILE, FOLDER, Asked, Confirmed
+from railgauge.judging.confirmation import FILE, FOLDER, Confirmed, Remeasurement
 from railgauge.plugin import resuming
 from railgauge.report.causes import printable
 
@@ -32,7 +32,7 @@ def results(context: Context) -> tuple[Confirmed, ...]:
     return FolderContents(context.store.folder).confirmed(context.platform)
 
 
-def after_the_last(context: Context, session: pytest.Session, findings: Findings) -> None:
+def after_the_last(context: Context, session: pytest.Session, findings: RunResults) -> None:
     """Ask and measure, if it was wanted and the run came to its end.
 
     An interrupt ends this, and not the verdict of what the run has measured.
@@ -49,7 +49,9 @@ def after_the_last(context: Context, session: pytest.Session, findings: Findings
         session.exitstatus = pytest.ExitCode.INTERRUPTED
 
 
-def _wanted(context: Context, session: pytest.Session, findings: Findings) -> Sequence[Asked]:
+def _wanted(
+    context: Context, session: pytest.Session, findings: RunResults
+) -> Sequence[Remeasurement]:
     """A replay repeats what its run asked: it can have no other answers."""
     if context.recording:
         return context.recording.contents.asked()
@@ -62,7 +64,7 @@ def _wanted(context: Context, session: pytest.Session, findings: Findings) -> Se
     return asked
 
 
-def _measure(context: Context, asked: Sequence[Asked]) -> None:
+def _measure(context: Context, asked: Sequence[Remeasurement]) -> None:
     _say(context, "")  # ends the line of dots
     assessor = Assessor(context.platform, _Again(context))
     for number, one in enumerate(asked, 1):

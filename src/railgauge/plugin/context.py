@@ -16,10 +16,12 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
+from railgauge.facts import NodeAnswer
 from railgauge.judging import stamp, traffic
+from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import Leases
 from railgauge.planning import plan
-from railgauge.planning.asked import asked
+from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.plugin import holding, options, reboots, resuming, storage
@@ -32,7 +34,7 @@ from railgauge.run.runner import Earlier as TakeOver
 from railgauge.run.runner import Runner
 from railgauge.run.store import Store
 from railgauge.run.survey import FILE as SURVEY
-from railgauge.run.survey import Found, found_from_json
+from railgauge.run.survey import found_from_json
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
@@ -65,18 +67,18 @@ class Context:
         return hasattr(self.config, "workerinput")
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """What stands on every page. Known for certain once the nodes were surveyed."""
         return self._surveyed_evidence if self.is_surveyed else self.evidence_of({})
 
     @cached_property
-    def _surveyed_evidence(self) -> str:
+    def _surveyed_evidence(self) -> Evidence:
         return self.evidence_of(self.found)
 
-    def evidence_of(self, found: Mapping[str, Found]) -> str:
+    def evidence_of(self, found: Mapping[str, NodeAnswer]) -> Evidence:
         """The evidence that such a survey gives; in a replay nothing is measured at all."""
         if self.recording:
-            return stamp.REPLAYED
+            return Evidence.REPLAYED
         return stamp.of_nodes(found.values(), self.declared.transport)
 
     @property
@@ -124,7 +126,7 @@ class Context:
         return replace(reached, environment=self.declared.environment)
 
     @cached_property
-    def found(self) -> dict[str, Found]:
+    def found(self) -> dict[str, NodeAnswer]:
         """What the survey found on each node; written by the controller."""
         return found_from_json(self.store.read_json(SURVEY)["nodes"])
 

@@ -11,7 +11,7 @@ import pytest
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import Scope, count
+from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import worksheet
 from railgauge.plugin.context import Context
 from railgauge.report import allure_lost
@@ -20,7 +20,7 @@ from railgauge.verdict.unanswered import never_ran
 
 def warn(context: Context, collected: int) -> None:
     """Say at once, not only at the end, that a run cannot be accepted."""
-    wanted = count(Scope(context.platform, context.declared, context.level))
+    wanted = count(DemandInputs(context.platform, context.declared, context.level))
     out = context.config.pluginmanager.getplugin("terminalreporter")
     if out is not None and collected < wanted:
         out.ensure_newline()
@@ -73,7 +73,7 @@ def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
         when="teardown",  # of an item's phases this one makes the row of pytest-html
-        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", context.evidence)],
+        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(context.evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]
     return report

@@ -11,9 +11,8 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Command
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.identity import confusions, identity_argv, parse_identity
-from railgauge.run.survey import Found
 from railgauge.transport.registry import allots_nodes
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def look(context: Context) -> None:
     _refuse(context, filter(None, found))
 
 
-def check(context: Context, found: Mapping[str, Found]) -> None:
+def check(context: Context, found: Mapping[str, NodeAnswer]) -> None:
     """The same after the survey, which knows more. A replay stays what it was."""
     if context.recording:
         return

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from railgauge.verdict.counts import EXIT_CODES
+from railgauge.core.terms import Verdict
 
 TROUBLE = int(pytest.ExitCode.INTERNAL_ERROR)
 """Exit code of a run whose verdict may stand, and whose end went wrong."""
@@ -84,7 +84,8 @@ class Ending:
         if not self._troubles:
             return came_to
         ends_with = came_to if came_to in _NO_VERDICT else TROUBLE
-        stands = f", not the verdict's {came_to}" if self._code in EXIT_CODES.values() else ""
+        codes = [verdict.exit_code for verdict in Verdict]
+        stands = f", not the verdict's {came_to}" if self._code in codes else ""
         told = [f"railgauge: {line}" for line in self._troubles]
         sys.stderr.write("\n".join(["", *told, f"railgauge: exit code {ends_with}{stands}", ""]))
         return ends_with

@@ -20,7 +20,7 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, Findings, Measured
+from railgauge.judging.assess import Assessment, Assessor, Measured
 from railgauge.judging.judge import judge_corruption
 from railgauge.judging.record import record_only
 from railgauge.planning import plan
@@ -50,7 +50,7 @@ def platform(context: Context) -> Platform:
 def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
-    Which fact that is stands in ``railgauge.planning.ladder``, or with the expectation in the
+    Which fact that is stands in ``railgauge.planning.expectations``, or with the expectation in the
     platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
     was not read, is an error here.
     """
@@ -90,10 +90,10 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"
-            _conclude(item, context, question, Findings((judge_corruption(error),)))
+            _conclude(item, context, question, Assessment((judge_corruption(error),)))
             raise
         except NoEvidence as error:
-            _conclude(item, context, question, Findings(errors=(error,)))
+            _conclude(item, context, question, Assessment(errors=(error,)))
             raise
         _ask(item, question)
         return measured
@@ -191,7 +191,9 @@ def _ask(item: pytest.Item, question: Question) -> None:
     item.stash[DRAFT].questions.append(question)
 
 
-def _conclude(item: pytest.Item, context: Context, question: Question, findings: Findings) -> None:
+def _conclude(
+    item: pytest.Item, context: Context, question: Question, findings: Assessment
+) -> None:
     """Record first, then let pytest know: nothing that was measured is lost to an exception."""
     _ask(item, question)
     for judgement in findings.judgements:

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
+from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
-from railgauge.planning import demand, ladder, plan
-from railgauge.planning.asked import NEEDS, ways_of
+from railgauge.planning import demand, expectations, plan
+from railgauge.planning.marks import NEEDS, ways_of
 from railgauge.plugin.context import Context
 from railgauge.subnet.declared import declared_switches
 
@@ -102,7 +103,7 @@ def _choices(context: Context, subject: Subject, argument: str) -> Sequence[obje
         return context.level.nodes
     if argument == "link":
         return demand.links(platform)
-    return ladder.choices_of(platform, argument)
+    return expectations.choices_of(platform, argument)
 
 
 def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:
@@ -144,7 +145,7 @@ class About:
 
     subject: Subject
     ways: tuple[str, ...]
-    rung: int
+    rung: Rung
     title: str
     nodes: tuple[str, ...]
     pairing: str
@@ -166,7 +167,7 @@ class _Test:
 
     subject: Subject
     ways: tuple[str, ...]
-    rung: int
+    rung: Rung
     title: str
     is_of_subnet: bool
 
@@ -195,9 +196,9 @@ def _test(context: Context, item: pytest.Function) -> _Test | None:
     return _Test(
         subject,
         ways=ways_of(list(inspect.signature(item.function).parameters)),
-        rung=measured.rung if measured and subject.kind == "measures" else 0,
+        rung=measured.rung if measured and subject.kind == "measures" else Rung.PREFLIGHT,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
-        is_of_subnet=bool(measured and measured.scope == "fabric"),
+        is_of_subnet=bool(measured and measured.scope == Scope.FABRIC),
     )
 
 

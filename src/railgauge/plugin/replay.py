@@ -10,7 +10,7 @@ import pytest
 
 from railgauge.bundle import archive
 from railgauge.bundle.contents import FolderContents
-from railgauge.bundle.trouble import NotVerified
+from railgauge.bundle.errors import NotVerified
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Case, Cluster, Node
 from railgauge.core.question import CaseResult

@@ -16,7 +16,7 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.planning.work_queue import Handout, Load, Unit
+from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
 
 # The unit that a worker works on, and the one after it.
 _AHEAD = 2
@@ -102,7 +102,7 @@ class CaseScheduling:
         self._queues: dict[Worker, _Queue] = {}
         self._reported: dict[Worker, int] = {}
         self._deaths: dict[int, list[str]] = {}
-        self._handout = Handout(())
+        self._handout = WorkQueue(())
         self._clock = clock
         self._typical_s: dict[str, float] = {}
 
@@ -141,7 +141,7 @@ class CaseScheduling:
         self._collections[node] = list(collection)
         if self.collection is not None and self._differs(node, self.collection):
             self._lost(Loss(node, None, tuple(self.left())))
-            self._handout = Handout(())
+            self._handout = WorkQueue(())
 
     def schedule(self) -> None:
         """Called when all workers have collected, and again when one that replaces another has."""
@@ -189,7 +189,7 @@ class CaseScheduling:
         collection = self.collection = next(iter(self._collections.values()))
         differing = [worker for worker in self._collections if self._differs(worker, collection)]
         if collection and not differing:
-            self._handout = Handout(self._units())
+            self._handout = WorkQueue(self._units())
 
     def _differs(self, node: Worker, collection: list[str]) -> bool:
         """Whether a worker has collected other items than the rest; it is reported if so."""
@@ -229,12 +229,12 @@ class CaseScheduling:
         self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted) + lasted) / 2
         queue.since = now
 
-    def _load(self, queue: _Queue) -> Load:
+    def _load(self, queue: _Queue) -> WorkerQueue:
         units = queue.units
         typical_s = self._typical_s.get(units[0].kind, 0.0) if units else 0.0
         if not typical_s:
-            return Load(units)
-        return Load(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
+            return WorkerQueue(units)
+        return WorkerQueue(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
 
     def _taken_back(self, node: Worker, queue: _Queue) -> Loss:
         undone, running = queue.items, queue.items[0]

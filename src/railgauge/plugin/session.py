@@ -19,7 +19,8 @@ from railgauge.core.errors import NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Outcome, Transcript
 from railgauge.core.plain import to_plain
 from railgauge.core.redaction import mask_environment, mask_named
-from railgauge.diagnosis import Findings
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeAnswer
 from railgauge.judging import record
 from railgauge.judging.judge import CORRUPTION
 from railgauge.planning.plan import platform_stack
@@ -41,9 +42,9 @@ from railgauge.report.plots import Plot, plots
 from railgauge.run.prepare import Preparer
 from railgauge.run.store import write_whole
 from railgauge.run.survey import FILE as SURVEY
-from railgauge.run.survey import Found, found_to_json, survey
+from railgauge.run.survey import found_to_json, survey
 from railgauge.verdict import decision
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
@@ -77,7 +78,7 @@ class Controller:
         self.context = context
         self.planned: list[str] = []
         self.records: dict[str, record.ItemRecord] = {}
-        self.verdict: Verdict | None = None
+        self.verdict: RunVerdict | None = None
         self.plots: list[Plot] = []
         self._began = datetime.now().astimezone()
         self._lab: Any = None
@@ -141,7 +142,7 @@ class Controller:
         terminal.played(context)
         self._run_plan()  # again: only now is it known what the evidence is
 
-    def _surveyed(self, cluster: Cluster) -> dict[str, Found]:
+    def _surveyed(self, cluster: Cluster) -> dict[str, NodeAnswer]:
         """What is true of every node now; in a replay, what was."""
         context = self.context
         if context.recording:
@@ -197,7 +198,7 @@ class Controller:
         cluster: Cluster = self._lab.cluster
         return cluster
 
-    def _write_environment(self, found: dict[str, Found]) -> None:
+    def _write_environment(self, found: dict[str, NodeAnswer]) -> None:
         context = self.context
         context.store.write_json(
             SURVEY,
@@ -279,7 +280,7 @@ class Controller:
         took_s = (now - self._began).total_seconds()
         excluded = self.verdict.excluded if self.verdict else ""
         host = platform.node()
-        session = junit.Session(self._began, took_s, host, self.context.evidence, excluded)
+        session = junit.SessionInfo(self._began, took_s, host, self.context.evidence, excluded)
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
         first, *others = self.context.junit
@@ -302,14 +303,14 @@ class Controller:
         judgements = (j for r in self.records.values() for j in r.judgements)
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
-    def _decide(self) -> Verdict:
+    def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
-    def _findings(self) -> Findings:
+    def _findings(self) -> RunResults:
         context = self.context
         found = context.found if context.is_surveyed else {}
         known = (context.platform, context.declared, reboots.noticed(context))
-        return Findings(self.records, found, *known, confirming.results(context))
+        return RunResults(self.records, found, *known, confirming.results(context))
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """What did not run becomes a record like any other."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit
 from railgauge.plugin.context import Context
@@ -42,7 +43,7 @@ class Worksheet:
         subject, title, pairing, size, ways = self.items[item]
         return ItemRecord(
             id=item_id,
-            rung=unit.rung,
+            rung=Rung(max(unit.rung, Rung.PREFLIGHT)),
             subject=subject,
             title=title,
             outcome=Outcome.ERROR,

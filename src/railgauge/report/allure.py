@@ -17,11 +17,11 @@ import allure
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.errors import LimitMissed
 from railgauge.core.model import Judgement, Outcome, Transcript
-from railgauge.judging.record import RUNGS, ItemRecord
-from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.core.terms import COUNTER_ROLES, Rung
+from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 _SEVERITY = {
     0: allure.severity_level.NORMAL,
@@ -47,17 +47,17 @@ def commands(runs: Sequence[Sequence[Transcript]]) -> None:
     lines = [
         f"{one.role} on {one.node}: {' '.join(one.argv)}"
         for one in (runs[0] if runs else ())
-        if one.role not in (BEFORE, AFTER)
+        if one.role not in COUNTER_ROLES
     ]
     if lines:
         allure.attach("\n".join(lines) + "\n", "commands.txt", allure.attachment_type.TEXT)
 
 
-def announce(evidence: str, rung: int, subject: str) -> None:
+def announce(evidence: str, rung: Rung, subject: str) -> None:
     """Where the item stands in the report, how much it matters, and what evidence it is."""
     dynamic: Any = allure.dynamic  # its functions carry no types
     dynamic.parent_suite(f"{evidence.upper()} evidence")
-    dynamic.suite(f"rung {rung}: {RUNGS[rung]}")
+    dynamic.suite(f"rung {rung}: {rung.folder}")
     dynamic.sub_suite(subject)
     dynamic.tag(evidence)
     dynamic.severity(_SEVERITY.get(rung, allure.severity_level.CRITICAL))
@@ -98,7 +98,7 @@ def _shown(judged: Judgement) -> dict[str, Any]:
 
 def write_surroundings(
     folder: Path,
-    verdict: Verdict,
+    verdict: RunVerdict,
     records: Mapping[str, ItemRecord],
     platform: Platform,
     plots: Sequence[Plot],
@@ -127,11 +127,11 @@ def write_surroundings(
     allure_results.settle(folder, records, verdict.causes)
 
 
-def _title(verdict: Verdict) -> str:
+def _title(verdict: RunVerdict) -> str:
     return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
 
 
-def _categories(verdict: Verdict) -> list[dict[str, Any]]:
+def _categories(verdict: RunVerdict) -> list[dict[str, Any]]:
     return [*allure_causes.categories(verdict.causes), *_CATEGORIES]
 
 
@@ -141,14 +141,14 @@ def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
     for plot in plots:
         source = f"{plot.name}-attachment.svg"
         (folder / source).write_text(plot.svg, encoding="utf-8")
-        name = f"rung {plot.rung}, {RUNGS[plot.rung]}: {plot.title}"
+        name = f"rung {plot.rung}, {Rung(plot.rung).folder}: {plot.title}"
         attachments.append({"name": name, "source": source, "type": "image/svg+xml"})
     if attachments:
         text = json.dumps({"attachments": attachments, "errors": []}, indent=1)
         (folder / "plots-globals.json").write_text(text, encoding="utf-8")
 
 
-def write_config(path: Path, verdict: Verdict) -> None:
+def write_config(path: Path, verdict: RunVerdict) -> None:
     """``allurerc.json``: the report's name, its tree along the ladder, and its categories.
 
     Allure 2 reads the categories from the results, Allure 3 from here.

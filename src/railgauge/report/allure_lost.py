@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from railgauge.core.model import Outcome
-from railgauge.judging.record import RUNGS, ItemRecord
+from railgauge.judging.record import ItemRecord
 
 
 def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:
@@ -26,7 +26,7 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
     full = f"{module}#{name.partition('[')[0]}"
     labels = {
         "parentSuite": f"{evidence.upper()} evidence",
-        "suite": f"rung {record.rung}: {RUNGS.get(record.rung, 'other')}",
+        "suite": f"rung {record.rung}: {record.rung.folder}",
         "subSuite": record.subject,
         "tag": evidence,
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 _SHOWN = 3
 
@@ -42,7 +42,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
-def unexplained(verdict: Verdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
+def unexplained(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
     """The items that no cause speaks for; those of a cause need no line of their own."""
     spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
     return [record for record in records.values() if record.id not in spoken]

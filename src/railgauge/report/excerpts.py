@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from railgauge.core.terms import Role
 from railgauge.judging.record import ItemRecord
 from railgauge.report.page import GOOD
 
@@ -39,7 +40,7 @@ def _told(path: Path) -> dict[str, Any] | None:
         runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
         last = [t for t in runs[-1] if not t["role"].startswith(_COUNTERS)] if runs else []
         if last:
-            said = next((t for t in last if t["role"] == "client"), last[-1])
+            said = next((t for t in last if t["role"] == Role.CLIENT), last[-1])
             return {"commands": [_command(t) for t in last], "output": _output(said)}
     return None
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.judging.record import RUNGS, ItemRecord, from_json
+from railgauge.judging.record import ItemRecord, from_json
 from railgauge.report import page
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
-from railgauge.verdict.counts import Verdict
+from railgauge.verdict.counts import RunVerdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
 # With more rows than this the passed ones are drawn only when asked for.
@@ -119,7 +120,7 @@ def _links(item: ItemRecord | None) -> str:
 
 
 def above(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
+    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, plots: Sequence[Plot]
 ) -> str:
     """Style and script, the first screen, the plots, and what the rows need when they open."""
     first = page.first_screen(verdict, records, context, {plot.rung for plot in plots})
@@ -138,7 +139,7 @@ def above(
     )
 
 
-def below(verdict: Verdict, columns: Columns | None) -> str:
+def below(verdict: RunVerdict, columns: Columns | None) -> str:
     """Every basis in full, and what this platform does not have."""
     return f'<div class="rg" id="rg-after">{page.bases(columns.bases if columns else {})}' + (
         f"{page.absent(verdict)}</div>"
@@ -170,7 +171,7 @@ def _rungs(plots: Sequence[Plot]) -> list[str]:
     for plot in plots:
         by_rung.setdefault(plot.rung, []).append(plot)
     return [
-        f'<h2 id="rung-{rung}">Rung {rung}: {RUNGS[rung]}</h2>'
+        f'<h2 id="rung-{rung}">Rung {rung}: {Rung(rung).folder}</h2>'
         f'<div class="plots">{"".join(map(_figure, found))}</div>'
         for rung, found in by_rung.items()
     ]

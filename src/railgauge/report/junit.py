@@ -29,10 +29,10 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
-    ``excluded`` is what could have been tested there and was not, as ``Verdict`` says it.
+    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it.
     """
 
     began: datetime
@@ -42,7 +42,7 @@ class Session:
     excluded: str = ""
 
 
-def document(records: Iterable[ItemRecord], session: Session) -> str:
+def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
     """The whole file; one ``testcase`` for each record, in their order."""
     suites = Xml.Element("testsuites", name="pytest tests")
     suite = Xml.SubElement(suites, "testsuite", name="railgauge")

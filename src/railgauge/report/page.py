@@ -7,17 +7,19 @@ from html import escape
 from typing import Any
 
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
-from railgauge.judging.record import RUNGS, ItemRecord
+from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, unexplained
 from railgauge.run.prepare import JOURNAL, from_journal
-from railgauge.verdict.counts import Verdict, left_out, troubles, worst_measurements
+from railgauge.verdict.counts import RunVerdict, failure_groups, left_out, worst_measurements
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 def first_screen(
-    verdict: Verdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
+    verdict: RunVerdict, records: Mapping[str, ItemRecord], context: Any, drawn: Collection[int]
 ) -> str:
     """Verdict, evidence, causes, coverage, identity and the tightest margins.
 
@@ -38,15 +40,15 @@ def first_screen(
 
 def _ways(drawn: Collection[int]) -> str:
     """Where the plots and the rows are."""
-    rungs = [f'<a href="#rung-{r}">plots of rung {r}: {RUNGS[r]}</a>' for r in sorted(drawn)]
+    rungs = [f'<a href="#rung-{r}">plots of rung {r}: {Rung(r).folder}</a>' for r in sorted(drawn)]
     return f"<nav>{' '.join([*rungs, _ROWS])}</nav>"
 
 
 _ROWS = '<a href="#rows">all rows</a>'
-_SYMBOLS = {"accepted": "&#10003;", "rejected": "&#10007;", "incomplete": "?"}
+_SYMBOLS = {Verdict.ACCEPTED: "&#10003;", Verdict.REJECTED: "&#10007;", Verdict.INCOMPLETE: "?"}
 
 
-def _banner(verdict: Verdict) -> str:
+def _banner(verdict: RunVerdict) -> str:
     counts = verdict.counts
     text = (
         f"{_SYMBOLS[verdict.verdict]} {verdict.verdict.upper()}: "
@@ -55,7 +57,7 @@ def _banner(verdict: Verdict) -> str:
         f"{f' ({escape(verdict.scope)})' if verdict.scope else ''}"
     )
     banner = f'<div class="verdict {verdict.verdict}">{text}</div>'
-    if verdict.evidence == "hardware":
+    if verdict.evidence == Evidence.HARDWARE:
         return banner
     return banner + (
         f'<div class="simulated">{verdict.evidence.upper()} evidence: '
@@ -63,7 +65,7 @@ def _banner(verdict: Verdict) -> str:
     )
 
 
-def _identity(verdict: Verdict, context: Any) -> str:
+def _identity(verdict: RunVerdict, context: Any) -> str:
     cluster, counts = context.declared, verdict.counts
     rows = {
         "Cluster": f"{cluster.name}: {len(cluster.nodes)} nodes over {cluster.transport}",
@@ -117,7 +119,7 @@ def _lines(said: Sequence[str]) -> str:
 
 def _troubles(records: Sequence[ItemRecord]) -> str:
     """What went wrong on the lowest rung comes first: it explains what stands above it."""
-    found = troubles(records)
+    found = failure_groups(records)
     if not found:
         return ""
     rows = [
@@ -131,7 +133,7 @@ def _troubles(records: Sequence[ItemRecord]) -> str:
 _MOST = 20
 
 
-def _not_run(verdict: Verdict, records: Mapping[str, ItemRecord]) -> str:
+def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> str:
     """What the level demands and did not run."""
     counts = verdict.counts
     if not counts.not_run:
@@ -181,14 +183,14 @@ def _tightest(records: Mapping[str, ItemRecord]) -> str:
 _TIGHTEST = ("Margin", "Measured", "Limit", "Ceiling", "What")
 
 
-def _coverage(verdict: Verdict) -> str:
+def _coverage(verdict: RunVerdict) -> str:
     """How much of what is declared was asserted."""
     parts = verdict.coverage.items()
     words = (f"{p['tested']} of {p['declared']} {name.replace('_', ' ')}" for name, p in parts)
     return ", ".join(words)
 
 
-def absent(verdict: Verdict) -> str:
+def absent(verdict: RunVerdict) -> str:
     """Tests that this platform does not have, and why."""
     rows = [[escape(name), escape(why)] for name, why in sorted(verdict.not_applicable.items())]
     return f"<h2>Not applicable here</h2>{_table(('Test', 'Why'), rows)}" if rows else ""

@@ -11,17 +11,17 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, Cause
+from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, printable, unexplained
-from railgauge.run.prepare import Change
-from railgauge.run.survey import Found
+from railgauge.run.prepare import SettingChange
 from railgauge.verdict.counts import (
-    ACCEPTED,
-    REJECTED,
-    Verdict,
+    RunVerdict,
+    failure_groups,
     left_out,
-    troubles,
     worst_measurements,
 )
 from railgauge.verdict.decision import subnet_notes
@@ -47,7 +47,7 @@ def header(context: Any) -> list[str]:
         f"in {len(context.level.rounds)} rounds",
     ]
     lines += subnet_notes(context.level)
-    if context.evidence != "hardware":
+    if context.evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(context.evidence))
     if context.folder:
         lines.append(f"reports: {context.folder}")
@@ -82,7 +82,7 @@ class Progress:
         self._total = total
         self._done = 0
 
-    def __call__(self, found: Found) -> None:
+    def __call__(self, found: NodeAnswer) -> None:
         self._done += 1
         if self._reporter is None:
             return
@@ -94,7 +94,7 @@ class Progress:
             )
 
 
-def prepared(config: pytest.Config, changes: Sequence[Change]) -> None:
+def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
     """Say what was changed on the nodes."""
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is not None:
@@ -105,7 +105,7 @@ def prepared(config: pytest.Config, changes: Sequence[Change]) -> None:
 
 def summary(
     out: pytest.TerminalReporter,
-    verdict: Verdict,
+    verdict: RunVerdict,
     records: Mapping[str, ItemRecord],
     folder: Path,
 ) -> None:
@@ -118,8 +118,10 @@ def summary(
     for note in verdict.notes:
         _paragraph(out, "note", [note])
     _counts(out, verdict)
-    colour = {ACCEPTED: "green", REJECTED: "red"}.get(verdict.verdict, "yellow")
-    simulated = "" if verdict.evidence == "hardware" else f" ({verdict.evidence.upper()} evidence)"
+    colour = {Verdict.ACCEPTED: "green", Verdict.REJECTED: "red"}.get(verdict.verdict, "yellow")
+    simulated = (
+        "" if verdict.evidence == Evidence.HARDWARE else f" ({verdict.evidence.upper()} evidence)"
+    )
     out.write_line("")
     scope = f" ({verdict.scope})" if verdict.scope else ""
     out.write_line(
@@ -151,7 +153,7 @@ def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) ->
 
 def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
     """Failures first, then errors; what is blocked follows from those and is only counted."""
-    found = troubles(records)
+    found = failure_groups(records)
     for trouble in found[:_MOST_LINES]:
         out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
         remedy = f"; {trouble.remedy}" if trouble.remedy else ""
@@ -162,7 +164,7 @@ def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> No
 
 
 def _not_run(
-    out: pytest.TerminalReporter, verdict: Verdict, records: Mapping[str, ItemRecord]
+    out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
 ) -> None:
     """What the level demands and did not run: as bad as an error, for nothing is known of it."""
     counts = verdict.counts
@@ -190,7 +192,7 @@ def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> N
         )
 
 
-def _counts(out: pytest.TerminalReporter, verdict: Verdict) -> None:
+def _counts(out: pytest.TerminalReporter, verdict: RunVerdict) -> None:
     counts = verdict.counts
     words = (
         ("passed", counts.passed),

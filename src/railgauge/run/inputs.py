@@ -15,7 +15,7 @@ from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.planning import needs, plan, soundness
-from railgauge.planning.asked import Asked, asked
+from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.plan import Level
 from railgauge.tools import check_plannable
 
@@ -80,7 +80,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     gathered.raise_any()
 
 
-def _unmarked(tests: Sequence[Asked]) -> Iterator[BadInput]:
+def _unmarked(tests: Sequence[MarkedTest]) -> Iterator[BadInput]:
     for test in tests:
         if not test.kind:
             yield BadInput("needs one mark, measures(NAME) or expects(NAME)", where=test.where)

@@ -25,7 +25,7 @@ Run = Callable[[Command], Transcript]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One setting of one node: what it was, what it was set to, and whether it was put back."""
 
     node: str
@@ -39,7 +39,9 @@ class Change:
 class Preparer:
     """Applies and undoes preparations on nodes, and keeps the journal."""
 
-    def __init__(self, run: Run, store: Store, rootfs: str, changes: Sequence[Change] = ()) -> None:
+    def __init__(
+        self, run: Run, store: Store, rootfs: str, changes: Sequence[SettingChange] = ()
+    ) -> None:
         self._run = run
         self._store = store
         self._rootfs = rootfs
@@ -58,7 +60,7 @@ class Preparer:
             return
         saved = self._printed(node, step.save, where) if step.save else before
         undo = _filled(step.undo, saved, self._rootfs)
-        self.changes.append(Change(node, step.name, before, step.want, undo))
+        self.changes.append(SettingChange(node, step.name, before, step.want, undo))
         self._write_journal()
         try:
             self._value(node, step.apply, where)
@@ -128,6 +130,8 @@ def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
     return tuple(word.replace("{before}", before).replace("{rootfs}", root) for word in argv)
 
 
-def from_journal(data: Mapping[str, Any]) -> list[Change]:
+def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
     """The changes that a run wrote down."""
-    return [Change(**{**change, "undo": tuple(change["undo"])}) for change in data["changes"]]
+    return [
+        SettingChange(**{**change, "undo": tuple(change["undo"])}) for change in data["changes"]
+    ]

@@ -10,8 +10,7 @@ from dataclasses import replace
 from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.core.model import Case, Command, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.judging.evidence import SERVICE
-from railgauge.judging.traffic import AFTER, BEFORE
+from railgauge.core.terms import Role
 from railgauge.leases.files import Leases
 from railgauge.run.store import Store
 from railgauge.transport import Running
@@ -79,13 +78,13 @@ class Runner:
     def _counted(self, case: Case) -> tuple[Transcript, ...]:
         """One run, with the NIC counters of its nodes read before and after."""
         probes = self._counters(case)
-        before = [self._read(command, BEFORE) for command in probes]
+        before = [self._read(command, Role.COUNTERS_BEFORE) for command in probes]
         run = self._on_a_free_port(case)
         if not _ended_well(run):
             return run
-        return (*run, *before, *(self._read(command, AFTER) for command in probes))
+        return (*run, *before, *(self._read(command, Role.COUNTERS_AFTER) for command in probes))
 
-    def _read(self, command: Command, role: str) -> Transcript:
+    def _read(self, command: Command, role: Role) -> Transcript:
         return replace(self._sessions[command.node].run(command), role=role)
 
     def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
@@ -152,11 +151,11 @@ def _end(server: Running, command: Command, client_ended_well: bool) -> Transcri
 
 
 def _as_server(transcript: Transcript, command: Command) -> Transcript:
-    role = SERVICE if command.endless else "server"
+    role = Role.SERVICE if command.endless else Role.SERVER
     return replace(transcript, role=role, argv=command.argv)
 
 
 def _ended_well(run: Sequence[Transcript]) -> bool:
     """How a service ended says nothing, unless there is nothing else: then it ended too early."""
-    heard = [transcript for transcript in run if transcript.role != SERVICE]
+    heard = [transcript for transcript in run if transcript.role != Role.SERVICE]
     return bool(heard) and all(t.exit_code == 0 and not t.error for t in heard)

@@ -22,6 +22,8 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
+from railgauge.core.terms import Role
+from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 
 # The SHA-256 of each file of transcripts, written ahead of the file itself: what may be taken over
@@ -38,7 +40,7 @@ class Store:
     def __init__(
         self,
         folder: Path,
-        evidence: Callable[[], str] = lambda: "hardware",
+        evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
         """``secrets`` are values that must not be written, whatever printed them.
@@ -324,7 +326,8 @@ def _slug(key: str) -> str:
 def _transcript(data: Mapping[str, Any]) -> Transcript:
     known = {field.name for field in fields(Transcript)}
     kept = {key: value for key, value in data.items() if key in known}
-    return Transcript(**{**kept, "argv": tuple(kept["argv"])})
+    role = Role(kept.get("role", Role.CLIENT))
+    return Transcript(**{**kept, "argv": tuple(kept["argv"]), "role": role})
 
 
 def _readable(run: Sequence[Transcript], number: int) -> str:

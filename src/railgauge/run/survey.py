@@ -11,7 +11,7 @@ from typing import Any
 from railgauge import facts as node_facts
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
 from railgauge.core.model import Cluster, Command, Transcript
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
 from railgauge.transport.registry import fan_out
@@ -20,8 +20,7 @@ from railgauge.transport.sessions import Sessions
 # What the survey found on every node of a run.
 FILE = "environment.json"
 
-Found = NodeFacts | NoEvidence
-Progress = Callable[[Found], None]
+Progress = Callable[[NodeAnswer], None]
 
 # The probe gives each of its five or six tools 25 s: a node where all of them hang still tells
 # what the kernel's files say.
@@ -31,12 +30,12 @@ _AT_ONCE = 64
 
 def survey(
     cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
-) -> dict[str, Found]:
+) -> dict[str, NodeAnswer]:
     """The facts of every node, or why there are none. A slow node costs its own time only."""
     nonce = secrets.token_hex(8)
     script = node_facts.probe_script(cluster.rootfs, stack, nonce)
     command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
-    found: dict[str, Found] = {}
+    found: dict[str, NodeAnswer] = {}
     for node, answer in _answers(cluster, sessions, command):
         found[node] = _read(node, answer, nonce, stack)
         progress(found[node])
@@ -65,7 +64,9 @@ def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
         return node, error
 
 
-def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None) -> Found:
+def _read(
+    node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None
+) -> NodeAnswer:
     if isinstance(answer, NoEvidence):
         return answer
     if answer.error == ConnectionLost.kind:
@@ -76,7 +77,7 @@ def _read(node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack |
     return node_facts.parse_probe(node, answer.stdout, nonce, stack)
 
 
-def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
+def found_to_json(found: Mapping[str, NodeAnswer]) -> dict[str, Any]:
     """``environment.json``: the facts of each node, or the error that left none."""
     return {
         node: {"error": to_json(value)}
@@ -86,7 +87,7 @@ def found_to_json(found: Mapping[str, Found]) -> dict[str, Any]:
     }
 
 
-def found_from_json(data: Mapping[str, Any]) -> dict[str, Found]:
+def found_from_json(data: Mapping[str, Any]) -> dict[str, NodeAnswer]:
     """The inverse of ``found_to_json``."""
     return {
         node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])

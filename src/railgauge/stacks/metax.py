@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
-from railgauge.stacks.topology import Topology, parse_topology
+from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import versions
 
 _BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
@@ -118,7 +118,7 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
 
 
 def _placed(
-    gpus: tuple[GpuFacts, ...], topology: Topology, bios: str | None
+    gpus: tuple[GpuFacts, ...], topology: GpuTopology, bios: str | None
 ) -> tuple[GpuFacts, ...]:
     """With the NUMA node of each; the heading names one BIOS, which stands for all GPUs."""
     nodes = topology.numa_nodes

@@ -21,7 +21,7 @@ from railgauge.stacks.nvidia_smi import (
     parse_query,
 )
 from railgauge.stacks.nvlink import Links, parse_nvlink
-from railgauge.stacks.topology import Topology, parse_topology
+from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
 _Parser = Callable[[str], SmiLog]
@@ -149,13 +149,13 @@ def _told(raw: Raw) -> Raw:
 
 
 def _gpus(
-    raws: tuple[Raw, ...], topology: Topology, links: Mapping[int, Links]
+    raws: tuple[Raw, ...], topology: GpuTopology, links: Mapping[int, Links]
 ) -> tuple[GpuFacts, ...]:
     gpus = [_gpu(int(raw["index"]), raw, topology, links) for raw in raws]
     return tuple(sorted(gpus, key=lambda gpu: gpu.index))
 
 
-def _gpu(index: int, raw: Raw, topology: Topology, links: Mapping[int, Links]) -> GpuFacts:
+def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]) -> GpuFacts:
     link = links.get(index)
     pending = [read.switch(raw.get(f"{kind}.pending")) for kind in ("remapped", "retired")]
     known = [flag for flag in pending if flag is not None]

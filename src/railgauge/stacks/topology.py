@@ -17,7 +17,7 @@ _LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class GpuTopology:
     """Distances by device name, ``{"gpu0": {"gpu1": "MX", "mlx5_0": "PXB"}}``.
 
     ``cpus`` and ``numa_nodes`` are the affinities of the GPUs, as far as they are printed.
@@ -30,7 +30,7 @@ class Topology:
     numa_nodes: Mapping[str, int] = field(default_factory=dict)
 
 
-def parse_topology(text: str) -> Topology:
+def parse_topology(text: str) -> GpuTopology:
     """Every GPU's distance to every other GPU and NIC; NICs by the name in the legend."""
     lines = text.splitlines()
     columns = next(_headings(lines), ())
@@ -38,7 +38,7 @@ def parse_topology(text: str) -> Topology:
     names |= {m[1]: m[2] for m in map(_LEGEND.fullmatch, lines) if m}
     rows = _rows(lines, columns)
     affinity = _affinities(lines, columns)
-    return Topology(
+    return GpuTopology(
         {
             names[row]: {
                 names[column]: distance

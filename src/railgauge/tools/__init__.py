@@ -102,7 +102,7 @@ def tool(name: str) -> Tool:
     return cast(Tool, import_module({**_MODULES, **_PARSE_ONLY}[name]))
 
 
-def metric(name: str, called: str) -> Metric | None:
+def declared_metric(name: str, called: str) -> Metric | None:
     """What the tool ``name`` declares of the metric ``called`` so.
 
     With or without its placement (``busbw/in_place``). ``None`` if the tool declares no such

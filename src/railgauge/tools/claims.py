@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Parsed
+from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
 
 # What vendors put around the name of one and the same GPU.
@@ -71,7 +72,7 @@ class Heard:
     """What one command of a run printed, read. ``role`` is ``client`` for the one that reports."""
 
     node: str
-    role: str
+    role: Role
     parsed: Parsed
 
 

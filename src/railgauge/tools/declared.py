@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from railgauge.config.thresholds.model import Assertion, Measurement, Platform
 from railgauge.core.model import Limit
 from railgauge.core.units import KNOWN_UNITS, dimension
-from railgauge.tools import NAMES, metric, metrics
+from railgauge.tools import NAMES, declared_metric, metrics
 from railgauge.tools.metric import SCALING, SWEEP, Metric
 
 
@@ -29,7 +29,7 @@ def _unknown(measurement: Measurement) -> Iterator[str]:
     asserted = {one.metric: measurement.name for one in measurement.asserts}
     limited = {one.metric: one.pointer for one in measurement.limits}
     for name, where in {**asserted, **limited}.items():
-        if metric(measurement.tool, name) is None:
+        if declared_metric(measurement.tool, name) is None:
             yield (
                 f"{where}: {measurement.tool} prints no {name}; "
                 f"its metrics: {_like(measurement.tool, name)}"
@@ -47,7 +47,7 @@ _SHOWN = 8
 
 
 def _asserted(measurement: Measurement, assertion: Assertion) -> Iterator[str]:
-    declared = metric(measurement.tool, assertion.metric)
+    declared = declared_metric(measurement.tool, assertion.metric)
     where = f"{measurement.name}: {assertion.metric}"
     if declared is None:
         return
@@ -58,7 +58,7 @@ def _asserted(measurement: Measurement, assertion: Assertion) -> Iterator[str]:
 
 
 def _limited(measurement: Measurement, limit: Limit) -> Iterator[str]:
-    declared = metric(measurement.tool, limit.metric)
+    declared = declared_metric(measurement.tool, limit.metric)
     if declared is None:
         return
     yield from _in_wrong_unit(declared, limit)

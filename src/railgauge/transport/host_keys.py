@@ -68,8 +68,8 @@ def changed_key(
     )
 
 
-class Strict(paramiko.MissingHostKeyPolicy):
-    """An unknown key is refused."""
+class _Policy(paramiko.MissingHostKeyPolicy):
+    """What becomes of an unknown key: see ``meet``. New keys are looked for in ``path``."""
 
     def __init__(self, path: Path, where: str) -> None:
         self._path = path
@@ -81,6 +81,17 @@ class Strict(paramiko.MissingHostKeyPolicy):
         hostname: str,
         key: paramiko.PKey,
     ) -> None:
+        self.meet(hostname, key)
+
+    def meet(self, hostname: str, key: paramiko.PKey) -> None:
+        """Raises ``HostKeyRejected`` for a key that is not accepted."""
+        raise NotImplementedError
+
+
+class Strict(_Policy):
+    """An unknown key is refused."""
+
+    def meet(self, hostname: str, key: paramiko.PKey) -> None:
         raise HostKeyRejected(
             f"the host key of {hostname} is not known: {fingerprint(key)}",
             where=self._where,
@@ -89,19 +100,10 @@ class Strict(paramiko.MissingHostKeyPolicy):
         )
 
 
-class AcceptNew(paramiko.MissingHostKeyPolicy):
+class AcceptNew(_Policy):
     """An unknown key is written down, so that the next connection expects it."""
 
-    def __init__(self, path: Path, where: str) -> None:
-        self._path = path
-        self._where = where
-
-    def missing_host_key(
-        self,
-        client: paramiko.SSHClient,  # noqa: ARG002
-        hostname: str,
-        key: paramiko.PKey,
-    ) -> None:
+    def meet(self, hostname: str, key: paramiko.PKey) -> None:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._path.open("a+", encoding="utf-8") as file:

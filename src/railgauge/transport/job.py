@@ -1,6 +1,6 @@
-"""Running commands over a ``Link``: what all transports do alike.
+"""Running commands over a ``NodeConnection``: what all transports do alike.
 
-A transport brings a ``Link``, which can have one line of shell text executed on a node;
+A transport brings a ``NodeConnection``, which can have one line of shell text executed on a node;
 ``LinkSession`` makes a ``Session`` of it, and ``Job`` is its ``Running``.
 """
 
@@ -23,6 +23,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Command, Transcript
+from railgauge.core.terms import Role
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
 from railgauge.transport.tag import Tag
@@ -38,7 +39,7 @@ _NEARLY = 0.99  # the node's clock and ours are two
 _TOO_LARGE = "output-too-large"
 
 
-class Link(Protocol):
+class NodeConnection(Protocol):
     """An open way to one node."""
 
     def execute(self, line: str) -> Pipes:
@@ -208,7 +209,7 @@ class Job:
             duration_s=self._duration_s(),
             started_at=self._start.at,
             environment=command.environment,
-            role="client" if command.listens_on is None else "server",
+            role=Role.CLIENT if command.listens_on is None else Role.SERVER,
             error=error,
         )
 
@@ -228,9 +229,9 @@ class Job:
 
 
 class LinkSession:
-    """A ``Session`` over a ``Link``; commands may run on it from several threads."""
+    """A ``Session`` over a ``NodeConnection``; commands may run on it from several threads."""
 
-    def __init__(self, node_name: str, link: Link, tag: Tag | None = None) -> None:
+    def __init__(self, node_name: str, link: NodeConnection, tag: Tag | None = None) -> None:
         """All that is started here, and all that it starts, carries ``tag``."""
         self._node_name = node_name
         self._link = link

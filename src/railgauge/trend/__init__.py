@@ -3,10 +3,10 @@
 from railgauge.trend.findings import findings
 from railgauge.trend.values import (
     Fleet,
-    Key,
     Night,
     Rules,
+    SeriesKey,
     Trend,
 )
 
-__all__ = ["Fleet", "Key", "Night", "Rules", "Trend", "findings"]
+__all__ = ["Fleet", "Night", "Rules", "SeriesKey", "Trend", "findings"]

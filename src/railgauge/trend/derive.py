@@ -17,9 +17,10 @@ from railgauge.config.thresholds.limits import says_something
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.model import Limit
+from railgauge.core.terms import Scope
 from railgauge.core.units import format_size, format_value
 from railgauge.judging.dispersion import two_groups
-from railgauge.tools import metric
+from railgauge.tools import declared_metric
 
 # docs/floors.md: the least that any derived floor asks of what the hardware does at best.
 CEILING_SHARE_MIN = 0.5
@@ -53,7 +54,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Strictness:
     """How strict the proposal is. ``ceiling_share`` is the least share of the best."""
 
     fraction: float = FRACTION
@@ -91,7 +92,7 @@ class _Sought:
 
     limit: Limit
     lower: bool
-    wish: Wish
+    wish: Strictness
     large_bytes: int = _LINK_DECIDES_BYTES
 
     @property
@@ -108,7 +109,7 @@ def derive(
     document: Mapping[str, Any],
     values: Iterable[Value],
     evidence: str,
-    wish: Wish,
+    wish: Strictness,
 ) -> tuple[dict[str, Any], list[DerivedLimit]]:
     """``document`` with every limit that ``values`` carry, and what became of each limit.
 
@@ -130,15 +131,15 @@ def _derive(
     measurement: Measurement,
     limit: Limit,
     entry: dict[str, Any],
-    given: tuple[Sequence[Value], str, Wish],
+    given: tuple[Sequence[Value], str, Strictness],
 ) -> DerivedLimit:
     """Change one limit of the document, or say why not."""
     values, evidence, wish = given
-    declared = metric(measurement.tool, limit.metric)
+    declared = declared_metric(measurement.tool, limit.metric)
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
         return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
-    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == "path" else _LINKS_DECIDE_BYTES
+    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else _LINKS_DECIDE_BYTES
     sought = _Sought(limit, declared.lower_is_better, wish, large_bytes)
     was = _in_words(sought)
     try:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from railgauge.core.errors import BadInput
-from railgauge.trend.search import Change, Search, track
+from railgauge.trend.search import LevelChange, Search, track
 from railgauge.trend.values import (
     DRIFT,
     FEWEST_NIGHTS,
@@ -15,14 +15,14 @@ from railgauge.trend.values import (
     RECOVERED,
     REGRESSION,
     Finding,
-    Key,
     Movement,
     Night,
     Rules,
+    SeriesKey,
     Trend,
 )
 
-Values = Mapping[Key, Mapping[int, float]]
+Values = Mapping[SeriesKey, Mapping[int, float]]
 _PLAIN = Rules()
 _HALF = 0.5
 
@@ -51,16 +51,16 @@ def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) ->
     )
 
 
-def series_of(nights: Sequence[Night]) -> dict[Key, dict[int, float]]:
+def series_of(nights: Sequence[Night]) -> dict[SeriesKey, dict[int, float]]:
     """Every series as value by number of the night, in a fixed order."""
-    found: dict[Key, dict[int, float]] = {}
+    found: dict[SeriesKey, dict[int, float]] = {}
     for number, night in enumerate(nights):
         for key, value in night.values.items():
             found.setdefault(key, {})[number] = value
     return {key: found[key] for key in sorted(found, key=lambda key: key.order)}
 
 
-def _finding(change: Change, nights: Sequence[Night], values: Values, tests: int) -> Finding:
+def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> Finding:
     moves = tuple(_movement(key, values[key], change) for key in change.went_along)
     worse = -math.expm1(change.effect)
     return Finding(
@@ -76,7 +76,7 @@ def _finding(change: Change, nights: Sequence[Night], values: Values, tests: int
     )
 
 
-def _movement(key: Key, values: Mapping[int, float], change: Change) -> Movement:
+def _movement(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> Movement:
     """Medians of the levels; of a drift, of the first and the last third of its nights."""
     inside = [(night, v) for night, v in values.items() if change.start <= night < change.until]
     if change.kind == DRIFT:
@@ -88,14 +88,14 @@ def _movement(key: Key, values: Mapping[int, float], change: Change) -> Movement
     return Movement(key, statistics.median(early), statistics.median(late))
 
 
-def _verdict(change: Change, values: Values) -> str:
+def _verdict(change: LevelChange, values: Values) -> str:
     if change.effect > 0:
         return IMPROVEMENT
     left = statistics.median(_left(key, values[key], change) for key in change.went_along)
     return REGRESSION if left >= _HALF else RECOVERED
 
 
-def _left(key: Key, values: Mapping[int, float], change: Change) -> float:
+def _left(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> float:
     """How much of the loss there still is on the latest nights: 1 is all, 0 is none.
 
     Latest are as many nights as a change needs to be believed, and as there are since.

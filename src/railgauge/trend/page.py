@@ -8,9 +8,9 @@ from html import escape
 from railgauge.core import naming
 from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
-from railgauge.trend.plots import Line, chart
-from railgauge.trend.values import STEP, Finding, Key, Night, Trend
-from railgauge.trend.words import Standing, sentence, standings, summary
+from railgauge.trend.plots import PlotLine, chart
+from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
+from railgauge.trend.values import STEP, Finding, Night, SeriesKey, Trend
 
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:0 auto;padding:1rem;color:#1b1f24;
@@ -62,7 +62,8 @@ def _fleet(nights: Sequence[Night], trend: Trend) -> Iterator[str]:
         yield f"By chance: {finding.chance:.2g} for the whole report.</div>"
         yield f'<div class="plots">{_of_finding(finding, trend.nights, values)}</div>'
     yield "<h3>The latest night against the median of the earlier ones</h3>"
-    yield f'<div class="wide"><table>{_HEAD}{"".join(map(_row, standings(nights)))}</table></div>'
+    rows = "".join(map(_row, metric_changes(nights)))
+    yield f'<div class="wide"><table>{_HEAD}{rows}</table></div>'
     yield f'<h3>All series</h3><div class="plots">{_all(trend, values)}</div>'
 
 
@@ -72,7 +73,7 @@ _HEAD = (
 )
 
 
-def _row(one: Standing) -> str:
+def _row(one: MetricChange) -> str:
     size = "" if one.size_bytes is None else format_size(one.size_bytes)
     was = "" if one.earlier is None else format_value(one.earlier, one.unit)
     change = "not measured before" if one.change is None else f"{one.change:+.1%}"
@@ -82,7 +83,7 @@ def _row(one: Standing) -> str:
     return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"
 
 
-Values = Mapping[Key, Mapping[int, float]]
+Values = Mapping[SeriesKey, Mapping[int, float]]
 
 
 def _of_finding(finding: Finding, nights: Sequence[str], values: Values) -> str:
@@ -104,17 +105,21 @@ def _all(trend: Trend, values: Values) -> str:
 _Kind = tuple[str, str, str, int | None]
 
 
-def _kind(key: Key) -> _Kind:
+def _kind(key: SeriesKey) -> _Kind:
     return key.subject, key.metric, key.unit, key.size_bytes
 
 
 def _figure(
-    kind: _Kind, nights: Sequence[str], values: Values, told: frozenset[Key], since: int | None
+    kind: _Kind,
+    nights: Sequence[str],
+    values: Values,
+    told: frozenset[SeriesKey],
+    since: int | None,
 ) -> str:
     subject, metric, unit, size_bytes = kind
     keys = [key for key in values if _kind(key) == kind]
     keys.sort(key=lambda key: key not in told)
-    lines = [Line(_name(key), values[key], key in told) for key in keys[:_LINES_MAX]]
+    lines = [PlotLine(_name(key), values[key], key in told) for key in keys[:_LINES_MAX]]
     size = "" if size_bytes is None else f" {format_size(size_bytes)}"
     count = (
         f"{len(lines)} of {len(keys)} series" if len(lines) < len(keys) else f"{len(keys)} series"
@@ -126,5 +131,5 @@ def _figure(
     return f"<figure>{plot}<figcaption>{escape(title)}</figcaption></figure>"
 
 
-def _name(key: Key) -> str:
+def _name(key: SeriesKey) -> str:
     return " ".join(part for part in (naming.place(key.nodes), key.pairing) if part)

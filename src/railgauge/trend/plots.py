@@ -19,7 +19,7 @@ _DATE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """One series: values by number of the night. ``told`` lines are those of a finding."""
 
     name: str
@@ -28,7 +28,11 @@ class Line:
 
 
 def chart(
-    title: str, nights: Sequence[str], lines: Sequence[Line], unit: str, since: int | None = None
+    title: str,
+    nights: Sequence[str],
+    lines: Sequence[PlotLine],
+    unit: str,
+    since: int | None = None,
 ) -> str:
     """The lines over the nights; ``since`` is the night at which a mark stands."""
     axis = _Axis.around(len(nights), lines)
@@ -52,7 +56,7 @@ class _Axis:
     high: float
 
     @classmethod
-    def around(cls, nights: int, lines: Sequence[Line]) -> _Axis:
+    def around(cls, nights: int, lines: Sequence[PlotLine]) -> _Axis:
         values = [value for line in lines for value in line.points.values()]
         low, high = min(values), max(values)
         pad = max((high - low) * 0.08, (high * _SPAN_MIN - (high - low)) / 2, 0.0)
@@ -89,7 +93,7 @@ def _dates(axis: _Axis, nights: Sequence[str]) -> list[str]:
     ]
 
 
-def _polyline(axis: _Axis, line: Line) -> str:
+def _polyline(axis: _Axis, line: PlotLine) -> str:
     dots = [(axis.x(night), axis.y(value)) for night, value in sorted(line.points.items())]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots)
     circles = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in dots)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from railgauge.core.errors import BadInput
-from railgauge.trend.values import Fleet, Key, Night
+from railgauge.judging.stamp import Evidence
+from railgauge.trend.values import Fleet, Night, SeriesKey
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LINES, VERDICT = "measurements.jsonl", "verdict.json"
-_REPLAYED = "replayed"
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
 # A verdict is some kilobytes, a line of measurements less than one.
 _VERDICT_MAX_BYTES = 16 * 2**20
@@ -56,7 +56,7 @@ GROUP BY subject, metric, unit, nodes, pairing, size_bytes, better
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class RunHistory:
     """What a reports folder holds. ``said`` are (folder's name, what was left out and why)."""
 
     nights: tuple[Night, ...]
@@ -71,7 +71,7 @@ class Archive:
         return tuple(night for night in self.nights if night.fleet == fleet)
 
 
-def read(reports: Path, cluster: str | None = None, last: int | None = None) -> Archive:
+def read(reports: Path, cluster: str | None = None, last: int | None = None) -> RunHistory:
     """The nights of ``cluster`` (all of them), of each fleet the ``last`` (all), oldest first."""
     if not reports.is_dir():
         raise BadInput("is not a folder", where=str(reports), remedy="name the root with --root")
@@ -79,7 +79,7 @@ def read(reports: Path, cluster: str | None = None, last: int | None = None) -> 
     wanted = [one for one in _verdicts(reports, said) if cluster in (None, one[1].fleet.cluster)]
     wanted.sort(key=lambda one: one[1].run_id)
     kept = [one for one in wanted if last is None or one in _of_fleet(wanted, one[1])[-last:]]
-    return Archive(tuple(_filled(kept, said)), tuple(sorted(said)))
+    return RunHistory(tuple(_filled(kept, said)), tuple(sorted(said)))
 
 
 def night_of(folder: Path) -> Night:
@@ -102,7 +102,7 @@ def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path
         night = _verdict(folder)
         if isinstance(night, str):
             said.append((_plain(folder.name), night))
-        elif night.fleet.evidence == _REPLAYED:
+        elif night.fleet.evidence == Evidence.REPLAYED:
             said.append((_plain(folder.name), "replayed: it is no night of its own"))
         elif night.run_id in seen:
             said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))
@@ -146,7 +146,7 @@ def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> It
 
 def _values(
     connection: DuckDBPyConnection, folder: Path, night: Night, said: list[tuple[str, str]]
-) -> Mapping[Key, float]:
+) -> Mapping[SeriesKey, float]:
     connection.execute(_READ, [_literal(folder / LINES), _LINE_MAX_BYTES])
     counts = connection.execute(_COUNT, [night.fleet.evidence]).fetchone()
     broken, others, sideless = counts or (0, 0, 0)
@@ -163,9 +163,9 @@ def _values(
     return keyed
 
 
-def _key(row: tuple[Any, ...]) -> Key:
+def _key(row: tuple[Any, ...]) -> SeriesKey:
     subject, metric, unit, nodes, pairing, size_bytes, better, _ = row
-    return Key(subject, metric, unit, tuple(nodes), pairing, size_bytes, better)
+    return SeriesKey(subject, metric, unit, tuple(nodes), pairing, size_bytes, better)
 
 
 def _printable(row: tuple[Any, ...]) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from railgauge.trend.values import Key, Scope
+from railgauge.trend.values import FindingScope, SeriesKey
 
 _PAIR = 2
 
 
-def shared_scopes(keys: Iterable[Key]) -> dict[Scope, tuple[Key, ...]]:
+def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesKey, ...]]:
     """Every scope of two series or more, the widest first, with its series.
 
     A scope stands for its nodes only if nothing else is common to its series: what node A does in
     pairs with node B alone is said of the pair, and what all pairs of a cluster with one node in
     the middle do is said of that node.
     """
-    members: dict[Scope, list[Key]] = {}
+    members: dict[FindingScope, list[SeriesKey]] = {}
     for key in keys:
         for scope in _scopes_of(key):
             members.setdefault(scope, []).append(key)
@@ -24,17 +24,17 @@ def shared_scopes(keys: Iterable[Key]) -> dict[Scope, tuple[Key, ...]]:
     return {scope: sound[scope] for scope in sorted(sound, key=_width)}
 
 
-def alone(key: Key) -> Scope:
+def alone(key: SeriesKey) -> FindingScope:
     """The scope of one series."""
-    return Scope(key.nodes, key.subject, key.metric, key.pairing, key.size_bytes)
+    return FindingScope(key.nodes, key.subject, key.metric, key.pairing, key.size_bytes)
 
 
-def _scopes_of(key: Key) -> Iterator[Scope]:
+def _scopes_of(key: SeriesKey) -> Iterator[FindingScope]:
     for nodes in _parties(key.nodes):
-        yield Scope(nodes)
-        yield Scope(nodes, key.subject, key.metric)
+        yield FindingScope(nodes)
+        yield FindingScope(nodes, key.subject, key.metric)
         if len(nodes) == 1 and key.pairing:
-            yield Scope(nodes, pairing=key.pairing)
+            yield FindingScope(nodes, pairing=key.pairing)
 
 
 def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -49,11 +49,11 @@ def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield tuple(sorted(nodes))
 
 
-def _stands(scope: Scope, keys: Collection[Key]) -> bool:
+def _stands(scope: FindingScope, keys: Collection[SeriesKey]) -> bool:
     common = frozenset[str].intersection(*(frozenset(key.nodes) for key in keys))
     return len(keys) > 1 and common == frozenset(scope.nodes)
 
 
-def _width(scope: Scope) -> tuple[int, bool, bool, str]:
+def _width(scope: FindingScope) -> tuple[int, bool, bool, str]:
     """All nodes before one node before several named ones; in each, all metrics before one."""
     return len(scope.nodes), bool(scope.metric), bool(scope.pairing), str(scope)

@@ -17,9 +17,9 @@ from railgauge.trend.values import (
     NIGHTS_AFTER_ALONE,
     NIGHTS_AFTER_SHARED,
     STEP,
-    Key,
+    FindingScope,
     Rules,
-    Scope,
+    SeriesKey,
 )
 
 # A series goes along with its scope if it moved by half as much; what it moved beyond half as much
@@ -36,7 +36,7 @@ class Track:
     ``digit`` is the size of the last printed digit as a share of the value.
     """
 
-    key: Key
+    key: SeriesKey
     points: dict[int, float]
     digit: float
 
@@ -46,25 +46,25 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """What was found of a scope. ``at`` is the first night of the new level.
 
     ``effect`` is a logarithm, negative for the worse. ``until`` is the night after the last one of
     that level; ``went_along`` are the series that moved alike.
     """
 
-    scope: Scope
+    scope: FindingScope
     kind: str
     at: int
     start: int
     until: int
     effect: float
     chance: float
-    went_along: tuple[Key, ...]
+    went_along: tuple[SeriesKey, ...]
     of: int
 
 
-def track(key: Key, values: Mapping[int, float]) -> Track:
+def track(key: SeriesKey, values: Mapping[int, float]) -> Track:
     """A series ready to be searched; ``values`` by night, in order."""
     sign = -1.0 if key.lower_is_better else 1.0
     points = {night: sign * math.log(value) for night, value in values.items()}
@@ -91,14 +91,14 @@ class Search:
         """Two questions, step and drift, of every scope and every series."""
         return 2 * (len(self._scopes) + len(self._tracks))
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[LevelChange]:
         """Every change, the widest scope first."""
         for scope, keys in self._scopes.items():
             yield from self._of_scope(scope, [self._tracks[key] for key in keys])
         for one in self._tracks.values():
             yield from self._of_series(one)
 
-    def _of_scope(self, scope: Scope, tracks: Sequence[Track]) -> Iterator[Change]:
+    def _of_scope(self, scope: FindingScope, tracks: Sequence[Track]) -> Iterator[LevelChange]:
         points = _together(tracks)
         for found in self._find(scope, points, NIGHTS_AFTER_SHARED, 0.0, self._rules.min_change):
             moves = {t.key: _move(t.points, found) for t in tracks}
@@ -109,7 +109,7 @@ class Search:
                     _take_out(self._tracks[key], found, move)
                 yield replace(found, went_along=tuple(along), of=len(with_both))
 
-    def _of_series(self, one: Track) -> Iterator[Change]:
+    def _of_series(self, one: Track) -> Iterator[LevelChange]:
         noise = max(self._kin_noise[one.key.measured], one.digit / 2)
         least = max(self._rules.min_change, _DIGITS_MIN * one.digit)
         scope = alone(one.key)
@@ -117,8 +117,13 @@ class Search:
             yield replace(found, went_along=(one.key,), of=1)
 
     def _find(
-        self, scope: Scope, points: Mapping[int, float], after: int, noise: float, least: float
-    ) -> list[Change]:
+        self,
+        scope: FindingScope,
+        points: Mapping[int, float],
+        after: int,
+        noise: float,
+        least: float,
+    ) -> list[LevelChange]:
         """Steps, or a drift where a line leaves less than they do."""
         nights, values = list(points), list(points.values())
         if len(values) < FEWEST_NIGHTS:
@@ -156,24 +161,24 @@ def _together(tracks: Sequence[Track]) -> dict[int, float]:
     return {night: statistics.median(found) for night, found in enough.items()}
 
 
-def _levels(scope: Scope, nights: list[int], steps: Sequence[Step]) -> list[Change]:
+def _levels(scope: FindingScope, nights: list[int], steps: Sequence[Step]) -> list[LevelChange]:
     starts = [0, *(step.at for step in steps)]
     ends = [*(step.at for step in steps[1:]), len(nights)]
     bounds = [*nights, nights[-1] + 1]
     return [
-        Change(
+        LevelChange(
             scope, STEP, bounds[s.at], bounds[start], bounds[end], s.effect, s.chance, (), 0
         )
         for s, start, end in zip(steps, starts, ends, strict=False)
     ]  # fmt: skip
 
 
-def _drift(scope: Scope, nights: list[int], slope: Slope) -> Change:
+def _drift(scope: FindingScope, nights: list[int], slope: Slope) -> LevelChange:
     first, end = nights[0], nights[-1] + 1
-    return Change(scope, DRIFT, first, first, end, slope.effect, slope.chance, (), 0)
+    return LevelChange(scope, DRIFT, first, first, end, slope.effect, slope.chance, (), 0)
 
 
-def _move(points: Mapping[int, float], found: Change) -> float | None:
+def _move(points: Mapping[int, float], found: LevelChange) -> float | None:
     """How far a series moved by the same change; ``None`` if it was not measured on both sides."""
     inside = {n: v for n, v in points.items() if found.start <= n < found.until}
     if found.kind == DRIFT:
@@ -187,7 +192,7 @@ def _goes_along(move: float, effect: float) -> bool:
     return move / effect >= _ALONG
 
 
-def _take_out(one: Track, found: Change, move: float) -> None:
+def _take_out(one: Track, found: LevelChange, move: float) -> None:
     """Undo the change in one series: its own move, unless that is far more than the scope's."""
     taken = move if move / found.effect <= _BEYOND else found.effect
     span = max(found.until - 1 - found.start, 1)

@@ -18,7 +18,7 @@ FEWEST_NIGHTS = NIGHTS_BEFORE + NIGHTS_AFTER_SHARED
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SeriesKey:
     """What must be the same for two values to be comparable, besides cluster and evidence.
 
     ``better`` is ``higher`` or ``lower``, as the tool declared it when it was measured.
@@ -64,7 +64,7 @@ class Night:
     run_id: str
     fleet: Fleet
     level: str
-    values: Mapping[Key, float] = field(default_factory=dict)
+    values: Mapping[SeriesKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class FindingScope:
     """What a finding is about. Empty means any: all empty is the whole cluster."""
 
     nodes: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Scope:
 class Movement:
     """What one series did: medians before and after in its unit, and the change as a share."""
 
-    key: Key
+    key: SeriesKey
     before: float
     after: float
 
@@ -123,7 +123,7 @@ class Finding:
 
     verdict: str
     kind: str
-    scope: Scope
+    scope: FindingScope
     since: str
     nights: int
     worse: float

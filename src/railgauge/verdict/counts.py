@@ -10,16 +10,16 @@ from typing import Any
 from railgauge.config.thresholds.model import SIGNOFF, Platform
 from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
+from railgauge.core.terms import Rung, Verdict
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
 
 SCHEMA_VERSION = 2
-ACCEPTED, REJECTED, INCOMPLETE = "accepted", "rejected", "incomplete"
 NOT_LIMITED = "possible here, not limited"
-EXIT_CODES = {ACCEPTED: 0, REJECTED: 1, INCOMPLETE: 10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """What a run says, as it stands in ``verdict.json``.
 
     ``scope`` says what a whole cluster has and this one lacks: one node, no pair, no GPU.
@@ -54,9 +54,9 @@ class Verdict:
     run_id: str
     cluster: str
     platform: str
-    evidence: str
+    evidence: Evidence
     level: str
-    verdict: str
+    verdict: Verdict
     counts: Counts
     coverage: Mapping[str, Mapping[str, int]]
     not_applicable: Mapping[str, str]
@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        return EXIT_CODES[self.verdict]
+        return self.verdict.exit_code
 
     @property
     def excluded(self) -> str:
@@ -101,16 +101,16 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts) -> str:
+def verdict_of(counts: Counts) -> Verdict:
     """Failed items reject; anything else that is not a pass leaves the run incomplete."""
     if counts.failed:
-        return REJECTED
+        return Verdict.REJECTED
     whole = counts.planned > 0 and counts.asserted == counts.planned
-    return ACCEPTED if whole else INCOMPLETE
+    return Verdict.ACCEPTED if whole else Verdict.INCOMPLETE
 
 
 # The rungs whose tests run over declared GPU/NIC pairings.
-_PATH_RUNGS = (1, 2)
+_PATH_RUNGS = (Rung.NETWORK, Rung.GPUDIRECT)
 
 
 def coverage(
@@ -195,11 +195,11 @@ def _where(record: ItemRecord) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailureGroup:
     """One thing that went wrong, with all items that it made red."""
 
     what: str
-    rung: int
+    rung: Rung
     reason: str
     remedy: str
     items: tuple[str, ...]
@@ -217,12 +217,12 @@ def left_out(records: Iterable[ItemRecord]) -> list[tuple[str, int]]:
     return Counter(f"{item.subject}: {item.reason}" for item in absent).most_common()
 
 
-def troubles(records: Iterable[ItemRecord]) -> list[Trouble]:
-    """Failures, then errors, from the lowest rung up; items with one reason are one trouble."""
-    found: dict[tuple[str, int, str, str], list[str]] = {}
+def failure_groups(records: Iterable[ItemRecord]) -> list[FailureGroup]:
+    """Failures, then errors, from the lowest rung up; items with one reason are one group."""
+    found: dict[tuple[str, Rung, str, str], list[str]] = {}
     for item in records:
         what = {Outcome.FAILED: "failed", Outcome.ERROR: "could not tell"}.get(item.outcome)
         if what:
             found.setdefault((what, item.rung, item.reason, item.remedy), []).append(item.id)
-    listed = [Trouble(*key, tuple(ids)) for key, ids in found.items()]
-    return sorted(listed, key=lambda trouble: (trouble.what != "failed", trouble.rung))
+    listed = [FailureGroup(*key, tuple(ids)) for key, ids in found.items()]
+    return sorted(listed, key=lambda group: (group.what != "failed", group.rung))

@@ -10,20 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
-from railgauge.diagnosis import Findings, diagnose, notes
+from railgauge.core.terms import Rung, Scope
+from railgauge.diagnosis import RunResults, diagnose, notes
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, Scope, demands
+from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.plan import Level
-from railgauge.verdict.counts import Verdict, count, coverage, scope_of, verdict_of
+from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
 
 FILE = "run.json"
 SCHEMA_VERSION = 2
 
 # Where payload moves between nodes, so that the NICs' counters have something to say.
-_BETWEEN_NODES = (1, 2, 4)
+_BETWEEN_NODES = (Rung.NETWORK, Rung.GPUDIRECT, Rung.COLLECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class RunPlan:
 
     schema_version: int
     run_id: str
-    evidence: str
+    evidence: Evidence
     level: str
     rounds: int | None
     planned: tuple[str, ...]
@@ -46,18 +48,18 @@ class RunPlan:
     tests: tuple[Candidate, ...] = ()
 
 
-def decide(run: RunPlan, findings: Findings) -> Verdict:
+def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """The verdict. The order in which items ended does not matter, only that of the plan.
 
     What the level demands and nothing answers counts as not run, whatever was planned.
     """
-    cluster, platform = findings.cluster, findings.platform
+    cluster, platform = results.cluster, results.platform
     level = plan.level(platform, cluster, run.level, run.rounds)
-    ordered = _ordered(run, findings.records)
-    findings = replace(findings, records=ordered)
-    absent = {item.id: item for item in not_run(run, findings)}
+    ordered = _ordered(run, results.records)
+    results = replace(results, records=ordered)
+    absent = {item.id: item for item in not_run(run, results)}
     counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
-    return Verdict(
+    return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
         platform=platform.name,
@@ -69,17 +71,17 @@ def decide(run: RunPlan, findings: Findings) -> Verdict:
         not_applicable=not_applicable(platform, level, run.tests),
         not_limited=not_limited(platform, level, run.tests) if run.tests else None,
         scope=scope_of(cluster, platform),
-        causes=diagnose(findings),
-        notes=(*subnet_notes(level), *notes(findings)),
+        causes=diagnose(results),
+        notes=(*subnet_notes(level), *notes(results)),
     )
 
 
-def not_run(run: RunPlan, findings: Findings) -> Iterator[ItemRecord]:
+def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """What the level demands of the cluster and no record answers or accounts for."""
-    platform, cluster = findings.platform, findings.cluster
+    platform, cluster = results.platform, results.cluster
     wanted = plan.level(platform, cluster, run.level, run.rounds)
-    records = _ordered(run, findings.records)
-    return unanswered(demands(Scope(platform, cluster, wanted)), records)
+    records = _ordered(run, results.records)
+    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
@@ -98,12 +100,12 @@ def not_applicable(
         reasons |= dict.fromkeys(SUBNET, why)
     reasons |= platform.not_applicable
     for name, measurement in platform.measurements.items():
-        if measurement.scope == "fabric":
+        if measurement.scope == Scope.FABRIC:
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"made at level {' and '.join(measurement.extents)}"
         elif not plan.places(measurement, level):
-            reasons[name] = NO_GROUP if measurement.scope == "group" else NO_PAIR
+            reasons[name] = NO_GROUP if measurement.scope == Scope.GROUP else NO_PAIR
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
     return reasons

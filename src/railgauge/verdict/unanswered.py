@@ -8,7 +8,7 @@ from dataclasses import replace
 from railgauge.core.model import Outcome
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import Demand, Key
+from railgauge.planning.demand import Demand, ItemKey
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
@@ -33,9 +33,9 @@ def unanswered(
             yield _record(demand)
 
 
-def _keys(item: ItemRecord) -> Iterator[Key]:
+def _keys(item: ItemRecord) -> Iterator[ItemKey]:
     for way in item.ways:
-        yield Key(item.subject, way, item.nodes, item.pairing, item.size_bytes)
+        yield ItemKey(item.subject, way, item.nodes, item.pairing, item.size_bytes)
 
 
 def _record(demand: Demand) -> ItemRecord:

@@ -9,10 +9,11 @@ from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
 from railgauge.config.thresholds.physics import IDEAL, ideal, physical_ceiling
 from railgauge.core.errors import Uncovered
 from railgauge.core.model import Bound, Curve, Limit, Pairing
+from railgauge.core.terms import Scope
 from railgauge.core.units import KNOWN_UNITS, format_size, format_sweep
 
 # Nodes that a group may have: what neither the smallest nor a large one can carry, none can.
-_NODES = {"group": (2, 1024)}
+_NODES = {Scope.GROUP: (2, 1024)}
 
 
 def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
@@ -138,7 +139,7 @@ def _asserted(
 
 
 def _kinds_of_path(platform: Platform, measurement: Measurement) -> list[Pairing | None]:
-    if measurement.scope != "path":
+    if measurement.scope != Scope.PATH:
         return [None]
     return list({p.distance: p for p in platform.paths(measurement)}.values())
 
@@ -148,10 +149,10 @@ def _without_path(
 ) -> Iterator[str]:
     """What runs nowhere would be missing from the results without a word."""
     if measurement.is_cross_rail and (
-        measurement.scope != "path" or not platform.cross_rail(measurement.memory)
+        measurement.scope != Scope.PATH or not platform.cross_rail(measurement.memory)
     ):
         yield f"{measurement.name}: is asked for across rails, and has no two NICs to run between"
-    if measurement.scope != "path":
+    if measurement.scope != Scope.PATH:
         return
     if measurement.memory == "gpu" and platform.gpus is None:
         yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
@@ -191,7 +192,7 @@ def _beyond_physics(
     floor = bound_at(limit.floor, size_bytes)
     if floor is None or limit.unit not in KNOWN_UNITS:
         return
-    paths = platform.paths(measurement) if measurement.scope == "path" else [None]
+    paths = platform.paths(measurement) if measurement.scope == Scope.PATH else [None]
     for pairing in paths:
         ceiling = _most(platform, measurement, pairing, limit)
         if ceiling is not None and floor > ceiling:

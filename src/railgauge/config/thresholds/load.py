@@ -27,6 +27,7 @@ from railgauge.config.thresholds.model import (
 )
 from railgauge.core.errors import BadInput, Gathered, ThresholdError
 from railgauge.core.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
+from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import parse_size
 
 
@@ -213,7 +214,7 @@ class _Reader:
         pointer = f"/measurements/{name}"
         return Measurement(
             name=name,
-            rung=entry["rung"],
+            rung=Rung(entry["rung"]),
             tool=entry["tool"],
             command=entry["command"],
             memory=entry.get("memory", "host"),
@@ -229,7 +230,7 @@ class _Reader:
             typical_s=entry["typical_s"],
             options=entry.get("options", {}),
             environment=_variables(entry),
-            scope=entry.get("scope", "path"),
+            scope=Scope(entry.get("scope", Scope.PATH)),
             traffic=_traffic(entry.get("traffic")),
             transport=_transport(entry.get("transport")),
             fabric=_fabric(entry.get("fabric")),

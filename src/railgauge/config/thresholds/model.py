@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.model import Basis, Limit, Pairing
+from railgauge.core.terms import Rung, Scope
 
 SIGNOFF = "signoff"
 LEVELS = ("smoke", "nightly", SIGNOFF)
@@ -149,7 +150,7 @@ class Measurement:
     """
 
     name: str
-    rung: int
+    rung: Rung
     tool: str
     command: str
     memory: str
@@ -160,7 +161,7 @@ class Measurement:
     typical_s: float
     options: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    scope: str = "path"
+    scope: Scope = Scope.PATH
     traffic: Traffic | None = None
     transport: Transport | None = None
     fabric: FabricLimits | None = None

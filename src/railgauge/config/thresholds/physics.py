@@ -33,6 +33,7 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import NEAR_LINKS, PCIE_GTS, Measurement, Nic, Platform
 from railgauge.core.errors import Uncovered
 from railgauge.core.model import Limit, Pairing
+from railgauge.core.terms import Scope
 from railgauge.core.units import convert, dimension
 
 # PCI Express Base Specification: the share of payload bits that the line encoding leaves (8b/10b
@@ -145,10 +146,10 @@ def physical_ceiling(
     """
     if dimension(limit.unit) != "bandwidth":
         return None
-    if measurement.scope == "path" and pairing is not None:
+    if measurement.scope == Scope.PATH and pairing is not None:
         gbps = min(nic_ceiling_gbps(platform.nic(end.nic)) for end in pairing.ends)
         return convert(_ways(measurement) * gbps, "Gb/s", limit.unit)
-    if measurement.scope not in ("pair", "group"):
+    if measurement.scope not in (Scope.PAIR, Scope.GROUP):
         return _link_ceiling(platform, limit)
     nics = [nic_ceiling_gbps(nic) for nic in platform.fabric_nics]
     if _metric(limit) not in _BUS | _ALGORITHM:
@@ -170,9 +171,9 @@ def ideal(
     """
     if _metric(limit) not in _BUS | _ALGORITHM:
         return None
-    if measurement.scope == "node":
+    if measurement.scope == Scope.NODE:
         return _inside(platform, measurement, limit)
-    if measurement.scope not in ("pair", "group"):
+    if measurement.scope not in (Scope.PAIR, Scope.GROUP):
         return None
     nics = [nic_ceiling_gbps(nic) for nic in _beside(platform, measurement, pairing)]
     return _collective(platform, measurement, limit, nodes, (ideal_busbw, nics))

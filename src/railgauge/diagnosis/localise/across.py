@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.diagnosis.localise.nodes import PairResult, Undecided, gather, undecided
+from railgauge.diagnosis.localise.pairwise import OpenGroup, PairDiagnosis, diagnose_pairs
 from railgauge.diagnosis.localise.parts import Part, Path, PathResult, path_name
-from railgauge.diagnosis.localise.sift import Open, Sifted, sift
 
 _Edge = tuple[str, str]
 
@@ -39,10 +39,10 @@ class Ends:
             between=frozenset(map(_edge, crossing)),
         )
 
-    def sifted(self, parts: Iterable[Part] = ()) -> Sifted[str]:
+    def diagnosed(self, parts: Iterable[Part] = ()) -> PairDiagnosis[str]:
         """``parts`` are at fault by other evidence: what lies on them is slow."""
         slow = {edge: True in values for edge, values in self.said.items()}
-        return sift(slow, self._covered(parts))
+        return diagnose_pairs(slow, self._covered(parts))
 
     def _covered(self, parts: Iterable[Part]) -> Collection[str]:
         found = tuple(parts)
@@ -54,14 +54,14 @@ class Ends:
 
     def pairs(self) -> Iterator[Part]:
         """Where both ends are fine with others, it is what lies between the rails."""
-        slow = (edge for edge in self.sifted().pairs if edge in self.between)
+        slow = (edge for edge in self.diagnosed().pairs if edge in self.between)
         for one, other in sorted({(min(edge), max(edge)) for edge in slow}):
             (node, path), (peer, its) = self.known[one], self.known[other]
             yield Part("pair", node, f"{path_name(path)}:{path_name(its)}", peer)
 
     def open(self, parts: Iterable[Part]) -> Iterator[Undecided]:
         """What only results between rails speak of; of the rest the rails by themselves tell."""
-        for group in self.sifted(parts).open:
+        for group in self.diagnosed(parts).open:
             if group.between and self.between.issuperset(group.between):
                 yield _undecided(group)
 
@@ -72,7 +72,7 @@ class Ends:
                 yield f"{node}:{peer} {path_name(path)}:{path_name(its)}"
 
 
-def _undecided(group: Open[str]) -> Undecided:
+def _undecided(group: OpenGroup[str]) -> Undecided:
     """Ends and not nodes are to be measured: which pairs of nodes that takes is not said."""
     item = undecided(group)
     return Undecided(item.among, item.would_decide)

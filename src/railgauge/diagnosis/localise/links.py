@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from railgauge.diagnosis.localise.nodes import Undecided, listed
-from railgauge.diagnosis.localise.sift import Open, sift
+from railgauge.diagnosis.localise.pairwise import OpenGroup, diagnose_pairs
 
 Link = tuple[int, int]
 
@@ -34,7 +34,7 @@ def blame_links(slow: Mapping[Link, bool]) -> LinkBlame:
     """
     if slow and all(slow.values()):
         return LinkBlame(node=True, gpus=(), links=(), note=_alike(slow))
-    found = sift(slow)
+    found = diagnose_pairs(slow)
     return LinkBlame(False, found.slow, found.pairs, tuple(map(_undecided, found.open)))
 
 
@@ -46,7 +46,7 @@ def _alike(links: Iterable[Link]) -> str:
     return f"every measured link is one of {listed(_named(common))}: it may be that, or the node"
 
 
-def _undecided(group: Open[int]) -> Undecided:
+def _undecided(group: OpenGroup[int]) -> Undecided:
     links = sorted({(min(link), max(link)) for link in group.between})
     among = (*_named(group.members), *(f"gpu{one}-gpu{other}" for one, other in links))
     good = sorted({other for _, other in group.missing})

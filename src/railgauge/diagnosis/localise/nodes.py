@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from railgauge.diagnosis.localise.sift import Open, sift
+from railgauge.diagnosis.localise.pairwise import OpenGroup, diagnose_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Blamed:
 
 
 def blame(results: Iterable[PairResult]) -> Blamed:
-    """Explain pair results by slow nodes and faulty pairs; see ``sift`` for the reasoning.
+    """Explain pair results by slow nodes and faulty pairs; see ``diagnose_pairs``.
 
     One call takes results that are comparable: of one measurement over one path. It is assumed
     that faults are there all the time and in both directions of a node; that a node which is fine
     does not have two faulty connections and no fast one.
     """
     seen = gather(results)
-    found = sift({pair: True in said for pair, said in seen.items()})
+    found = diagnose_pairs({pair: True in said for pair, said in seen.items()})
     return Blamed(
         nodes=found.slow,
         pairs=unordered(found.pairs),
@@ -79,7 +79,7 @@ def unordered(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted({(min(pair), max(pair)) for pair in pairs}))
 
 
-def undecided(group: Open[str]) -> Undecided:
+def undecided(group: OpenGroup[str]) -> Undecided:
     """An open group of nodes in words.
 
     With nobody cleared and many pairs slow, the paths are not listed: it is everything.
@@ -90,7 +90,7 @@ def undecided(group: Open[str]) -> Undecided:
     return Undecided((*group.members, *between), _would_decide(group), group.missing)
 
 
-def _would_decide(group: Open[str]) -> str:
+def _would_decide(group: OpenGroup[str]) -> str:
     if not group.missing:
         few = len(group.members) <= 2  # noqa: PLR2004 - more are better called "each of them"
         names = listed(group.members) if few else "each of them"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Pairing
 from railgauge.diagnosis.localise.nodes import PairResult, Undecided, listed
-from railgauge.diagnosis.localise.sift import PROOF, Open, sift
+from railgauge.diagnosis.localise.pairwise import PROOF, OpenGroup, diagnose_pairs
 
 Path = tuple[int | None, str]
 """GPU (``None`` is host memory) and NIC."""
@@ -130,7 +130,7 @@ def _within(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tupl
     """
     results = {(gpu_name(gpu), nic): False for gpu, nic in paths.fine}
     results |= {(gpu_name(gpu), nic): True for gpu, nic in paths.slow if gpu is not None}
-    found = sift(results, _bad_nics(paths))
+    found = diagnose_pairs(results, _bad_nics(paths))
     parts = [
         *(Part("nic" if name in nics else "gpu", paths.node, name) for name in found.slow),
         *(Part("path", paths.node, f"{gpu}-{nic}") for gpu, nic in found.pairs),
@@ -158,7 +158,7 @@ def _witnesses(paths: Paths, nic: str, bad: Collection[str]) -> set[int | None]:
 
 
 def _undecided(
-    paths: Paths, group: Open[str], fine_nics: Collection[str], nics: Collection[str]
+    paths: Paths, group: OpenGroup[str], fine_nics: Collection[str], nics: Collection[str]
 ) -> Undecided:
     wanted = list(_wanted(paths, group, fine_nics, nics))
     among = [*group.members, *(f"{gpu}-{nic}" for gpu, nic in group.between)]
@@ -169,7 +169,7 @@ def _undecided(
 
 
 def _wanted(
-    paths: Paths, group: Open[str], fine_nics: Collection[str], nics: Collection[str]
+    paths: Paths, group: OpenGroup[str], fine_nics: Collection[str], nics: Collection[str]
 ) -> Iterator[str]:
     """Each open part with a partner that is fine; host memory is one for every NIC."""
     used = {(gpu_name(gpu), nic) for gpu, nic in paths.tested}

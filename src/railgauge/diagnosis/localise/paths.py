@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.diagnosis.localise.across import Ends
 from railgauge.diagnosis.localise.nodes import Undecided, gather, undecided, unordered
+from railgauge.diagnosis.localise.pairwise import OpenGroup, PairDiagnosis, diagnose_pairs
 from railgauge.diagnosis.localise.parts import (
     Part,
     Path,
@@ -17,7 +18,6 @@ from railgauge.diagnosis.localise.parts import (
     gpu_name,
     path_name,
 )
-from railgauge.diagnosis.localise.sift import Open, Sifted, sift
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,14 @@ def blame_paths(results: Iterable[PathResult]) -> Located:
     results = tuple(results)
     ends = Ends.of(results)
     said = _by_path(result for result in results if result.peer is None)
-    first = {path: sift(_slow(pairs)) for path, pairs in said.items()}
+    first = {path: diagnose_pairs(_slow(pairs)) for path, pairs in said.items()}
     nics = {nic for _, nic in said} | {path[1] for _, path in ends.known.values()}
     nodes = tuple(_by_node(said, first, ends))
     found = [explain(paths, nics) for paths in nodes]
     parts = tuple(part for some, _ in found for part in some)
-    again = {path: sift(_slow(pairs), _known(parts, path)) for path, pairs in said.items()}
+    again = {
+        path: diagnose_pairs(_slow(pairs), _known(parts, path)) for path, pairs in said.items()
+    }
     return Located(
         (*parts, *_pairs(said, first), *ends.pairs()),
         (*(item for _, some in found for item in some), *_open(nodes, again), *ends.open(parts)),
@@ -77,16 +79,18 @@ def _contradicting(said: Said) -> Iterator[str]:
                 yield f"{one}:{other} {path_name(path)}"
 
 
-def _by_node(said: Said, sifted: Mapping[Path, Sifted[str]], ends: Ends) -> Iterator[Paths]:
+def _by_node(
+    said: Said, diagnosed: Mapping[Path, PairDiagnosis[str]], ends: Ends
+) -> Iterator[Paths]:
     heaps: dict[str, tuple[set[Path], set[Path], set[Path]]] = defaultdict(
         lambda: (set(), set(), set())
     )
-    for path, found in sifted.items():
+    for path, found in diagnosed.items():
         everyone = {name for pair in said[path] for name in pair}
         for heap, names in enumerate((found.slow, found.cleared, everyone)):
             for name in names:
                 heaps[name][heap].add(path)
-    linked = ends.sifted()
+    linked = ends.diagnosed()
     for heap, names in enumerate((linked.slow, linked.cleared, ends.known)):
         for node, path in map(ends.known.__getitem__, names):
             heaps[node][heap].add(path)
@@ -102,11 +106,11 @@ def _known(parts: Iterable[Part], path: Path) -> set[str]:
 # --- one answer for what is alike on several paths ---
 
 
-def _pairs(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Part]:
+def _pairs(said: Said, diagnosed: Mapping[Path, PairDiagnosis[str]]) -> Iterator[Part]:
     """Only where both nodes are fine can a pair be seen to be slow by itself, or not to be."""
     slow: dict[tuple[str, str], set[Path]] = defaultdict(set)
     seen: dict[tuple[str, str], set[Path]] = defaultdict(set)
-    for path, found in sifted.items():
+    for path, found in diagnosed.items():
         fine = frozenset(found.cleared)
         for pair in unordered(found.pairs):
             slow[pair].add(path)
@@ -117,15 +121,17 @@ def _pairs(said: Said, sifted: Mapping[Path, Sifted[str]]) -> Iterator[Part]:
             yield Part("pair", pair[0], device, pair[1])
 
 
-def _open(nodes: Iterable[Paths], sifted: Mapping[Path, Sifted[str]]) -> Iterator[Undecided]:
+def _open(
+    nodes: Iterable[Paths], diagnosed: Mapping[Path, PairDiagnosis[str]]
+) -> Iterator[Undecided]:
     tested = {paths.node: paths.tested for paths in nodes}
-    groups: dict[Open[str], set[Path]] = defaultdict(set)
-    for path, found in sifted.items():
+    groups: dict[OpenGroup[str], set[Path]] = defaultdict(set)
+    for path, found in diagnosed.items():
         for group in found.open:
             groups[group].add(path)
     for group, paths in groups.items():
         everywhere = frozenset().union(*(tested[name] for name in group.members))
-        for device in _summed_up(paths, everywhere, {nic for _, nic in sifted}):
+        for device in _summed_up(paths, everywhere, {nic for _, nic in diagnosed}):
             yield _over(device, undecided(group))
 
 

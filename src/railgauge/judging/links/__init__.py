@@ -1,6 +1,6 @@
 """What a scan of the subnet says, against the cables that are declared and the limits. Pure.
 
-One switch at a time: each declared cable is the matter of one switch (``Topology.owners``). What
+One switch at a time: each declared cable belongs to one switch (``Topology.owners``). What
 misses is one judgement for each port, so that every bad cable is named; what holds is one for all.
 """
 
@@ -14,7 +14,7 @@ from railgauge.judging.links.counters import (
     surely_at_least,
 )
 from railgauge.judging.links.links import LINK_RATE, LINK_STATE
-from railgauge.judging.links.matter import Scan
+from railgauge.judging.links.model import Scan
 from railgauge.judging.links.scanning import judge_scan
 
 __all__ = [

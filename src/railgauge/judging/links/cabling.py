@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from railgauge.core.errors import MetricMissing
 from railgauge.core.model import Judgement
-from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.judging.links.model import Miss, Scan, SwitchUnderTest, judged
 from railgauge.subnet import Cable, Topology, topology
 from railgauge.tools.infiniband_diags import sminfo
 
 MANAGER, CABLING = "subnet_managers", "cabling"
 
 
-def judge_manager(scan: Scan, matter: Matter) -> list[Judgement]:
+def judge_manager(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
     """One subnet manager is master, and answers."""
     said = sminfo.parse(scan.text)
     masters = [sample.value for sample in said.samples if sample.metric == MANAGER]
@@ -22,25 +22,25 @@ def judge_manager(scan: Scan, matter: Matter) -> list[Judgement]:
     state = str(said.summary.get("state", "none answers"))
     words = f"{state} at lid {said.summary['lid']}" if masters[0] else state
     miss = Miss((), words, "SMINFO_MASTER", f"no subnet manager is in charge: {words}")
-    return judged(MANAGER, [] if masters[0] else [miss], words, "SMINFO_MASTER", matter.limits)
+    return judged(MANAGER, [] if masters[0] else [miss], words, "SMINFO_MASTER", switch.limits)
 
 
-def judge_cabling(scan: Scan, matter: Matter) -> list[Judgement]:
+def judge_cabling(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
     """Every declared cable joins its two ports, and the switch has no other."""
-    found, cables = topology(scan.text), matter.cables
+    found, cables = topology(scan.text), switch.cables
     if not found.nodes:
         raise MetricMissing("ibnetdiscover printed no subnet")
-    misses = [miss for cable in cables if (miss := _miscabled(cable, found, matter))]
-    misses += _undeclared(found, matter)
+    misses = [miss for cable in cables if (miss := _miscabled(cable, found, switch))]
+    misses += _undeclared(found, switch)
     words = f"{len(cables)} of {len(cables)} cables"
-    return judged(CABLING, misses, words, "as declared", matter.limits)
+    return judged(CABLING, misses, words, "as declared", switch.limits)
 
 
-def _miscabled(cable: Cable, found: Topology, matter: Matter) -> Miss | None:
+def _miscabled(cable: Cable, found: Topology, switch: SwitchUnderTest) -> Miss | None:
     there, elsewhere = found.joined.get(cable.near), found.joined.get(cable.far)
     if there == cable.far:
         return None
-    subnet = matter.subnet
+    subnet = switch.subnet
     near, far = subnet.label(cable.near), subnet.label(cable.far)
     said, wanted = "missing", f"{near} to {far}"
     if there is not None:
@@ -52,18 +52,18 @@ def _miscabled(cable: Cable, found: Topology, matter: Matter) -> Miss | None:
     return Miss(ends, said, wanted, f"cable {wanted}: {said}")
 
 
-def _undeclared(found: Topology, matter: Matter) -> Iterator[Miss]:
+def _undeclared(found: Topology, switch: SwitchUnderTest) -> Iterator[Miss]:
     """Cables at ports that should have none: of this switch.
 
     The first switch also tells of those at nodes that answer for no cable.
     """
-    subnet = matter.subnet
-    is_first = matter.owner == subnet.owners[0]
+    subnet = switch.subnet
+    is_first = switch.owner == subnet.owners[0]
     for end, other in found.joined.items():
         if end in subnet.joined or end.guid not in subnet.nodes:
             continue
         name = subnet.nodes[end.guid].name
-        if name == matter.owner or (is_first and name not in subnet.by_owner):
+        if name == switch.owner or (is_first and name not in subnet.by_owner):
             said = f"{subnet.label(end)} to {found.label(other)}"
             ends = (subnet.part(end), found.part(other))
             yield Miss(ends, said, "no cable", f"cable {said} is not declared")

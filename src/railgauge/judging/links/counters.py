@@ -10,7 +10,7 @@ from railgauge.config.thresholds.model import FabricLimits
 from railgauge.core.errors import Implausible, MetricMissing, NoEvidence
 from railgauge.core.model import Judgement
 from railgauge.core.units import format_value
-from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.judging.links.model import Miss, Scan, SwitchUnderTest, judged
 from railgauge.subnet import Cable, End, Topology
 from railgauge.subnet.errorcounters import FULL, ErrorScan, parse_ibqueryerrors
 from railgauge.subnet.speeds import signalling_gbps
@@ -19,23 +19,23 @@ ERRORS, GROWTH, BIT_ERRORS = "port_error_counters", "port_error_growth", "bit_er
 SYMBOL_ERRORS = "SymbolErrorCounter"
 
 
-def judge_errors(scan: Scan, matter: Matter) -> list[Judgement]:
+def judge_errors(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
     """No port has counted more errors than the limit since its counters were cleared."""
     errors = _errors(scan)
     misses = []
-    ends = _ends(matter)
+    ends = _ends(switch)
     for end, other in ends:
-        for name, value in _of(end, errors, matter.subnet).items():
-            most = matter.limits.most.get(name)
+        for name, value in _of(end, errors, switch.subnet).items():
+            most = switch.limits.most.get(name)
             if most is not None and value > most:
                 said = f"{name} {value}"
-                misses.append(_counter_miss(matter, end, other, said, f"at most {most:g}"))
+                misses.append(_counter_miss(switch, end, other, said, f"at most {most:g}"))
     words = f"{len(ends)} ports; {errors.nodes_checked} nodes were read"
-    return judged(ERRORS, misses, words, _most(matter.limits), matter.limits)
+    return judged(ERRORS, misses, words, _most(switch.limits), switch.limits)
 
 
 def judge_growth(
-    before: Scan, after: Scan, matter: Matter
+    before: Scan, after: Scan, switch: SwitchUnderTest
 ) -> tuple[list[Judgement], list[NoEvidence]]:
     """No counter grew by more than the limit between two scans, nor symbol errors faster."""
     first, last = _errors(before), _errors(after)
@@ -46,27 +46,27 @@ def judge_growth(
     grown: list[Miss] = []
     rates: list[Miss] = []
     errors: list[NoEvidence] = []
-    for cable in matter.cables:
+    for cable in switch.cables:
         for end, other in _both_ways(cable):
-            then, now = (_of(end, one, matter.subnet) for one in (first, last))
+            then, now = (_of(end, one, switch.subnet) for one in (first, last))
             try:
-                growth = _growth(then, now, matter.subnet.label(end), matter.limits)
+                growth = _growth(then, now, switch.subnet.label(end), switch.limits)
             except NoEvidence as error:
                 errors.append(error)
                 continue
-            grown += _grown(growth, end, other, matter, seconds)
-            rates += _bit_errors(growth, (end, other), cable.speed, matter, seconds)
-    return _of_growth(grown, rates, matter, seconds), errors
+            grown += _grown(growth, end, other, switch, seconds)
+            rates += _bit_errors(growth, (end, other), cable.speed, switch, seconds)
+    return _of_growth(grown, rates, switch, seconds), errors
 
 
 def _of_growth(
-    grown: Sequence[Miss], rates: Sequence[Miss], matter: Matter, seconds: float
+    grown: Sequence[Miss], rates: Sequence[Miss], switch: SwitchUnderTest, seconds: float
 ) -> list[Judgement]:
-    words = f"{2 * len(matter.cables)} ports in {format_value(seconds, 's')}"
-    judgements = judged(GROWTH, grown, words, _most(matter.limits), matter.limits)
-    most = matter.limits.bit_error_rate
+    words = f"{2 * len(switch.cables)} ports in {format_value(seconds, 's')}"
+    judgements = judged(GROWTH, grown, words, _most(switch.limits), switch.limits)
+    most = switch.limits.bit_error_rate
     if most is not None:
-        judgements += judged(BIT_ERRORS, rates, words, f"at most {most:g}", matter.limits)
+        judgements += judged(BIT_ERRORS, rates, words, f"at most {most:g}", switch.limits)
     return judgements
 
 
@@ -82,8 +82,8 @@ def _of(end: End, errors: ErrorScan, subnet: Topology) -> Mapping[str, int]:
     return errors.by_end.get((subnet.told_by(end), end.port), {})
 
 
-def _ends(matter: Matter) -> list[tuple[End, End]]:
-    return [ends for cable in matter.cables for ends in _both_ways(cable)]
+def _ends(switch: SwitchUnderTest) -> list[tuple[End, End]]:
+    return [ends for cable in switch.cables for ends in _both_ways(cable)]
 
 
 def _both_ways(cable: Cable) -> tuple[tuple[End, End], tuple[End, End]]:
@@ -114,23 +114,23 @@ def _growth(
 
 
 def _grown(
-    growth: Mapping[str, int], end: End, other: End, matter: Matter, seconds: float
+    growth: Mapping[str, int], end: End, other: End, switch: SwitchUnderTest, seconds: float
 ) -> Iterator[Miss]:
     for name, count in growth.items():
-        most = matter.limits.most.get(name)
+        most = switch.limits.most.get(name)
         if most is not None and count > most:
             said = f"{name} grew by {count} in {format_value(seconds, 's')}"
-            yield _counter_miss(matter, end, other, said, f"at most {most:g}")
+            yield _counter_miss(switch, end, other, said, f"at most {most:g}")
 
 
 def _bit_errors(
     growth: Mapping[str, int],
     ends: tuple[End, End],
     speed: str,
-    matter: Matter,
+    switch: SwitchUnderTest,
     seconds: float,
 ) -> Iterator[Miss]:
-    most, count = matter.limits.bit_error_rate, growth.get(SYMBOL_ERRORS, 0)
+    most, count = switch.limits.bit_error_rate, growth.get(SYMBOL_ERRORS, 0)
     gbps = signalling_gbps(speed)
     if most is None or not count:
         return
@@ -141,7 +141,7 @@ def _bit_errors(
         hourly = count * 3600 / seconds
         counted = f"{count} symbol errors in {format_value(seconds, 's')}, {hourly:.3g} an hour"
         said = f"bit error rate {count / bits:.2g} ({counted})"
-        yield _counter_miss(matter, *ends, said, f"at most {most:g}")
+        yield _counter_miss(switch, *ends, said, f"at most {most:g}")
 
 
 def surely_at_least(count: int) -> float:
@@ -158,8 +158,8 @@ def surely_at_least(count: int) -> float:
 _NORMAL_95 = 1.6449  # standard deviations that 5 % of a normal distribution lie below
 
 
-def _counter_miss(matter: Matter, end: End, other: End, said: str, limit: str) -> Miss:
-    subnet = matter.subnet
+def _counter_miss(switch: SwitchUnderTest, end: End, other: End, said: str, limit: str) -> Miss:
+    subnet = switch.subnet
     reason = f"{subnet.label(end)} (to {subnet.label(other)}): {said}, limit {limit}"
     return Miss((subnet.part(end), subnet.part(other)), said, limit, reason)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from railgauge.core.errors import MetricMissing
 from railgauge.core.model import Judgement
-from railgauge.judging.links.matter import Matter, Miss, Scan, judged
+from railgauge.judging.links.model import Miss, Scan, SwitchUnderTest, judged
 from railgauge.subnet import Cable, End, Topology
 from railgauge.subnet.linkinfo import LinkPort, LinkTable, link_table
 from railgauge.subnet.speeds import spelled
@@ -14,25 +14,25 @@ from railgauge.subnet.speeds import spelled
 LINK_STATE, LINK_RATE = "link_state", "link_width_and_speed"
 
 
-def judge_links(scan: Scan, matter: Matter) -> list[Judgement]:
+def judge_links(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
     """Every declared cable is up at both ends, at its declared width and speed."""
-    table, cables = link_table(scan.text), matter.cables
+    table, cables = link_table(scan.text), switch.cables
     if not table.ports:
         raise MetricMissing("iblinkinfo printed no port")
-    down = [miss for cable in cables for miss in _down(cable, table, matter)]
-    slow = [miss for cable in cables for miss in _slow(cable, table, matter)]
+    down = [miss for cable in cables for miss in _down(cable, table, switch)]
+    slow = [miss for cable in cables for miss in _slow(cable, table, switch)]
     count = f"{len(cables)} of {len(cables)} cables"
-    state = judged(LINK_STATE, down, count, "Active/LinkUp", matter.limits)
-    return state + judged(LINK_RATE, slow, count, "as declared", matter.limits)
+    state = judged(LINK_STATE, down, count, "Active/LinkUp", switch.limits)
+    return state + judged(LINK_RATE, slow, count, "as declared", switch.limits)
 
 
 def _port(end: End, table: LinkTable, subnet: Topology) -> LinkPort | None:
     return table.by_end.get((subnet.told_by(end), end.port))
 
 
-def _down(cable: Cable, table: LinkTable, matter: Matter) -> Iterator[Miss]:
+def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[Miss]:
     """A cable that is down is told once, by the end that says most."""
-    subnet = matter.subnet
+    subnet = switch.subnet
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)
         if port is None or (port.state, port.physical_state) != ("Active", "LinkUp"):
@@ -44,9 +44,9 @@ def _down(cable: Cable, table: LinkTable, matter: Matter) -> Iterator[Miss]:
             return
 
 
-def _slow(cable: Cable, table: LinkTable, matter: Matter) -> Iterator[Miss]:
+def _slow(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[Miss]:
     """A port that is down has no rate: that it is down is told elsewhere."""
-    subnet = matter.subnet
+    subnet = switch.subnet
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)
         if port is None or port.width is None:

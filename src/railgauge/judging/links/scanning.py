@@ -10,10 +10,10 @@ from railgauge.core.model import Fabric, Judgement
 from railgauge.judging.links.cabling import judge_cabling, judge_manager
 from railgauge.judging.links.counters import judge_errors, judge_growth
 from railgauge.judging.links.links import judge_links
-from railgauge.judging.links.matter import Matter, Scan
+from railgauge.judging.links.model import Scan, SwitchUnderTest
 from railgauge.subnet import topology
 
-_CHECKS: Mapping[str, Callable[[Scan, Matter], list[Judgement]]] = {
+_CHECKS: Mapping[str, Callable[[Scan, SwitchUnderTest], list[Judgement]]] = {
     "sminfo": judge_manager,
     "ibnetdiscover": judge_cabling,
     "iblinkinfo": judge_links,
@@ -33,9 +33,9 @@ def judge_scan(
     Raises ``NoEvidence`` if nothing can be judged at all.
     """
     tool, switch = subject
-    matter = Matter(topology(declared.topology), switch, limits)
+    under_test = SwitchUnderTest(topology(declared.topology), switch, limits)
     if since is not None:
-        return judge_growth(since, scan, matter)
+        return judge_growth(since, scan, under_test)
     if tool not in _CHECKS:
         raise MetricMissing(f"nothing is known of a subnet that {tool[:40]} scanned")
-    return _CHECKS[tool](scan, matter), []
+    return _CHECKS[tool](scan, under_test), []

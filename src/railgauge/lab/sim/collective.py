@@ -9,15 +9,15 @@ import os
 import sys
 
 from . import (
+    collective_faults,
     collective_json,
     collective_layout,
     collective_log,
     collective_times,
-    collective_trouble,
     fabric,
     figures,
 )
-from .collective_options import TYPES, Refused, read_options
+from .collective_options import TYPES, CollectiveRefused, read_options
 from .counters import count_ethernet, count_traffic, turn
 from .interference import slowdowns
 
@@ -58,11 +58,11 @@ def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, s
         options = read_options(tool, arguments, library["dialect"])
         job = _job(options, arguments, slots, environment)
         screen = _start(job)
-    except Refused as refusal:
+    except CollectiveRefused as refusal:
         sys.stdout.write(str(refusal.args[0]))
         return int(refusal.args[1])
     rows = _measure(job)
-    job["out_of_bounds"] = collective_trouble.out_of_bounds(job, rows)
+    job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
     screen += [collective_layout.row(job, row) for row in rows]
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
@@ -116,8 +116,8 @@ def _places(
         pid = 2000 + (os.getpid() * 31 + process) % 60000
         wanted = (local + 1) * each
         if wanted > len(gpus):
-            raise Refused(
-                _too_few(options, node, wanted, len(gpus), pid), collective_trouble.TEST_FAILURE
+            raise CollectiveRefused(
+                _too_few(options, node, wanted, len(gpus), pid), collective_faults.TEST_FAILURE
             )
         for device in range(local * each, wanted):
             places.append((str(node["name"]), device, gpus[device]))
@@ -160,7 +160,7 @@ def _variants(job: Job) -> list[str]:
 
 def _start(job: Job) -> list[str]:
     options = job["run"]
-    collective_trouble.check_memlock(job)
+    collective_faults.check_memlock(job)
     job["json_path"] = collective_json.open_new(options["json"]) if options["json"] else ""
     announced = [f"# Writing JSON output to {job['json_path']}"] if job["json_path"] else []
     return [
@@ -209,7 +209,7 @@ def _row(job: Job, asked: int, cycle: int, index: int) -> Row:
         time_us = exact_us / calm * slowdowns(job, before, options["iters"])
         algbw = size / time_us / 1e3
         busbw = algbw * collective_times.bus_factor(options["op"], ranks) if ranks > 1 else 0.0
-        sides.append((time_us, algbw, busbw, collective_trouble.wrong(job, count, side)))
+        sides.append((time_us, algbw, busbw, collective_faults.wrong(job, count, side)))
     redop = options["redop"] if options["op"] not in ("all_gather", "alltoall") else "none"
     return {"size": size, "count": count, "redop": redop, "root": -1, "sides": sides}
 

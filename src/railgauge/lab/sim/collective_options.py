@@ -41,19 +41,19 @@ _STEP_BYTES = 1 << 20
 _ITERATIONS = {"nccl": (20, 1), "rccl": (20, 5), "mccl": (20, 5)}
 
 
-class Refused(Exception):
+class CollectiveRefused(Exception):
     """The tool gives up: ``args[0]`` is what it prints on stdout, ``args[1]`` its exit code."""
 
 
 def read_options(tool: str, arguments: list[str], dialect: str) -> Run:
-    """Everything that the run depends on. Raises ``Refused`` with the tool's own words."""
+    """All that the run depends on. Raises ``CollectiveRefused`` with the tool's own words."""
     known = {key: meaning for key, meaning in _SHORT.items() if dialect == "nccl" or key != "J"}
     try:
         given, words = parse(arguments, known, _LONG, _VALUED)
     except UsageError as error:
-        raise Refused(_usage(tool, str(error)), 1) from None
+        raise CollectiveRefused(_usage(tool, str(error)), 1) from None
     if words:
-        raise Refused(_usage(tool, f"unexpected argument '{words[0]}'"), 1)
+        raise CollectiveRefused(_usage(tool, f"unexpected argument '{words[0]}'"), 1)
     iterations, warmup = _ITERATIONS[dialect]
     return {
         "tool": tool,
@@ -97,7 +97,7 @@ def _usage(tool: str, complaint: str) -> str:
 def _bytes(given: dict[str, str], key: str, default: int) -> int:
     match = _SIZE.fullmatch(given.get(key, str(default)))
     if not match:
-        raise Refused(f"invalid size specified for '{key}bytes'\n", 255)
+        raise CollectiveRefused(f"invalid size specified for '{key}bytes'\n", 255)
     return int(match[1]) << _FACTOR[match[2].lower()]
 
 
@@ -111,7 +111,9 @@ def _sizes(given: dict[str, str]) -> list[int]:
     low = _bytes(given, "min", _DEFAULT_BYTES)
     high = _bytes(given, "max", _DEFAULT_BYTES)
     if high < low:
-        raise Refused(f"invalid option values (minbytes={low} must be <= maxbytes={high})\n", 255)
+        raise CollectiveRefused(
+            f"invalid option values (minbytes={low} must be <= maxbytes={high})\n", 255
+        )
     factor = int(given.get("factor", 1))
     found = [low]
     while (after := _next(found[-1], factor, given)) <= high:
@@ -128,5 +130,5 @@ def _next(size: int, factor: int, given: dict[str, str]) -> int:
 def _choice(given: dict[str, str], key: str, default: str, known: Any) -> str:
     wanted = given.get(key, default)
     if wanted not in known:
-        raise Refused(f"invalid {key} '{wanted}'\n", 255)
+        raise CollectiveRefused(f"invalid {key} '{wanted}'\n", 255)
     return wanted

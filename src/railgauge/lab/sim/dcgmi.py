@@ -16,17 +16,12 @@ if TYPE_CHECKING:
 
 _RULE = f"+{'-' * 27}+{'-' * 48}+"
 _BAR = f"+{'=' * 27}+{'=' * 48}+"
+# As DCGM prints them; the reader of its output has a list of its own, for the lab shares none.
 _DEPLOYMENT = (
-    "Denylist",
-    "NVML Library",
-    "CUDA Main Library",
-    "Permissions and OS Blocks",
-    "Persistence Mode",
-    "Environment Variables",
-    "Page Retirement/Row Remap",
-    "Graphics Processes",
-    "Inforom",
-)
+    "Denylist", "NVML Library", "CUDA Main Library", "Permissions and OS Blocks",
+    "Persistence Mode", "Environment Variables", "Page Retirement/Row Remap",
+    "Graphics Processes", "Inforom",
+)  # fmt: skip
 _BY_LEVEL = {
     1: (),
     2: (

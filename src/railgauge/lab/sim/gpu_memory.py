@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .perftest_options import Refused
+from .perftest_options import PerftestRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ _UNREGISTERED += " Couldn't create IB resources\n"
 
 
 def allocated(test: Test, node: Node, size_bytes: int) -> list[str]:
-    """The lines before the header. Raises ``Refused`` for a GPU that is not there."""
+    """The lines before the header. Raises ``PerftestRefused`` for a GPU that is not there."""
     index, count = test["gpu"], len(node["gpus"])
     if index >= count:
-        raise Refused(_WRONG_INDEX[test["gpu_flag"]].format(index=index, count=count))
+        raise PerftestRefused(_WRONG_INDEX[test["gpu_flag"]].format(index=index, count=count))
     if node["perftest"].get("needs_peer_memory") and not _has_peer_memory(node):
-        raise Refused(_UNREGISTERED)
+        raise PerftestRefused(_UNREGISTERED)
     return _ALLOCATED[test["gpu_flag"]](node, index, test["buffer"], size_bytes)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from .nvidia_topo import DISTANCES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -25,16 +27,9 @@ _PROCESSES = """\
 |=================================================================================|"""
 _NO_PROCESS = "|  no process found                                                               |"
 _DIAGNOSTIC_MIB = 3108
-_LEGEND = """\
+_LEGEND = f"""\
 Legend:
-  X    = Self
-  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes \
-(e.g., QPI/UPI)
-  NODE = Connection traversing PCIe as well as the interconnect between PCIe Host Bridges \
-within a NUMA node
-  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU)
-  PXB  = Connection traversing multiple PCIe bridges (without traversing the PCIe Host Bridge)
-  PIX  = Connection traversing at most a single PCIe bridge
+{DISTANCES}
   MX   = Connection traversing MetaXLink
   NA   = Connection type is unknown"""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import hosts, mpi_words, program
+from . import hosts, mpi_messages, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FILES = {"-hostfile", "-machinefile", "-f"}
 _PER_NODE = {"-npernode", "-ppn", "-N"}
 
 
-class Refused(Exception):
+class LaunchRefused(Exception):
     """The launcher gives up: what it says on stderr, and its exit code."""
 
 
@@ -37,14 +37,14 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
     """Launch the program over the hosts. Exit code as the launcher has it."""
     try:
         if arguments in (["--version"], ["-V"], ["-version"]):
-            print(mpi_words.VERSIONS[tool])
+            print(mpi_messages.VERSIONS[tool])
             return 0
         asked = _read(tool, arguments)
         _may_run(tool, asked)
         slots = _slots(tool, asked, node)
         job = program.named(asked["command"], dict(asked["environment"]))
         _check_installed(tool, job["tool"], slots)
-    except Refused as refusal:
+    except LaunchRefused as refusal:
         sys.stderr.write(str(refusal.args[0]))
         return int(refusal.args[1])
     environment = {**_inherited(tool, slots), **asked["environment"]}
@@ -64,7 +64,7 @@ def _read(tool: str, arguments: list[str]) -> Asked:
         word = rest.pop(0)
         _option(tool, word, rest, asked)
     if not rest:
-        raise Refused(mpi_words.nothing_to_run(tool), 1)
+        raise LaunchRefused(mpi_messages.nothing_to_run(tool), 1)
     asked["command"] = rest
     return asked
 
@@ -74,7 +74,7 @@ def _option(tool: str, word: str, rest: list[str], asked: Asked) -> None:
     values = 2 if word in _TWO_VALUES or (tool == "mpiexec" and name in ("-env", "-genv")) else 0
     values = values or (1 if name in _ONE_VALUE or name in ("-genvlist", "-envlist") else 0)
     if len(rest) < values:
-        raise Refused(f'{tool}: Error: option "{word}" did not have enough parameters\n', 1)
+        raise LaunchRefused(f'{tool}: Error: option "{word}" did not have enough parameters\n', 1)
     given = [rest.pop(0) for _ in range(values)]
     if name in _COUNTS:
         asked["count"] = int(given[0])
@@ -110,7 +110,7 @@ def _host_file(path: str) -> list[tuple[str, int]]:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
             lines = [line.split("#")[0].split() for line in file]
     except OSError:
-        raise Refused(mpi_words.no_hostfile(path), 1) from None
+        raise LaunchRefused(mpi_messages.no_hostfile(path), 1) from None
     found = []
     for words in filter(None, lines):
         name, colon, count = words[0].partition(":")
@@ -125,7 +125,7 @@ def _may_run(tool: str, asked: Asked) -> None:
         and os.environ.get("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") == "1"
     )
     if tool == "mpirun" and os.environ.get("USER") == "root" and not allowed:
-        raise Refused(mpi_words.AS_ROOT, 1)
+        raise LaunchRefused(mpi_messages.AS_ROOT, 1)
 
 
 def _slots(tool: str, asked: Asked, node: Node) -> list[tuple[Node, int]]:
@@ -142,7 +142,7 @@ def _slots(tool: str, asked: Asked, node: Node) -> list[tuple[Node, int]]:
     if tool == "mpiexec" and not asked["per_node"]:
         room = _spread(wanted, total)
     if total > sum(room.values()) and "-oversubscribe" not in asked["flags"]:
-        raise Refused(_too_many(asked, total), 1)
+        raise LaunchRefused(_too_many(asked, total), 1)
     found = [(nodes[name], local) for name, count in room.items() for local in range(count)]
     return found[:total]
 
@@ -156,28 +156,28 @@ def _spread(wanted: dict[str, int], total: int) -> dict[str, int]:
 def _too_many(asked: Asked, total: int) -> str:
     name = asked["command"][0]
     if asked["per_node"]:
-        return mpi_words.ppr_conflict(name, total, asked["per_node"])
-    return mpi_words.not_enough_slots(name, total)
+        return mpi_messages.ppr_conflict(name, total, asked["per_node"])
+    return mpi_messages.not_enough_slots(name, total)
 
 
 def _entered(tool: str, node: Node, name: str) -> Node:
     try:
         return hosts.named(node, name)
     except hosts.Unreachable as error:
-        text = f"{error}\n{mpi_words.unreachable(tool, node['name'])}"
-        raise Refused(text, _UNREACHABLE[tool]) from None
+        text = f"{error}\n{mpi_messages.unreachable(tool, node['name'])}"
+        raise LaunchRefused(text, _UNREACHABLE[tool]) from None
 
 
 def _check_installed(tool: str, name: str, slots: list[tuple[Node, int]]) -> None:
     for rank, (node, _) in enumerate(slots):
         if not program.installed(node, name):
             lost = sum(1 for one, _ in slots if one is node)
-            text = mpi_words.not_found(tool, node["name"], name, rank, lost)
-            raise Refused(text, _NOT_FOUND[tool])
+            text = mpi_messages.not_found(tool, node["name"], name, rank, lost)
+            raise LaunchRefused(text, _NOT_FOUND[tool])
 
 
 def _ended(tool: str, code: int, slots: list[tuple[Node, int]]) -> int:
     if code:
         sys.stdout.flush()
-        sys.stderr.write(mpi_words.failed(tool, slots[0][0]["name"], code))
+        sys.stderr.write(mpi_messages.failed(tool, slots[0][0]["name"], code))
     return code

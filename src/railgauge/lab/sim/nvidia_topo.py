@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     Node = dict[str, Any]
 
-_LEGEND = """\
-Legend:
-
+# The distances that the smi programs of more than one vendor explain in the same words.
+DISTANCES = """\
   X    = Self
   SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes \
 (e.g., QPI/UPI)
@@ -22,7 +21,11 @@ Legend:
 within a NUMA node
   PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU)
   PXB  = Connection traversing multiple PCIe bridges (without traversing the PCIe Host Bridge)
-  PIX  = Connection traversing at most a single PCIe bridge
+  PIX  = Connection traversing at most a single PCIe bridge"""
+_LEGEND = f"""\
+Legend:
+
+{DISTANCES}
   NV#  = Connection traversing a bonded set of # NVLinks"""
 
 

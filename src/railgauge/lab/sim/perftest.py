@@ -7,7 +7,7 @@ import sys
 
 from . import figures, gpu_memory, layout, wire
 from .counters import count_traffic, turn
-from .perftest_options import Refused, read_options
+from .perftest_options import PerftestRefused, read_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
             screen += layout.WAITING
         _take_gpu_memory(test, node, screen)
         code = (_client if test["client"] else _server)(test, node, screen)
-    except Refused as refusal:
+    except PerftestRefused as refusal:
         sys.stderr.write(str(refusal))
         code = 1
     if screen:
@@ -50,22 +50,24 @@ def _open_device(test: Test, node: Node) -> None:
         _check_port(test, device)
         _check_memlock(test, node)
         return
-    raise Refused(complaint + " Unable to find the Infiniband/RoCE device\n")
+    raise PerftestRefused(complaint + " Unable to find the Infiniband/RoCE device\n")
 
 
 def _check_port(test: Test, device: dict[str, Any]) -> None:
     unusable = "\n Couldn't set the link layer\n Couldn't get context for the device\n"
     if test["ib_port"] != 1:
-        raise Refused(f" Invalid port number {test['ib_port']}: the device has 1 port{unusable}")
+        raise PerftestRefused(
+            f" Invalid port number {test['ib_port']}: the device has 1 port{unusable}"
+        )
     if device["state"] in _STATES:
-        raise Refused(f" Port number 1 state is {_STATES[device['state']]}{unusable}")
+        raise PerftestRefused(f" Port number 1 state is {_STATES[device['state']]}{unusable}")
 
 
 def _check_memlock(test: Test, node: Node) -> None:
     limit = node["host"]["memlock"]
     if limit == "unlimited" or node["host"]["root_login"] or 2 * max(test["sizes"]) < int(limit):
         return
-    raise Refused(
+    raise PerftestRefused(
         "Couldn't allocate MR\nfailed to create mr\nFailed to create MR\n"
         " Couldn't create IB resources\n"
     )
@@ -81,7 +83,7 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
     try:
         link = wire.connect(test["host"], test["tcp_port"], node["address"])
     except OSError:
-        raise Refused(
+        raise PerftestRefused(
             _no_socket(f"Couldn't connect to {test['host']}:{test['tcp_port']}")
         ) from None
     try:
@@ -90,7 +92,7 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
         theirs = link.receive()
         mine["able"] = _able(test, node, test["sizes"], theirs["device"])
     except wire.Hangup:
-        raise Refused(_no_peer()) from None
+        raise PerftestRefused(_no_peer()) from None
     _open_table(test, mine, theirs, screen)
     rows, code = _measure(test, node, mine, theirs)
     screen += [_print(test, row) for row in rows]
@@ -106,7 +108,7 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
     try:
         listener = wire.listen(node["address"], test["tcp_port"])
     except OSError:
-        raise Refused(_no_socket(f"Couldn't listen to port {test['tcp_port']}")) from None
+        raise PerftestRefused(_no_socket(f"Couldn't listen to port {test['tcp_port']}")) from None
     link = wire.accept(listener)
     try:
         theirs = link.receive()
@@ -115,9 +117,9 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
         _open_table(test, mine, theirs, screen)
         result = link.receive()
     except (wire.Hangup, KeyError):
-        raise Refused(_no_peer()) from None
+        raise PerftestRefused(_no_peer()) from None
     if result["code"] != 0:
-        raise Refused(_no_peer())
+        raise PerftestRefused(_no_peer())
     screen += _server_rows(test, result["rows"])
     _close_table(test, screen)
     _count(test, node, result["rows"], "xmit" if test["verb"] == "read" else "rcv")

@@ -47,12 +47,12 @@ _MTUS = {"256", "512", "1024", "2048", "4096"}
 _MOST_MEASURED = 20000
 
 
-class Refused(Exception):
+class PerftestRefused(Exception):
     """The tool gives up; the text is what it leaves on stderr, line ends included."""
 
 
 def read_options(tool: str, arguments: list[str], node: Node) -> Test:
-    """Everything that the test depends on. Raises ``Refused`` with perftest's own words."""
+    """Everything that the test depends on. Raises ``PerftestRefused`` with perftest's own words."""
     flavour = node["perftest"]
     long = dict(_LONG)
     if flavour["gpu_flag"]:
@@ -63,7 +63,7 @@ def read_options(tool: str, arguments: list[str], node: Node) -> Test:
             raise UsageError(f"unexpected argument '{words[1]}'")
         return _test(tool, given, words, node)
     except (UsageError, ValueError) as error:
-        raise Refused(
+        raise PerftestRefused(
             f"{tool}: {error}\n Invalid Command or flag.\n Please check command line and run"
             " again.\n\n Parser function exited with Error\n"
         ) from None

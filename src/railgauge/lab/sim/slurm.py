@@ -29,7 +29,7 @@ _VALUED = {
 _OPTIONAL_VALUE = {"--kill-on-bad-exit", "--cpu-bind"}
 
 
-class Refused(Exception):
+class SrunRefused(Exception):
     """srun gives up: what it says on stderr, and its exit code."""
 
 
@@ -44,7 +44,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
         environment = _environment(asked.get("export", "ALL"))
         job = program.named(asked["command"], environment)
         _check_installed(job["tool"], slots)
-    except Refused as refusal:
+    except SrunRefused as refusal:
         sys.stderr.write(f"{refusal.args[0]}\n")
         return int(refusal.args[1])
     code = program.play(job, slots, environment)
@@ -65,11 +65,11 @@ def _read(arguments: list[str]) -> Asked:
             name, equals, value = word[:2], "=", word[2:]
         if name in _VALUED and not equals and name not in _OPTIONAL_VALUE:
             if not rest:
-                raise Refused(f"srun: option '{name}' requires an argument", 1)
+                raise SrunRefused(f"srun: option '{name}' requires an argument", 1)
             value = rest.pop(0)
         asked[_VALUED.get(name, name)] = value
     if not rest:
-        raise Refused("srun: fatal: No command given to execute.", 1)
+        raise SrunRefused("srun: fatal: No command given to execute.", 1)
     return {**asked, "command": rest}
 
 
@@ -77,10 +77,12 @@ def _slots(asked: Asked, node: Node) -> list[tuple[Node, int]]:
     known = hosts.names(node)
     wanted = hosts.expanded(asked["list"]) if "list" in asked else _first(asked, known)
     if [name for name in wanted if name not in known]:
-        raise Refused("srun: error: Unable to allocate resources: Invalid node name specified", 1)
+        raise SrunRefused(
+            "srun: error: Unable to allocate resources: Invalid node name specified", 1
+        )
     count = int(asked.get("nodes", len(wanted)).partition("-")[0])
     if count > len(known):
-        raise Refused(
+        raise SrunRefused(
             "srun: error: Unable to allocate resources: Requested node configuration is not"
             " available",
             1,
@@ -89,7 +91,7 @@ def _slots(asked: Asked, node: Node) -> list[tuple[Node, int]]:
     nodes = [_entered(node, name) for name in wanted]
     each = _per_node(asked, len(nodes))
     if each > min(one["host"]["cpus"] for one in nodes):
-        raise Refused(
+        raise SrunRefused(
             "srun: error: Unable to allocate resources: More processors requested than permitted",
             1,
         )
@@ -112,7 +114,7 @@ def _entered(node: Node, name: str) -> Node:
         return hosts.named(node, name)
     except hosts.Unreachable:
         why = "Communication connection failure"
-        raise Refused(
+        raise SrunRefused(
             f"srun: error: Task launch for StepId={_STEP} failed on node {name}: {why}\n"
             f"srun: error: Application launch failed: {why}\n"
             "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
@@ -144,7 +146,7 @@ def _check_installed(name: str, slots: list[tuple[Node, int]]) -> None:
             tasks = [str(rank) for rank, (one, _) in enumerate(slots) if one is node]
             span = tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}"
             plural = "task" if len(tasks) == 1 else "tasks"
-            raise Refused(
+            raise SrunRefused(
                 f"slurmstepd: error: execve(): {name}: No such file or directory\n"
                 f"srun: error: {node['name']}: {plural} {span}: Exited with exit code 2",
                 2,

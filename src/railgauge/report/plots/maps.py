@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_size, format_value
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
-from railgauge.report.plots.matrix import Cell, Matrix
+from railgauge.report.plots.matrix import Cell, LabelledMatrix
 from railgauge.report.plots.plot import LETTERS, Plot, heading, key_of, worst_judged
 
 _MOST_NODES = 16
@@ -29,7 +30,11 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
     blocks = blocks_of(nodes)
 
     def place(record: ItemRecord) -> Place | None:
-        if len(record.nodes) != 2 or record.rung == 0 or not blocks.keys() >= {*record.nodes}:  # noqa: PLR2004
+        if (
+            len(record.nodes) != 2  # noqa: PLR2004
+            or record.rung == Rung.PREFLIGHT
+            or not blocks.keys() >= {*record.nodes}
+        ):
             return None
         return blocks[record.nodes[0]], blocks[record.nodes[1]]
 
@@ -39,7 +44,7 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
     caption = (note if block > 1 else "") + _MARGINS + " Dot: not measured."
     plots = []
     for (rung, subject), cells in _placed(records, place).items():
-        matrix = Matrix(labels, labels, "from node", "to node", _cells(cells))
+        matrix = LabelledMatrix(labels, labels, "from node", "to node", _cells(cells))
         plots.append(_plot(("pairs", rung, subject), matrix, caption, evidence))
     return plots
 
@@ -69,7 +74,7 @@ def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     plots = []
     for (rung, subject), cells in found.items():
         rows, columns = _labels(cells)
-        matrix = Matrix(rows, columns, "GPU", "NIC", _cells(cells))
+        matrix = LabelledMatrix(rows, columns, "GPU", "NIC", _cells(cells))
         plots.append(_plot(("gpu-nic", rung, subject), matrix, _MARGINS, evidence))
     return plots
 
@@ -80,7 +85,7 @@ def across_rails(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     plots = []
     for (rung, subject), cells in found.items():
         rows, columns = _labels(cells)
-        matrix = Matrix(rows, columns, "from", "to", _cells(cells))
+        matrix = LabelledMatrix(rows, columns, "from", "to", _cells(cells))
         plots.append(_plot(("across-rails", rung, subject), matrix, _MARGINS, evidence))
     return plots
 
@@ -91,7 +96,7 @@ def gpu_links(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     plots = []
     for (rung, subject), cells in found.items():
         labels = sorted({name for place in cells for name in place}, key=_natural)
-        matrix = Matrix(labels, labels, "from GPU", "to GPU", _cells(cells))
+        matrix = LabelledMatrix(labels, labels, "from GPU", "to GPU", _cells(cells))
         plots.append(_plot(("gpu-links", rung, subject), matrix, _MARGINS, evidence))
     return plots
 
@@ -157,7 +162,7 @@ def _told(records: Sequence[ItemRecord]) -> str:
     return ", ".join(f"{n} {o}" for o, n in counts.items() if n).replace("_", " ")
 
 
-def _plot(key: tuple[str, int, str], matrix: Matrix, caption: str, evidence: str) -> Plot:
+def _plot(key: tuple[str, int, str], matrix: LabelledMatrix, caption: str, evidence: str) -> Plot:
     kind, rung, subject = key
     title = f"{subject}: {_KINDS[kind]}"
     letters = key_of(sorted(matrix.letters))
@@ -192,7 +197,7 @@ def nic_traffic(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) 
     for (rung, subject), seen in found.items():
         rows, columns = _labels(seen)
         shares = {place: _share_cell(one) for place, one in seen.items()}
-        matrix = Matrix(rows, columns, "node", "NIC", shares)
+        matrix = LabelledMatrix(rows, columns, "node", "NIC", shares)
         plots.append(_plot(("traffic", rung, subject), matrix, _TRAFFIC, evidence))
     return plots
 

@@ -29,7 +29,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class LabelledMatrix:
     """Labels of rows and columns, what they are, and the cells that are there."""
 
     rows: Sequence[str]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.plots import svg
 
-HARDWARE = "hardware"
 LETTERS = {
     Outcome.MARGINAL: "M",
     Outcome.RECORD_ONLY: "R",
@@ -35,7 +35,7 @@ class Plot:
 def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:
     """Title and unit; on the right what evidence it is, where that is not hardware."""
     shapes = [svg.text(8, 16, title, size=12.5, bold=True), svg.text(8, 31, unit, fill=svg.QUIET)]
-    if evidence != HARDWARE:
+    if evidence != Evidence.HARDWARE:
         said = f"{evidence.upper()} evidence"
         shapes.append(svg.text(width - 8, 31, said, anchor="end", fill=svg.BAD, bold=True))
     return shapes

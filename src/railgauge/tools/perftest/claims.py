@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from railgauge.core.errors import UnitUnknown
 from railgauge.core.model import Parsed
+from railgauge.core.terms import Role
 from railgauge.core.units import convert, format_size
 from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
 
@@ -112,7 +113,7 @@ def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
         yield equal("memory", "host", memory)
         return
     wanted = _MEMORY.get(gpus.vendor, gpus.vendor)
-    nothing = "nothing of a GPU" if side.role == "client" else None
+    nothing = "nothing of a GPU" if side.role == Role.CLIENT else None
     yield equal("memory", wanted, memory or nothing)
     yield equal("GPU", gpu, said.get("gpu"))
     if (bus := _bus(asked, side.node, gpu)) is not None:

@@ -19,7 +19,7 @@ _CLOSING = frozenset(("draining", "failing", "drng", "failg"))
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SinfoNode:
     """A node as ``sinfo`` shows it. Partitions that are the default are marked with ``*``."""
 
     partitions: tuple[str, ...]
@@ -49,16 +49,16 @@ class Standing:
 UNKNOWN = "Slurm knows no node of this name"
 
 
-def parse_standings(text: str) -> dict[str, Standing]:
+def parse_sinfo(text: str) -> dict[str, SinfoNode]:
     """Each node of ``sinfo --Node --all --format=%N|%P|%T|%E``, which has a line a partition."""
-    found: dict[str, Standing] = {}
+    found: dict[str, SinfoNode] = {}
     for line in text.splitlines():
         fields = line.strip().split("|", _FIELDS - 1)
         if len(fields) == _FIELDS:
             name, partition, state, reason = fields
             before = found[name].partitions if name in found else ()
             said = "" if reason.strip() in ("none", "(null)") else reason.strip()
-            found[name] = Standing((*before, partition), state.lower(), said)
+            found[name] = SinfoNode((*before, partition), state.lower(), said)
     return found
 
 
@@ -67,19 +67,17 @@ def refusals(names: Sequence[str], partition: str | None, *, for_a_job: bool) ->
 
     Raises ``TransportError`` if Slurm does not answer.
     """
-    standings = _look_up(names)
+    nodes = _look_up(names)
     found = {
-        name: standings[name].refusal(partition, for_a_job=for_a_job)
-        if name in standings
-        else UNKNOWN
+        name: nodes[name].refusal(partition, for_a_job=for_a_job) if name in nodes else UNKNOWN
         for name in names
     }
     return {name: why for name, why in found.items() if why}
 
 
-def _look_up(names: Sequence[str]) -> dict[str, Standing]:
+def _look_up(names: Sequence[str]) -> dict[str, SinfoNode]:
     text = ask("sinfo", "-a", "-N", "-h", "-n", folded(names), "-o", _FORMAT)
-    return parse_standings(text)
+    return parse_sinfo(text)
 
 
 def of_job(job: str) -> frozenset[str]:

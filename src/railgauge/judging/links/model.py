@@ -20,7 +20,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Matter:
+class SwitchUnderTest:
     """What is judged: the cables of one switch of the declared subnet, by which limits."""
 
     subnet: Topology

@@ -1,4 +1,4 @@
-"""Findings and standings in words, the same for the terminal, the page and the report. Pure."""
+"""Findings and changes of metrics as sentences, the same for terminal, page and report. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from railgauge.trend.values import (
     FEWEST_NIGHTS,
     IMPROVEMENT,
     Finding,
-    Key,
+    FindingScope,
     Night,
-    Scope,
+    SeriesKey,
     Trend,
 )
 
@@ -31,7 +31,7 @@ def sentence(finding: Finding) -> str:
     return f"{finding.verdict} {how}: {where(finding.scope)}: {by} ({levels}{of})"
 
 
-def where(scope: Scope) -> str:
+def where(scope: FindingScope) -> str:
     """``viper, host_send_bandwidth bw_average 8MiB over mlx5_0``."""
     place = naming.place(scope.nodes) or "all nodes"
     size = "" if scope.size_bytes is None else format_size(scope.size_bytes)
@@ -61,7 +61,7 @@ def summary(trend: Trend) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MetricChange:
     """One metric at one size on the latest night against the earlier ones, over its series.
 
     ``earlier`` and ``tonight`` are medians over the series; ``worst`` is the change, as a share
@@ -84,9 +84,9 @@ class Standing:
         return None if self.earlier is None else self.tonight / self.earlier - 1
 
 
-def standings(nights: Sequence[Night]) -> list[Standing]:
+def metric_changes(nights: Sequence[Night]) -> list[MetricChange]:
     """Every metric and size of the latest night."""
-    groups: dict[tuple[str, str, str, int | None], list[Key]] = {}
+    groups: dict[tuple[str, str, str, int | None], list[SeriesKey]] = {}
     for key in sorted(nights[-1].values, key=lambda key: key.order):
         group = (key.subject, key.metric, key.unit, key.size_bytes)
         groups.setdefault(group, []).append(key)
@@ -95,14 +95,14 @@ def standings(nights: Sequence[Night]) -> list[Standing]:
 
 
 def _standing(
-    keys: Sequence[Key], values: Mapping[Key, Mapping[int, float]], latest: int
-) -> Standing:
+    keys: Sequence[SeriesKey], values: Mapping[SeriesKey, Mapping[int, float]], latest: int
+) -> MetricChange:
     before = {k: [v for night, v in values[k].items() if night < latest] for k in keys}
     known = {key: statistics.median(found) for key, found in before.items() if found}
     changes = {key: values[key][latest] / known[key] - 1 for key in known}
     worst = max(changes, key=lambda key: _loss(key, changes[key]), default=None)
     first = keys[0]
-    return Standing(
+    return MetricChange(
         subject=first.subject,
         metric=first.metric,
         unit=first.unit,
@@ -115,5 +115,5 @@ def _standing(
     )
 
 
-def _loss(key: Key, change: float) -> float:
+def _loss(key: SeriesKey, change: float) -> float:
     return change if key.lower_is_better else -change

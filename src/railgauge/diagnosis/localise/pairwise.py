@@ -31,7 +31,7 @@ PROOF = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Open(Generic[Name]):
+class OpenGroup(Generic[Name]):
     """Members that hang together by slow pairs, none proven; ``between`` are those slow pairs.
 
     ``missing`` are the pairs with cleared members that would decide; none if none is cleared.
@@ -43,18 +43,18 @@ class Open(Generic[Name]):
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted(Generic[Name]):
+class PairDiagnosis(Generic[Name]):
     """All members in three heaps, sorted, and the ``pairs`` that are slow for themselves."""
 
     cleared: tuple[Name, ...]
     slow: tuple[Name, ...]
     pairs: tuple[tuple[Name, Name], ...]
-    open: tuple[Open[Name], ...]
+    open: tuple[OpenGroup[Name], ...]
 
 
-def sift(
+def diagnose_pairs(
     results: Mapping[tuple[Name, Name], bool], known_slow: Collection[Name] = ()
-) -> Sifted[Name]:
+) -> PairDiagnosis[Name]:
     """Sort all members of ``results`` (pair: whether slow), in time linear in their number.
 
     ``known_slow`` are slow by other evidence; they explain the slow pairs that they are in.
@@ -68,7 +68,7 @@ def sift(
         for pair, slow in results.items()
         if slow and blamed.isdisjoint(pair) and not cleared.issuperset(pair)
     ]
-    return Sifted(
+    return PairDiagnosis(
         cleared=tuple(sorted(cleared)),
         slow=tuple(sorted(blamed)),
         pairs=tuple(sorted(p for p, slow in results.items() if slow and cleared.issuperset(p))),
@@ -89,7 +89,7 @@ def _groups(
     cleared: set[Name],
     unproven: set[Name],
     loose: list[tuple[Name, Name]],
-) -> Iterator[Open[Name]]:
+) -> Iterator[OpenGroup[Name]]:
     """The open members, those who met each other together; all in one if nobody is cleared."""
     ordered = sorted(cleared)
     groups = list(_connected(met, unproven)) if cleared else [unproven] if unproven else []
@@ -100,7 +100,7 @@ def _groups(
     for group, pairs in zip(groups, between, strict=True):
         members = tuple(sorted(group))
         missing = [pair for name in members for pair in _missing(name, met[name], cleared, ordered)]
-        yield Open(members, tuple(sorted(pairs)), tuple(missing))
+        yield OpenGroup(members, tuple(sorted(pairs)), tuple(missing))
 
 
 def _connected(met: Mapping[Name, set[Name]], among: set[Name]) -> Iterator[set[Name]]:

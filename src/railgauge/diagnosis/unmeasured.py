@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from railgauge.core.errors import FactMissing, NoEvidence
 from railgauge.core.model import Outcome
-from railgauge.diagnosis.model import OPEN, Claim, Scene, Where, by_node
+from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node
 from railgauge.diagnosis.pattern import Pattern, between_nodes
 from railgauge.judging.judge import CORRUPTION
 from railgauge.judging.record import ItemRecord
@@ -16,21 +16,21 @@ from railgauge.judging.record import ItemRecord
 _NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
 
 
-def lost_nodes(scene: Scene) -> Iterator[Claim]:
+def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
     """Nodes that the survey did not reach, and nodes that stopped answering later."""
-    for node, found in scene.findings.found.items():
+    for node, found in scene.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
             records = tuple(r for r in scene.open if node in r.nodes and r.outcome is Outcome.ERROR)
-            yield Claim("node-unreachable", Where(node), found.what, records)
+            yield CauseClaim("node-unreachable", Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
-        if not isinstance(scene.findings.found.get(name), NoEvidence):
+        if not isinstance(scene.results.found.get(name), NoEvidence):
             says = f"stopped answering during the run: {lost[0].reason}"
-            if any(reboot.node == name and reboot.during for reboot in scene.findings.reboots):
+            if any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
                 says += "; it was rebooted"
-            yield Claim("node-unreachable", Where(name), says, tuple(lost))
+            yield CauseClaim("node-unreachable", Where(name), says, tuple(lost))
 
 
-def missing_tools(scene: Scene) -> Iterator[Claim]:
+def missing_tools(scene: Scene) -> Iterator[CauseClaim]:
     """Programs that a measurement, or the probe of a node, did not find."""
     absent = _grouped(scene, {"tool-missing"})
     for record in scene.open:
@@ -38,7 +38,7 @@ def missing_tools(scene: Scene) -> Iterator[Claim]:
         if record.error_kind == FactMissing.kind and match and record.nodes:
             absent.setdefault((record.nodes[0], match["tool"]), []).append(record)
     for (node, tool), records in absent.items():
-        yield Claim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
+        yield CauseClaim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
 
 
 # What the probe's facts say of a program that the node does not have.
@@ -53,13 +53,13 @@ _FAILING = {
 _OF_A_LAUNCH = {"launch-failed", "rank-died"}
 
 
-def failing_launches(scene: Scene) -> Iterator[Claim]:
+def failing_launches(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives that a launcher could not start on a node, or that lost a rank there."""
     for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
-        yield Claim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
+        yield CauseClaim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
 
 
-def failing_tools(scene: Scene) -> Iterator[Claim]:
+def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
     """Whatever went wrong in a tool and no other rule explains, by the nodes it has in common."""
     failing: dict[str, list[ItemRecord]] = {}
     for record in scene.open:
@@ -68,24 +68,24 @@ def failing_tools(scene: Scene) -> Iterator[Claim]:
     for command, records in failing.items():
         alone = [record for record in records if len(record.nodes) == 1]
         for node, mine in by_node(alone).items():
-            yield Claim("tool-failing", Where(node, command), mine[0].reason, tuple(mine))
+            yield CauseClaim("tool-failing", Where(node, command), mine[0].reason, tuple(mine))
         shared = [record for record in records if record not in alone]
         yield from between_nodes(scene, shared, Pattern("tool-failing", device=command))
 
 
 def _command(scene: Scene, record: ItemRecord) -> str:
-    measurement = scene.findings.platform.measurements.get(record.subject)
+    measurement = scene.results.platform.measurements.get(record.subject)
     return measurement.command if measurement else record.subject
 
 
-def corruption(scene: Scene) -> Iterator[Claim]:
+def corruption(scene: Scene) -> Iterator[CauseClaim]:
     """Wrong results of one node's own collective."""
     for record, judged in scene.judged(CORRUPTION):
         if len(record.nodes) == 1:
-            yield Claim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
+            yield CauseClaim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
 
 
-def shared_corruption(scene: Scene) -> Iterator[Claim]:
+def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:
     """Wrong results between nodes that compute well by themselves, as far as is known."""
     wrong = [record for record, _ in scene.judged(CORRUPTION)]
     for claim in between_nodes(scene, wrong, Pattern("data-corruption", says=_first_reason)):
@@ -110,7 +110,7 @@ def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRe
     return found
 
 
-FIRST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+FIRST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Scene], Iterator[Claim]], ...] = (failing_launches, failing_tools)
+LAST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (failing_launches, failing_tools)

@@ -10,8 +10,8 @@ from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Basis
 from railgauge.core.question import FactAt
-from railgauge.planning import ladder
-from railgauge.planning.ladder import EXPECTATIONS, Asked, choices_of, fact_at, parts
+from railgauge.planning import expectations
+from railgauge.planning.expectations import EXPECTATIONS, FactPaths, choices_of, fact_at, parts
 
 C500 = thresholds.load("metax-c500", ROOT / "thresholds")
 GPU, NIC, ADAPTER = {"gpu": 3}, {"nic": "mlx5_0"}, {"adapter": "mlx5_2"}
@@ -140,9 +140,9 @@ def test_a_test_that_asks_for_other_parts_is_refused(name, part, says):
 def test_a_fact_of_a_site_s_own_is_asked_as_the_file_says():
     own = expecting("colour", fact="gpus.{gpu}.colour", per="gpu")
     assert fact_at(own, "colour", "n1", GPU) == FactAt("n1", ("gpus.3.colour",))
-    assert ladder.asked(own.expected["colour"]) == Asked(("gpus.{gpu}.colour",), ("gpu",))
+    assert expectations.asked(own.expected["colour"]) == FactPaths(("gpus.{gpu}.colour",), ("gpu",))
     plain = expecting("memlock", fact="colour")
-    assert ladder.asked(plain.expected["memlock"]) == Asked(("colour",))
+    assert expectations.asked(plain.expected["memlock"]) == FactPaths(("colour",))
     assert fact_at(plain, "memlock", "n1", {}) == FactAt("n1", ("colour",))
 
 

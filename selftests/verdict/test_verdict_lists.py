@@ -12,11 +12,11 @@ from railgauge.diagnosis.model import Where
 from railgauge.verdict import counts as verdict
 from railgauge.verdict.counts import (
     Counts,
-    Verdict,
+    RunVerdict,
     count,
+    failure_groups,
     left_out,
     scope_of,
-    troubles,
     verdict_of,
 )
 from railgauge.verdict.counts import worst_measurements as worst
@@ -54,7 +54,7 @@ def test_outcomes_are_counted_under_their_own_names():
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
     cause = Cause("memlock", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
-    full = Verdict(
+    full = RunVerdict(
         "run-1", "prod", "bench", "hardware", "smoke", "accepted", counts(), {}, {}, causes=(cause,)
     )
     data = full.to_json()
@@ -135,7 +135,7 @@ def test_a_line_says_where_and_what_physics_allows():
 
 
 def test_failures_come_before_errors_and_lower_rungs_first():
-    listed = troubles(
+    listed = failure_groups(
         [
             item("e", Outcome.ERROR, rung=0, reason="lost"),
             item("f4", Outcome.FAILED, rung=4, reason="slow"),
@@ -151,11 +151,13 @@ def test_failures_come_before_errors_and_lower_rungs_first():
 
 def test_items_with_one_reason_are_one_trouble():
     names = [f"tests/x.py::test_a[{i}]" for i in range(4)]
-    (one,) = troubles([item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names])
+    (one,) = failure_groups(
+        [item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names]
+    )
     assert (one.items, one.ids) == (tuple(names), "test_a[0] and 3 more")
     assert (one.reason, one.remedy) == ("slow", "r")
-    assert len(troubles([item(n, Outcome.FAILED, reason=n) for n in "ab"])) == 2
-    assert len(troubles([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
+    assert len(failure_groups([item(n, Outcome.FAILED, reason=n) for n in "ab"])) == 2
+    assert len(failure_groups([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
 
 
 def test_what_did_not_run_is_counted_by_subject_and_reason():

@@ -32,7 +32,7 @@ _ASKING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MarkedTest:
     """One test, and the measurement or expectation (``kind``) of the platform file it names.
 
     ``where`` is the test's id without parameters, ``ways`` those in which it asks, ``needs`` the
@@ -53,7 +53,7 @@ def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
     return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
 
 
-def asked(root: Path) -> tuple[Asked, ...]:
+def asked(root: Path) -> tuple[MarkedTest, ...]:
     """What the tests below ``root``/tests are about; nothing where there is no such folder.
 
     Raises ``BadInput`` for a file that is not Python.
@@ -62,7 +62,7 @@ def asked(root: Path) -> tuple[Asked, ...]:
     return tuple(one for path in files for one in _of_file(path, path.relative_to(root)))
 
 
-def _of_file(path: Path, shown: Path) -> Iterator[Asked]:
+def _of_file(path: Path, shown: Path) -> Iterator[MarkedTest]:
     try:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
@@ -76,10 +76,10 @@ def _of_file(path: Path, shown: Path) -> Iterator[Asked]:
             needs = tuple(dict.fromkeys((*for_all, *own)))
             ways = ways_of([argument.arg for argument in node.args.args])
             for kind, name in filter(None, map(_subject, node.decorator_list)):
-                yield Asked(where, kind, name, ways, needs)
+                yield MarkedTest(where, kind, name, ways, needs)
             marks = (*node.decorator_list, *_marks_of_file(tree))
             if all(_name(mark) == NEEDS for mark in marks):
-                yield Asked(where, "", "")
+                yield MarkedTest(where, "", "")
 
 
 def _marks_of_file(tree: ast.Module) -> list[ast.expr]:

@@ -22,7 +22,7 @@ Part = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FactPaths:
     """The facts of an expectation, as paths of ``facts.require`` with ``{gpu}`` and the like.
 
     ``per`` are the parts that each have one; the rest is as in ``FactAt``. ``{sign}`` is what a
@@ -36,28 +36,28 @@ class Asked:
     absent: str = ""
 
 
-def _node(path: str, declared: str = "") -> Asked:
-    return Asked((path,), declared=declared)
+def _node(path: str, declared: str = "") -> FactPaths:
+    return FactPaths((path,), declared=declared)
 
 
-def _gpu(field: str, declared: str = "", same_as: str = "") -> Asked:
+def _gpu(field: str, declared: str = "", same_as: str = "") -> FactPaths:
     same = f"gpus.{{gpu}}.{same_as}" if same_as else ""
-    return Asked((f"gpus.{{gpu}}.{field}",), (GPU,), declared, same)
+    return FactPaths((f"gpus.{{gpu}}.{field}",), (GPU,), declared, same)
 
 
 def _nic(
     *fields: str, declared: str = "", kind: str = "nics", absent: str = "", part: str = NIC
-) -> Asked:
+) -> FactPaths:
     paths = tuple(f"{kind}.{{{part}}}.{field}" for field in fields)
     said = f"nics.{{{part}}}.{declared}" if declared else ""
-    return Asked(paths, (part,), said, absent=absent)
+    return FactPaths(paths, (part,), said, absent=absent)
 
 
-def _adapter(field: str, declared: str = "", absent: str = "") -> Asked:
+def _adapter(field: str, declared: str = "", absent: str = "") -> FactPaths:
     return _nic(field, declared=declared, absent=absent, part=ADAPTER)
 
 
-EXPECTATIONS: Mapping[str, Asked] = {
+EXPECTATIONS: Mapping[str, FactPaths] = {
     # the host
     "cpu_governor": _node("governors"),
     "numa_balancing": _node("numa_balancing"),
@@ -79,7 +79,7 @@ EXPECTATIONS: Mapping[str, Asked] = {
     "gpu_kernel_module": _node("gpu_software.kernel_module"),
     "gpu_runtime": _node("gpu_software.runtime"),
     "gpu_vbios": _gpu("vbios"),
-    "gpu_fabric_manager": Asked(("gpu_software.fabric_manager",), same_as="gpu_driver"),
+    "gpu_fabric_manager": FactPaths(("gpu_software.fabric_manager",), same_as="gpu_driver"),
     "collective_library": _node("gpu_software.collective_library"),
     # its GPUs
     "gpu_count": _node("gpus.#", declared="gpus.count"),
@@ -108,7 +108,7 @@ EXPECTATIONS: Mapping[str, Asked] = {
     "gpu_numa": _gpu("numa_node"),
     "gpu_processes": _node("gpu_processes"),
     "peer_memory": _node("peer_memory"),
-    "gpu_nic_link": Asked(
+    "gpu_nic_link": FactPaths(
         ("topology.gpu{gpu}.{nic}",), (GPU, NIC), declared="affinity.{gpu}.{nic}"
     ),
     # its RDMA adapters
@@ -134,10 +134,10 @@ EXPECTATIONS: Mapping[str, Asked] = {
 }
 
 
-def asked(expectation: Expectation) -> Asked | None:
+def asked(expectation: Expectation) -> FactPaths | None:
     """What an expectation asks: as it says itself, or as the ladder does; ``None`` if unknown."""
     if expectation.fact:
-        return Asked((expectation.fact,), (expectation.per,) if expectation.per else ())
+        return FactPaths((expectation.fact,), (expectation.per,) if expectation.per else ())
     return EXPECTATIONS.get(expectation.name)
 
 

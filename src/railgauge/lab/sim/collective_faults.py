@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import collective_layout
-from .collective_options import Refused
+from .collective_options import CollectiveRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NO_RDMA = (
 
 
 def check_memlock(job: Job) -> None:
-    """RDMA pins its buffers. Raises ``Refused`` for the first rank that may not lock memory."""
+    """Raises ``CollectiveRefused`` for the first rank that may not lock memory."""
     bound = [node["name"] for node in job["nodes"] if _is_bound(node["host"])]
     struck = [rank for rank, (host, *_) in enumerate(job["places"]) if host in bound]
     if job["path"]["network"] != "IB" or not struck:
@@ -40,7 +40,7 @@ def check_memlock(job: Job) -> None:
     lines = [*collective_layout.opening(job), *collective_layout.devices(job)]
     if job["environment"].get(f"{job['library']['prefix']}_DEBUG"):
         lines.append(_UNREGISTERED.format(**words))
-    raise Refused("\n".join([*lines, _NO_RDMA.format(**words)]), TEST_FAILURE)
+    raise CollectiveRefused("\n".join([*lines, _NO_RDMA.format(**words)]), TEST_FAILURE)
 
 
 def _is_bound(host: dict[str, Any]) -> bool:
