@@ -75,7 +75,7 @@ def write_run(folder: Path, found: RunResults) -> None:
         "run.json": to_plain(planned(found)),
         "cluster.json": cluster_to_json(cluster(names(len(found.cluster.nodes)))),
         "environment.json": facts,
-        "thresholds.json": json.loads(Path(found.platform.path).read_text(encoding="utf-8")),
+        "thresholds.json": json.loads(found.platform.text),
     }.items():
         _write(folder / name, [value])
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import pytest
 from testing.acceptance import ROOT, TIME_LIMIT_S, Project, Run, environment, make_project
+from testing.core_values import long_form
 from testing.slurm_cluster import Slurm
 
 TICKET = "fan 3 fails, ticket 21"
@@ -91,7 +92,7 @@ def new_site(
 
     def make() -> Site:
         project = make_project(tmp_path_factory.mktemp("site") / "project")
-        document = json.loads((ROOT / "thresholds" / "tcp-lab.json").read_text(encoding="utf-8"))
+        document = long_form("tcp-lab")
         loopback(document)
         project.write("thresholds/loopback.json", json.dumps(document))
         project.write("pytest", PYTEST)

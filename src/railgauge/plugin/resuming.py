@@ -110,7 +110,7 @@ def invocation(
             "schema_version": resume.SCHEMA_VERSION,
             "hostfile": cluster.source,
             "hostfile_sha256": _sha256(_hostfile_text(cluster)),
-            "thresholds_sha256": _sha256(Path(platform.path).read_text(encoding="utf-8")),
+            "thresholds_sha256": _sha256(platform.text),
             "level": level,
             "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),

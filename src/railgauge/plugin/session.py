@@ -130,8 +130,7 @@ class Controller:
         demanded.warn(context, len(ids))
         context.store.write_json("cluster.json", _without_secrets(cluster))
         self._keep_hostfile()
-        limits = Path(context.platform.path).read_bytes().decode()  # to the byte
-        write_whole(context.store.folder / "thresholds.json", limits)
+        write_whole(context.store.folder / "thresholds.json", context.platform.text)
         for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
             (context.store.folder / name).touch()
         holding.take(context)  # before anything else is done on a node
