@@ -51,7 +51,7 @@ hooks: $(VENV)/.ready-lint
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hooks]'
 	$(BIN)/pre-commit install
 
-# Half an hour on one core; ARGS="record verdict" for some modules alone.
+# Half an hour on one core; ARGS="judging.record verdict.counts" for these alone.
 mutants: $(VENV)/.ready-mutants
 	nice -n 10 $(BIN)/python selftests/mutation/mutants.py $(ARGS)
 

@@ -1,12 +1,13 @@
 """A run counts if no output of it denies what was asked for, and says what it does not show."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from testing.core_values import case, transcript
 
 from railgauge.core.errors import OtherThanAsked
-from railgauge.core.model import Parsed
+from railgauge.core.model import Parsed, Problem
 from railgauge.judging import agreement
 from railgauge.tools.claims import Asked, Claim, Heard
 
@@ -18,14 +19,15 @@ SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server"
 def held(monkeypatch):
     """``held(*claims)`` of a tool that claims just these; the tool must be given all it said."""
 
-    def run(*claims):
+    def run(*claims, outputs=OUTPUTS, is_planned=True):
         def claim(asked, heard):
-            assert heard == (Heard("n1", "client", OUTPUTS[0]), Heard("n2", "server", OUTPUTS[1]))
+            assert heard == (Heard("n1", "client", outputs[0]), Heard("n2", "server", outputs[1]))
             return claims
 
         monkeypatch.setattr(agreement, "tool", lambda name: SimpleNamespace(claims=claim))
         measurement = SimpleNamespace(tool="tool")
-        return agreement.held(Asked(case(), measurement, None), SAID, OUTPUTS)
+        asked = Asked(case(), measurement, None, is_planned=is_planned)
+        return agreement.held(asked, SAID, outputs)
 
     return run
 
@@ -65,3 +67,30 @@ def test_each_command_must_have_an_output(held):
     asked = Asked(case(), SimpleNamespace(tool="perftest"), None)
     with pytest.raises(ValueError, match="shorter"):
         agreement.held(asked, SAID, OUTPUTS[:1])
+
+
+def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one(held):
+    problems = [
+        tuple(Problem(f"{side} {severity}", severity, "says so") for severity in severities)
+        for side, severities in (
+            ("client", ("warning", "error")),
+            ("server", ("error", "warning")),
+        )
+    ]
+    client, server = (
+        replace(output, problems=own) for output, own in zip(OUTPUTS, problems, strict=True)
+    )
+    assert held(AGREED, outputs=(client, server)).problems == (*problems[0], problems[1][1])
+
+
+def test_how_often_is_binding_where_the_suite_itself_chose_it(held):
+    often = Claim("iterations", "5000", "100", agrees=False)
+    assert held(often, is_planned=False) == OUTPUTS[0]
+    with pytest.raises(OtherThanAsked, match="iterations: asked for 5000, the tool says 100"):
+        held(often)
+
+
+@pytest.mark.parametrize("item", ["GID", "qps"])
+def test_all_else_is_binding_whoever_measured(held, item):
+    with pytest.raises(OtherThanAsked, match=f"^n1: ib_write_bw: {item}: asked for 4"):
+        held(Claim(item, "4", "1", agrees=False), is_planned=False)

@@ -34,6 +34,7 @@ from railgauge.core.model import Sweep as Sizes
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.judging import assess
 from railgauge.judging.assess import Measured, read
 from railgauge.tools.claims import Claim
 
@@ -275,3 +276,27 @@ def test_the_judgement_has_the_limit_and_its_ceiling():
     assert (one.floor, one.physical_ceiling, one.pointer) == (
         300, PLATFORM.nics[0].data_rate_gbps, PLAIN.limits[0].pointer,
     )  # fmt: skip
+
+
+@pytest.fixture
+def best(monkeypatch):
+    """``best(value)``: what a run can reach at best, in Gb/s; the NIC of its path carries 400."""
+    return lambda value: monkeypatch.setattr(assess, "ideal", lambda *of: value)
+
+
+def test_the_judgement_has_the_ideal_where_that_is_not_the_ceiling(best):
+    for value, kept in ((350.0, 350.0), (PLATFORM.nics[0].data_rate_gbps, None), (None, None)):
+        best(value)
+        assert judged(measured(out())).judgements[0].ideal == kept
+
+
+def test_a_share_of_the_ideal_is_judged_as_a_value(best):
+    best(390.0)
+    on = platform(limits=(limit(floor=0.9, of="ideal"),))  # 351 Gb/s
+    for value, outcome in ((352, "passed"), (350, "failed")):
+        found = judged(measured(out(value), on=on), on=on)
+        assert outcomes(found) == ([outcome], [])
+        assert found.judgements[0].floor == 351
+    best(None)
+    with pytest.raises(Uncovered, match="a share of an ideal that is not known"):
+        judged(measured(out(), on=on), on=on)

@@ -1,4 +1,4 @@
-"""What the evidence says to a question: counters, transport, ratio, subnet, facts, limits."""
+"""What the evidence says to a question: ratio, subnet, facts, limits; an item's questions."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -22,7 +22,13 @@ from testing.assess_values import (
 )
 from testing.core_values import limit, transcript
 
-from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.config.thresholds.model import (
+    Assertion,
+    FabricLimits,
+    Results,
+    Traffic,
+    Transport,
+)
 from railgauge.core.errors import DataCorrupted, FactMissing, MetricMissing, NoEvidence
 from railgauge.core.model import Fabric, Outcome
 from railgauge.core.question import (
@@ -31,17 +37,15 @@ from railgauge.core.question import (
     LIMITS,
     RATIO,
     READ,
+    RESULTS,
     TRAFFIC,
     TRANSPORT,
-    CaseResult,
     FactAt,
     Question,
 )
-from railgauge.core.terms import COUNTER_ROLES
 from railgauge.facts import GpuFacts, NodeFacts
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio, read, traffic
-from railgauge.judging.assess import transport as judge_transport
+from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio
 
 
 @pytest.fixture(autouse=True)
@@ -49,86 +53,7 @@ def made_up(monkeypatch):
     return made_up_tool(monkeypatch)
 
 
-# --- the NICs' counters ---
-
-
-TWO_NICS = tuple(replace(PLATFORM.nics[0], name=name) for name in ("mlx5_0", "mlx5_1"))
-LINE = "/sys/class/infiniband/{nic}/ports/1/counters/port_xmit_data:{words}\n"
-
-
-def counted(*shares, nodes=("n1",)):
-    """Counters before and after: each NIC sends that share of the payload of 1 MB."""
-    texts = [
-        "".join(LINE.format(nic=f"mlx5_{i}", words=int(s * 250_000)) for i, s in enumerate(each))
-        for each in ([0] * len(shares), shares)
-    ]
-    return [
-        transcript(node, role=role, stdout=text)
-        for node in nodes
-        for role, text in zip(COUNTER_ROLES, texts, strict=True)
-    ]
-
-
-def counters(*runs_of, pairing=CASE.pairing):
-    spec = Traffic((0.9, 1.2), 0.1, BASIS)
-    on = replace(platform(traffic=spec), nics=TWO_NICS)
-    of = replace(CASE, pairing=pairing, repeats=len(runs_of))
-    return traffic(on, read(on, of, CaseResult(tuple((out(), *run) for run in runs_of))))
-
-
-def test_the_nic_of_the_path_must_have_carried_the_payload_and_no_other():
-    assert set(outcomes(counters(counted(1.0, 0.0)))[0]) == {"passed"}
-    for shares in ((0.5, 0.0), (0.0, 1.0), (1.0, 1.0)):
-        assert "failed" in outcomes(counters(counted(*shares)))[0]
-
-
-def test_without_a_path_all_nics_share_the_payload():
-    assert set(outcomes(counters(counted(0.5, 0.5), pairing=None))[0]) == {"passed"}
-    assert "failed" in outcomes(counters(counted(1.0, 0.0), pairing=None))[0]
-
-
-def test_the_counters_of_every_run_are_judged():
-    good, bad = counted(1.0, 0.0), counted(0.0, 0.0)
-    assert len(counters(good, good).judgements) == 2 * len(counters(good).judgements)
-    for order in ((good, bad), (bad, good)):
-        assert "failed" in outcomes(counters(*order))[0]
-
-
-def test_counters_that_were_not_read_are_an_error(made_up):
-    assert outcomes(counters([])) == ([], ["fact-missing"])
-    made_up.payload_bytes = lambda parsed: 0.0
-    assert outcomes(counters(counted(1.0, 0.0))) == ([], ["metric-missing"])
-
-
-def test_no_run_is_left_out_where_counters_and_outputs_differ_in_number():
-    on = replace(platform(traffic=Traffic((0.9, 1.2), None, BASIS)), nics=TWO_NICS)
-    one = read(on, CASE, CaseResult(((out(), *counted(1.0, 0.0)),)))
-    with pytest.raises(ValueError, match="argument 2"):
-        traffic(on, replace(one, transcripts=one.transcripts * 2))
-
-
-def test_what_the_file_does_not_ask_is_an_error_that_says_what():
-    one = measured(out())
-    for found, what in (
-        (traffic(PLATFORM, one), "the NICs' counters"),
-        (judge_transport(one), "the transport"),
-        (fabric(SUBNET, one), "the subnet"),
-    ):
-        assert outcomes(found) == ([], ["metric-missing"])
-        assert what in str(found.errors[0])
-
-
-# --- transport, ratio, subnet ---
-
-
-def test_the_transport_of_every_run_is_judged():
-    on = platform(transport=Transport(("IB",), ("Socket",), BASIS))
-    logs = {name: transcript("n1", stdout=f"transport {name}") for name in ("IB", "Socket")}
-    assert outcomes(judge_transport(measured(logs["IB"], on=on))) == (["passed"], [])
-    both = judge_transport(measured(logs["IB"], logs["Socket"], on=on))
-    assert outcomes(both) == (["passed", "failed"], [])
-    silent = judge_transport(measured(logs["IB"], out(), on=on))
-    assert outcomes(silent) == ([], ["metric-missing"])
+# --- ratio, subnet ---
 
 
 def scaled(one, other):
@@ -170,6 +95,7 @@ def test_a_ratio_needs_its_metric_on_both_sides():
     assert (found.size_bytes, found.physical_ceiling) == (None, None)
 
 
+NAMED = Results(("pcie",), BASIS)
 SUBNET = Fabric("n1", "topology", "file")
 ASKED = FabricLimits(BASIS)
 
@@ -204,6 +130,12 @@ def test_a_scan_is_judged_for_a_switch_and_by_an_earlier_one(scans):
     fabric(SUBNET, scanned("now", stderr="err"))
     assert scans.given[0] == ("iblinkinfo", "")
     assert (scans.given[3].text, scans.given[4]) == ("now\nerr", None)
+
+
+def test_a_scan_is_what_the_first_command_of_the_first_run_printed(scans):
+    first, other, again = (transcript("n1", stdout=text) for text in ("first", "other", "again"))
+    fabric(SUBNET, replace(scanned("x"), transcripts=((first, other), (again,))))
+    assert scans.given[3].text == "first"
 
 
 def test_what_a_scan_shows_and_what_it_cannot_are_both_kept(scans):
@@ -271,7 +203,7 @@ def test_limits_that_lack_what_was_asked_are_an_error():
 # Of which the file asks in every way.
 FULL = platform(
     traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
-    fabric=ASKED, limits=SCALED.measurements[NAME].limits,
+    fabric=ASKED, limits=SCALED.measurements[NAME].limits, results=NAMED,
 )  # fmt: skip
 
 
@@ -279,6 +211,7 @@ def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
     read_as = {
         TRAFFIC: "the counters of the NICs were not read",
         TRANSPORT: "the log names no transport",
+        RESULTS: "pcie",
     }
     for kind, says in read_as.items():
         assert says in str(answer(Question(kind, CASE), out(), on=FULL).errors[0])
@@ -294,6 +227,13 @@ def test_each_kind_of_question_is_answered_by_its_own_judge(scans):
 def test_a_kind_of_question_that_is_not_known_has_no_answer(kind):
     found = answer(Question(kind, CASE, SIZE, other=CASE, metric="bw_average"), out(), on=FULL)
     assert f"nothing is known of a question of kind {kind!r}" in str(found.errors[0])
+
+
+def test_of_a_long_name_an_error_shows_the_beginning():
+    kind = answer(Question("k" * 50, CASE), out()).errors[0]
+    assert kind.what == f"nothing is known of a question of kind {'k' * 40!r}"
+    metric = answer(Question(FACT, metric="m" * 90, fact=FactAt("n1", ()))).errors[0]
+    assert metric.what == f"platform bench expects no {'m' * 80}"
 
 
 @pytest.mark.parametrize(

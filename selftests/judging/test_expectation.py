@@ -7,7 +7,7 @@ from testing.core_values import ROOT
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Expectation
-from railgauge.core.errors import FactMissing, NodeUnreachable
+from railgauge.core.errors import FactMissing, NodeUnreachable, VersionUndeclared
 from railgauge.core.model import Basis, Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import GpuFacts, NetdevFacts, NicFacts, NodeFacts
@@ -27,8 +27,9 @@ def at(*paths, **more):
     return FactAt("n1", paths, **more)
 
 
-def judged(one, rule, value=None, nodes=(N1,), name="subject"):
-    expectation = Expectation(name, rule, value, Basis("derived", "made up"), "/expected/subject")
+def judged(one, rule, value=None, nodes=(N1,), name="subject", **more):
+    basis = Basis("derived", "made up")
+    expectation = Expectation(name, rule, value, basis, "/expected/subject", **more)
     found = {getattr(node, "node", None) or node.where: node for node in nodes}
     return judge_at(one, expectation, PLATFORM, found)
 
@@ -188,8 +189,30 @@ def test_a_model_that_is_not_listed_is_an_error_that_names_those_that_are():
 @pytest.mark.parametrize("path", ["kernel", "gpus.#", "netdevs.eth1.name", "gpus.0", "nics"])
 def test_by_model_is_of_a_device_that_has_one(path):
     for rule, value in (("by_model", FIRMWARES), ("alike", "model")):
-        with pytest.raises(FactMissing, match="is not of a device that has a model"):
+        with pytest.raises(FactMissing, match="is not of a device that has a model") as raised:
             judged(at(path), rule, value)
+        assert raised.value.where == "n1"
+
+
+def test_of_a_long_name_an_error_shows_the_beginning():
+    device, model = "d" * 100, "m" * 100
+    long = replace(
+        N1, netdevs=(NetdevFacts(device),), nics=(replace(NICS[0], hca_type=model), *NICS[1:])
+    )
+    for paths, what in (
+        (("k" * 100,), f"there is no fact {'k' * 80}"),
+        (
+            (f"netdevs.{device}.name", "os"),
+            f"netdevs.{'d' * 72} is not of a device that has a model",
+        ),
+        (("nics.mlx5_0.firmware",), f"nothing is declared for the model {'m' * 80}"),
+    ):
+        with pytest.raises(FactMissing) as raised:
+            judged(at(*paths), "by_model", FIRMWARES, nodes=(replace(long, os="x"),))
+        assert raised.value.what == what
+    with pytest.raises(FactMissing) as raised:
+        declared_at(PLATFORM, "c" * 100)
+    assert raised.value.what == f"the platform file declares no {'c' * 80}"
 
 
 def test_by_model_without_models_falls_back_to_no_declaration():
@@ -244,3 +267,29 @@ def test_a_value_is_taken_as_it_is_under_a_rule_that_needs_no_other():
     assert outcome(at("numa_cpus"), "equals", {"0": "0-7"}, nodes=(here,)) is PASSED
     assert outcome(at("kernel"), "equals", "model") is FAILED
     assert outcome(at("gpus.#", declared="gpus.count"), "as_declared", {}) is FAILED
+
+
+# --- versions that the limits were measured with ---
+
+
+def test_a_version_that_the_limits_were_measured_with_needs_no_declaration():
+    for known in (("6.1",), ("5.4", "6.1"), ()):
+        assert outcome(at("kernel"), "alike", measured_with=known) is PASSED
+
+
+def test_a_version_that_nobody_declared_or_measured_is_an_error_that_says_what_to_do():
+    long = "6" * 100
+    with pytest.raises(VersionUndeclared) as raised:
+        judged(
+            at("kernel"), "alike", nodes=(replace(N1, kernel=long),), name="kernel",
+            measured_with=("5.4", "6.1"),
+        )  # fmt: skip
+    error = raised.value
+    assert error.what == f"kernel is {'6' * 80}; the limits were measured with 5.4"
+    assert error.where == "n1"
+    assert error.remedy == "if it was ordered so, declare it in the hostfile: versions: kernel"
+
+
+def test_nodes_that_differ_fail_whatever_the_limits_were_measured_with():
+    odd = (replace(N1, kernel="5.4"), other("n2"), other("n3"))
+    assert outcome(at("kernel"), "alike", nodes=odd, measured_with=("4.0",)) is FAILED

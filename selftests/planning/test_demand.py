@@ -15,7 +15,13 @@ from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.verdict.decision import RunPlan, decide, not_run
-from railgauge.verdict.unanswered import NEVER_RAN, NOT_ASKED, never_ran, unanswered
+from railgauge.verdict.unanswered import (
+    NEVER_RAN,
+    NOT_ASKED,
+    is_of_a_test,
+    never_ran,
+    unanswered,
+)
 
 NODES = ("n1", "n2", "n3", "n4")
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "localhost-gpu")
@@ -142,6 +148,20 @@ def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
     assert len(ids) == len(set(ids))
     assert "cpu_governor::fact[n1]" in ids
     assert any(name.endswith("-mlx5_0-8MiB]") for name in ids)
+
+
+@pytest.mark.parametrize(
+    ("item_id", "is_so"),
+    [
+        ("tests/node/test_host.py::test_cpu_governor[n1]", True),
+        ("tests/node/test_host.py::test_processes", True),
+        ("cpu_governor::fact[n1]", False),
+        ("gpu_processes::fact[tests/test_x.py::test_y]", False),
+        ("", False),
+    ],
+)
+def test_an_item_that_was_collected_is_known_by_the_file_of_its_id(item_id, is_so):
+    assert is_of_a_test(item_id) is is_so
 
 
 def test_another_size_nodes_or_repeats_are_no_answer(homelab):

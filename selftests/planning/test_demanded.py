@@ -8,13 +8,20 @@ import pytest
 from testing.core_values import cluster, document, limit, with_gpus
 
 from railgauge.config import thresholds
-from railgauge.config.thresholds.model import Assertion, FabricLimits, Traffic, Transport
+from railgauge.config.thresholds.model import (
+    Assertion,
+    FabricLimits,
+    Results,
+    Traffic,
+    Transport,
+)
 from railgauge.core.model import Basis, Case, Fabric, Pair, Pairing, Sweep
 from railgauge.core.question import (
     FABRIC,
     FACT,
     LIMITS,
     RATIO,
+    RESULTS,
     TRAFFIC,
     TRANSPORT,
     FactAt,
@@ -22,6 +29,8 @@ from railgauge.core.question import (
 )
 from railgauge.planning import demand, plan
 from railgauge.planning.demand import (
+    NOT_SCANNED,
+    SUBNET,
     DemandInputs,
     ItemKey,
     count,
@@ -31,6 +40,7 @@ from railgauge.planning.demand import (
     links,
     part_label,
     ratio_question,
+    scan_rung,
     ways,
 )
 
@@ -117,17 +127,18 @@ def test_a_run_is_asked_for_once():
     assert rows == [(3, "n1", "", None, "run", Question(LIMITS, at("n1")))]
 
 
-def test_counters_and_transport_are_asked_for_where_the_file_says_what_they_must_be():
+def test_counters_transport_and_named_tests_are_asked_for_where_the_file_says_so():
     one = measurement(
         traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
-        scope="pair", rung=4,
+        results=Results(("pcie",), BASIS), scope="pair", rung=4,
     )  # fmt: skip
     rows = asked(one)
     assert {(row[1], row[4], row[5].kind) for row in rows} == {
-        ("n1:n2", kind, kind) for kind in (TRAFFIC, TRANSPORT)
+        ("n1:n2", kind, kind) for kind in (TRAFFIC, TRANSPORT, RESULTS)
     }
     assert all(row[5].case == at("n1", "n2") for row in rows)
-    assert asked(replace(one, traffic=None, transport=None)) == []
+    assert asked(replace(one, traffic=None, transport=None, results=None)) == []
+    assert asked(one, of=cluster("n1")) == []
 
 
 def test_every_path_of_every_pair_is_asked_for():
@@ -145,7 +156,8 @@ def test_every_path_of_every_pair_is_asked_for():
 def test_a_ratio_is_over_the_same_place_or_the_first_node_of_a_pair():
     ratio = Assertion("scaling", per="ratio", of="busbw", over="base")
     pair = measurement(scope="pair", rung=4, asserts=(ratio,))
-    for scope, nodes in (("node", ("n1",)), ("pair", ("n1", "n2"))):
+    both = ("n1", "n2")
+    for scope, nodes in (("node", ("n1",)), ("pair", both), ("group", both), ("fabric", both)):
         on = platform(pair, measurement("base", scope=scope))
         question = ratio_question(on, "nightly", ratio, Pair("n1", "n2"), at("n1", "n2"))
         beside = at(*nodes, name="base")
@@ -217,6 +229,7 @@ def test_ways_are_those_that_the_file_asks_in_at_this_level_or_at_any():
     one = measurement(asserts=asserts, limits=(over,))
     assert ways(one) == ways(one, "nightly") == ("size", "run")
     assert ways(one, "smoke") == ("size",)
+    assert ways(replace(one, extents={"smoke": one.extents["smoke"]}), "nightly") == ()
     spec = FabricLimits(BASIS)
     assert ways(measurement(fabric=spec)) == (FABRIC,)
     assert ways(measurement(traffic=Traffic((0, 1), None, BASIS))) == (TRAFFIC,)
@@ -243,3 +256,50 @@ def test_each_switch_is_asked_for_where_each_answers_for_its_cables(monkeypatch)
     (early, late) = asked(whole, grown, of=of)
     assert (early[5].other, late[5].other) == (None, at("n2"))
     assert asked(replace(one, fabric=None), of=of) == []
+
+
+# --- a subnet that the hostfile passes over without a word ---
+
+
+def unscanned(name, rung=1):
+    return (rung, "subnet", "", None, FABRIC, Question(FABRIC, Case(name, (), None, ())))
+
+
+def demanded(*measurements, not_applicable=(), of=TWO, **more):
+    on = replace(platform(*measurements, **more), not_applicable=dict.fromkeys(not_applicable, ""))
+    scope = DemandInputs(on, of, plan.level(on, of, "signoff"))
+    listed = list(demands(scope))
+    assert len(listed) == count(scope)
+    return listed
+
+
+def test_a_sign_off_asks_for_every_scan_of_a_subnet_that_nobody_scans():
+    run = measurement(asserts=(Assertion("tokens", per="run"),))
+    rows = asked(run, expected=("memlock",), level="signoff")
+    assert [row[0] for row in rows] == [0, 0, 3, 3, *[1] * len(SUBNET)]
+    assert rows[4:] == [unscanned(name) for name in SUBNET]
+    assert SUBNET == (
+        "fabric_manager", "fabric_cabling", "fabric_links", "fabric_errors",
+        "fabric_errors_growth",
+    )  # fmt: skip
+
+
+def test_such_a_demand_says_why_nothing_answers_it():
+    listed = demanded()
+    assert {one.why_not for one in listed} == {NOT_SCANNED}
+    assert [one.key for one in listed] == [ItemKey(name, FABRIC, (), "", None) for name in SUBNET]
+    (other, *_) = demanded(expected=("memlock",))
+    assert other.why_not == ""
+
+
+def test_a_scan_that_the_platform_file_rules_out_is_not_asked_for():
+    ruled = ("fabric_links", "fabric_errors")
+    left = [one.key.subject for one in demanded(not_applicable=ruled)]
+    assert left == [name for name in SUBNET if name not in ruled]
+
+
+def test_a_scan_has_the_rung_of_its_measurement_or_that_of_the_links():
+    on = platform(measurement("fabric_links", scope="fabric", rung=2))
+    assert (scan_rung(on, "fabric_links"), scan_rung(on, "fabric_errors")) == (2, 1)
+    rungs = {one.key.subject: one.rung for one in demanded(*on.measurements.values())}
+    assert rungs == {**dict.fromkeys(SUBNET, 1), "fabric_links": 2}

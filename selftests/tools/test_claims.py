@@ -189,5 +189,9 @@ def test_facts_are_those_of_a_node_that_was_surveyed():
     assert Asked(asked().case, None, None).facts("n1") is None
 
 
+def test_a_run_is_the_suite_s_own_unless_it_is_said_to_be_somebody_else_s():
+    assert Asked(asked().case, None, None).is_planned
+
+
 def test_a_command_that_leaves_nothing_open_claims_nothing():
     assert claims_nothing(asked(), (Heard("n1", "client", None),)) == ()

@@ -12,9 +12,16 @@ from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, count, demands
+from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
 from railgauge.verdict import decision
-from railgauge.verdict.decision import SUBNET, RunPlan, decide, not_applicable, not_run
+from railgauge.verdict.decision import (
+    SUBNET,
+    RunPlan,
+    decide,
+    not_applicable,
+    not_run,
+    subnet_notes,
+)
 
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)
@@ -173,6 +180,31 @@ def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
     of = replace(DECLARED, fabric=Fabric("n1", "", "topology"))
     h200 = thresholds.load("h200", ROOT / "thresholds")
     assert not set(SUBNET) & set(absent(replace(h200, not_applicable={}), of))
+
+
+def test_the_reason_of_the_hostfile_why_nobody_scans_is_told():
+    of = replace(DECLARED, no_fabric="the provider runs it")
+    told = absent(replace(ONE, not_applicable={}), of)
+    says = "the hostfile says why nobody scans the subnet: the provider runs it"
+    assert told == dict.fromkeys(SUBNET, says)
+    (note,) = subnet_notes(plan.level(ONE, of, "signoff"))
+    assert note == "subnet not scanned: the provider runs it"
+
+
+def test_a_sign_off_that_should_scan_and_does_not_says_so():
+    assert decided(answering(level="signoff"), level="signoff").notes == (
+        f"SUBNET NOT SCANNED, the sign-off is incomplete: {NOT_SCANNED}",
+    )
+    assert subnet_notes(plan.level(ONE, DECLARED, "smoke")) == ()
+
+
+def test_a_measurement_of_other_levels_says_which_these_are():
+    (one,) = [m for m in HOMELAB.measurements.values() if m.made_at("smoke")][:1]
+    extent = one.extents["smoke"]
+    others = replace(one, extents={"nightly": extent, "signoff": extent})
+    told = absent(replace(HOMELAB, measurements={one.name: others}))
+    assert told[one.name] == "made at level nightly and signoff"
+    assert "made at level" not in str(absent(replace(HOMELAB, measurements={one.name: one})))
 
 
 def test_a_measurement_without_a_place_says_which_place_is_lacking():

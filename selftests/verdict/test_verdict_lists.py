@@ -87,10 +87,11 @@ def test_coverage_counts_pairs_of_two_and_paths_of_the_rungs_that_have_them():
         item("b", rung=4, nodes=("n1", "n2", "n3"), pairing="mlx5_1"),
         item("c", rung=3, nodes=("n1",), pairing="mlx5_1", size_bytes=8),
         item("d", rung=0, nodes=("n1",), pairing="mlx5_1", size_bytes=16),
+        item("e", rung=2, pairing="gpu0-mlx5_0"),
     ]
     said = {name: share["tested"] for name, share in coverage_of(four, platform, found).items()}
     assert said == {
-        "nodes": 3, "pairs": 1, "pairings": 1, "sizes": 2, "rungs": 4, "rails": 1,
+        "nodes": 3, "pairs": 1, "pairings": 2, "sizes": 2, "rungs": 4, "rails": 1,
     }  # fmt: skip
     declared = coverage_of(four, platform, [])["pairs"]
     assert declared == {"tested": 0, "declared": 6}
@@ -121,6 +122,7 @@ def test_counts_have_no_margin_by_nature_and_facts_have_none():
     assert worst([measured("a", unit="count"), measured("b", margin=None)]) == []
     assert worst([measured("a", outcome=Outcome.RECORD_ONLY)]) == []
     assert len(worst([measured("a", margin=0.0)])) == 1
+    assert len(worst([measured(unit, unit=unit) for unit in ("Gb/s", "us")])) == 2
 
 
 def test_a_line_says_where_and_what_physics_allows():

@@ -100,17 +100,18 @@ def count(scope: DemandInputs) -> int:
     """How many demands there are; counted, not listed: all pairs may be millions."""
     node = sum(1 for _ in _facts(scope, ""))
     runs = sum(
-        each.runs * _per_run(scope, each.measurement) for each in work(scope.platform, scope.level)
+        each.runs * _per_run(scope, each.measurement)
+        for each in work(scope.platform, scope.level)
+        if each.runs
     )
     return node * len(scope.level.nodes) + runs + sum(1 for _ in _unscanned(scope))
 
 
 def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
     """How many demands one place and path has: the same at each."""
-    for place in plan.places(measurement, scope.level)[:1]:
-        for pairing in plan.paths(scope.platform, measurement, scope.level.name)[:1]:
-            return sum(1 for _ in _of_run(scope, measurement, place, pairing))
-    return 0
+    place = next(iter(plan.places(measurement, scope.level)))
+    pairing = next(iter(plan.paths(scope.platform, measurement, scope.level.name)))
+    return sum(1 for _ in _of_run(scope, measurement, place, pairing))
 
 
 def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
@@ -144,7 +145,7 @@ def gpu_label(gpu: object) -> str:
 
 def links(platform: Platform) -> list[str]:
     """Every declared way from one GPU of a node to another."""
-    numbers = range(platform.gpus.count if platform.gpus else 0)
+    numbers = expectations.choices_of(platform, expectations.GPU)
     return [f"gpu{a}>gpu{b}" for a in numbers for b in numbers if a != b]
 
 
@@ -174,10 +175,10 @@ def _limits(
     for size in case.sizes:
         if measurement.asserted(SIZE, size):
             yield SIZE, Question(LIMITS, case, size)
-    gpus = range(platform.gpus.count if platform.gpus else 0)
     if measurement.asserted(LINK, swept=case.sizes):
         yield from ((LINK, Question(LIMITS, case, None, link)) for link in links(platform))
     if measurement.asserted(GPU, swept=case.sizes):
+        gpus = expectations.choices_of(platform, expectations.GPU)
         yield from ((GPU, Question(LIMITS, case, None, gpu_label(gpu))) for gpu in gpus)
     if measurement.asserted(RUN, swept=case.sizes):
         yield RUN, Question(LIMITS, case)

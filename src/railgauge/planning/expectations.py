@@ -179,5 +179,5 @@ def parts(platform: Platform, expectation: Expectation) -> Iterator[Part]:
 def choices_of(platform: Platform, part: str) -> list[object]:
     """All parts of a node of one kind, as they are declared."""
     if part == GPU:
-        return list(range(platform.gpus.count if platform.gpus else 0))
+        return list(range(platform.gpus.count)) if platform.gpus else []
     return [nic.name for nic in (platform.fabric_nics if part == NIC else platform.nics)]

@@ -207,7 +207,7 @@ class FailureGroup:
     @property
     def ids(self) -> str:
         """The first item, and how many more say the same."""
-        first = self.items[0].rsplit("::", 1)[-1]
+        first = self.items[0].rpartition("::")[2]
         return first if len(self.items) == 1 else f"{first} and {len(self.items) - 1} more"
 
 
