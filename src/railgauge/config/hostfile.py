@@ -124,7 +124,7 @@ def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
     """A launcher is known where its module is registered; the schema need not name it too."""
     named = document.get("launcher", launchers.NAMES[0])
     if isinstance(named, str) and named not in launchers.NAMES:
-        what = f"launcher: {named!r} is not one of {list(launchers.NAMES)!r}"
+        what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"
         _refuse(path, what, line=_line(tree, ("launcher",)))
 
 
