@@ -312,3 +312,12 @@ def test_the_example_of_the_docs_is_a_platform():
     assert {**platform.affinity[0]} == {"mlx5_0": "PXB", "mlx5_1": "SYS"}
     assert (platform.nics[1].numa_node, platform.gpus.count) == (1, 4)
     assert len(text.splitlines()) * 6 < len(platform.text.splitlines())
+
+
+def test_a_site_may_have_the_schema_of_before(tmp_path):
+    """It has no part for the long form alone, and asks for all that it knows at once."""
+    folder = put(tmp_path / "thresholds", document())
+    schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
+    del schema["$defs"]["complete"]
+    (folder / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    assert thresholds.load("bench", folder).name == "bench"

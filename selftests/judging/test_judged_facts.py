@@ -10,7 +10,8 @@ from testing.core_values import cluster
 from testing.places import ROOT
 
 from railgauge.config import thresholds
-from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts
 from railgauge.planning import plan
 from railgauge.planning.expectations import EXPECTATIONS, FactPaths
 from railgauge.planning.marks import asked as asked_by_tests

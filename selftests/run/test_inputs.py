@@ -8,6 +8,7 @@ import sys
 import pytest
 from testing.core_values import ROOT, document, lines_of, long_form, measurement_of, put
 
+from railgauge import tools
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
@@ -230,6 +231,14 @@ def test_no_platform_file_names_a_model(platform):
 def test_a_tool_that_nobody_would_look_for(root, key):
     (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{key}: /opt}}\n")
     assert any(key in line for line in refused(lambda: site(root)))
+
+
+@pytest.mark.parametrize("name", tools.PLANNABLE)
+def test_every_tool_may_lie_where_the_hostfile_says(root, name):
+    keys = ", ".join(f"{key}: /opt" for key in tools.keys(name))
+    (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{keys}}}\n")
+    cluster, _ = site(root)
+    assert set(cluster.tools) == set(tools.keys(name))
 
 
 def test_addresses_of_a_nic_that_is_not_declared(root):

@@ -17,6 +17,7 @@ import pytest
 
 from railgauge import lab
 from railgauge.core.model import Cluster, Node
+from railgauge.lab.cluster import Lab
 from testing import programs
 from testing.places import SHARED
 
@@ -39,7 +40,7 @@ def cluster(platform: str, names: tuple[str, ...] = ()) -> Cluster:
 class Bench:
     """A lab whose tools can be run without SSH, as the server would run them."""
 
-    lab: lab.Lab
+    lab: Lab
     folder: Path
 
     @property
@@ -147,7 +148,7 @@ def laid_out(folder: Path, platform: str, *faults: str, nodes: int) -> Iterator[
 @pytest.fixture
 def start_lab(tmp_path: Path) -> Iterator[StartLab]:
     """``served`` also by SSH: a lab's tools need the nodes' files only."""
-    started: list[lab.Lab] = []
+    started: list[Lab] = []
 
     def begin(
         platform: str = "metax-c500",

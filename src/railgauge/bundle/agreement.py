@@ -38,7 +38,7 @@ def refuse_other_survey(
     for name in ("evidence", "cluster", "platform"):
         said, due = getattr(surveyed, name), getattr(wanted, name)
         if said != due:
-            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {due!r}")
+            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {str(due)!r}")
     names = {node.name for node in cluster.nodes}
     if odd := sorted(set(found) ^ names):
         what = (

@@ -17,13 +17,14 @@ def complaints(
 ) -> Iterator[tuple[JsonPath, str]]:
     """Every place of ``document`` that breaks the schema, with what to write instead.
 
-    ``definition`` is one of its ``$defs`` that the document must satisfy as well.
+    ``definition`` is one of its ``$defs`` that the document must satisfy as well, if the schema
+    (a site may have an earlier one, which asks for all at once) has it.
     Raises ``BadInput`` if the schema file itself is not there or is damaged.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
 
     schema = _read(schema_file)
-    more = {"$ref": f"#/$defs/{definition}"} if definition else {}
+    more = {"$ref": f"#/$defs/{definition}"} if definition in schema.get("$defs", {}) else {}
     validator = Draft202012Validator({**schema, **more})
     for error in sorted(
         validator.iter_errors(document), key=lambda error: list(map(str, error.path))

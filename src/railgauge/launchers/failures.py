@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from railgauge.core.errors import LaunchFailed, RankDied
+from railgauge.core.problems import ProblemKind
 from railgauge.launchers import mpi_failures, slurm_failures
 
 _LONGEST_MESSAGE = 300
@@ -18,32 +20,20 @@ _LONGEST_MESSAGE = 300
 class Failure:
     """One complaint: its kind, and the words that show it."""
 
-    kind: str
+    kind: ProblemKind
     message: str
 
 
 # What a launcher could not do: the ranks never ran together.
-NOT_STARTED: Mapping[str, str] = {
-    "version-mismatch": "install the same version of MPI on every node",
-    "host-key": "put the node's host key into known_hosts of the first node's user",
-    "login-refused": "let the first node's user log in on the other nodes by key",
-    "unknown-host": "give addresses that the nodes themselves can resolve",
-    "host-unreachable": "log in from the first node by hand: ssh ADDRESS true",
-    "run-as-root": "set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, "
-    "or log in as another user",
-    "not-enough-slots": "ask for fewer ranks on a node, or let the launcher have more slots",
-    "launcher-daemon-missing": "install the same MPI on that node, or put its folder on the PATH "
-    "of logins without a terminal",
-    "launcher-daemon-lost": "see that the same version of MPICH is on every node",
-    "launcher-daemon": "log in from the first node to every other one by hand: ssh ADDRESS true",
-}
+NOT_STARTED = frozenset(kind for kind in ProblemKind if kind.error is LaunchFailed)
 # What happened to ranks that ran.
-DIED: Mapping[str, str] = {
-    "tool-crashed": "look at the tool's own stack above, and for a core file on that node",
-    "rank-died": "see the kernel's log of that node: dmesg, for signal 9 the out-of-memory killer",
-}
+DIED = frozenset(kind for kind in ProblemKind if kind.error is RankDied)
 # Complaints of the first host about another one.
-_OF_ANOTHER = frozenset(NOT_STARTED) - {"run-as-root", "not-enough-slots", "version-mismatch"}
+_OF_ANOTHER = frozenset(NOT_STARTED) - {
+    ProblemKind.RUN_AS_ROOT,
+    ProblemKind.NOT_ENOUGH_SLOTS,
+    ProblemKind.VERSION_MISMATCH,
+}
 _HOST_OPTIONS = ("--host", "-host", "-H", "-hosts", "--hosts")
 
 
@@ -71,7 +61,7 @@ def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def culprit(kind: str, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
+def culprit(kind: ProblemKind, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
     """The node that a failure is about; empty if that cannot be told.
 
     ``nodes`` are the names of the hosts of ``argv``, in its order. A node is named in the message
