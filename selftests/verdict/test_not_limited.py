@@ -15,7 +15,8 @@ from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import candidates
 from railgauge.planning.plan import level
-from railgauge.report import allure, junit, page, terminal
+from railgauge.report import allure, html, junit, terminal
+from railgauge.run.settings import RunSettings
 from railgauge.verdict.decision import RunPlan, decide
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
@@ -134,13 +135,11 @@ def test_the_last_screen_names_it(verdict, tmp_path):
 
 
 def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
-    context = SimpleNamespace(
-        declared=DECLARED, platform=HOMELAB, level=level(HOMELAB, DECLARED, verdict.level),
-        store=SimpleNamespace(folder=tmp_path),
-    )  # fmt: skip
-    shown = page.first_screen(verdict, {}, context, set())
+    settings = RunSettings(DECLARED, HOMELAB, level(HOMELAB, DECLARED, verdict.level))
+    store = SimpleNamespace(folder=tmp_path)
+    shown = html.above(verdict, {}, settings, store, [])
     assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
-    bare = page.first_screen(replace(verdict, not_limited=()), {}, context, set())
+    bare = html.above(replace(verdict, not_limited=()), {}, settings, store, [])
     assert "Not tested" not in bare
 
 
