@@ -96,7 +96,7 @@ class Package:
         self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = set()  # packages from which a module is imported by a word
         pages = [path.read_text(encoding="utf-8") for path in source.rglob("*.j2")]
-        self.in_templates = {word for page in pages for word in _WORD.findall(page)}
+        self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
         self.said |= self.in_templates
         for path in source.rglob("*.json"):
             self.said |= set(_WORD.findall(path.read_text(encoding="utf-8")))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from testing.waiting import wait_until
 
 from railgauge.run import holding
 
@@ -40,10 +40,7 @@ def test_a_worker_ends_with_its_controller() -> None:
         worker = int(controller.stdout.readline())
         assert is_alive(worker)
         controller.kill()
-    deadline = time.monotonic() + 20
-    while is_alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_alive(worker)
+    wait_until(lambda: not is_alive(worker), 20, "the end of the worker")
 
 
 def test_a_worker_whose_controller_is_gone_already_ends() -> None:

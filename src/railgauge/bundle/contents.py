@@ -55,7 +55,7 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyHeader:
     """What ``environment.json`` says beside the facts of the nodes."""
 
     evidence: str
@@ -173,13 +173,13 @@ class Contents:
             raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
-    def surveyed(self) -> Surveyed | None:
+    def surveyed(self) -> SurveyHeader | None:
         """What the survey says of itself, beside the facts; nothing if there was none."""
         if FACTS not in self:
             return None
         name = f"{RUN}{FACTS}"
         data = dict(strict.versioned(self._json(FACTS), 1, name))
-        return strict.value(Surveyed, {k: v for k, v in data.items() if k in _SURVEYED}, name)
+        return strict.value(SurveyHeader, {k: v for k, v in data.items() if k in _SURVEYED}, name)
 
     def measurements(self) -> dict[str, list[dict[str, Any]]]:
         """The lines of ``measurements.jsonl`` by the item that made them."""

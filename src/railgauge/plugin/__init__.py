@@ -32,7 +32,7 @@ from railgauge.plugin import (
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
-from railgauge.plugin.starting import Start
+from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, html, terminal
 from railgauge.run.gates import Gates
 from railgauge.run.services import RunServices
@@ -87,7 +87,7 @@ def _become_controller(config: pytest.Config, settings: RunSettings, run: RunSer
     reporters.direct_reports(option, folder, is_worker=False)
     junit_files = reporters.junit_files(option, folder)
     holds = holding.HoldingHooks(config, settings, run, ending)
-    start = Start(config, settings, run, ending, holds)
+    start = SessionStart(config, settings, run, ending, holds)
     controller = session.Controller(config, settings, run, ending, start, junit_files=junit_files)
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")

@@ -23,7 +23,7 @@ from railgauge.judging.judge import CORRUPTION
 from railgauge.plugin import demanded, opening
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
-from railgauge.plugin.starting import Start
+from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
@@ -66,7 +66,7 @@ class Controller:
         settings: RunSettings,
         run: RunServices,
         ending: Ending,
-        start: Start,
+        start: SessionStart,
         *,
         junit_files: Sequence[Path],
     ) -> None:

@@ -27,7 +27,7 @@ from railgauge.run.survey import found_to_json
 from railgauge.transport.registry import opened
 
 
-class Start:
+class SessionStart:
     """What the controller does once before the first test, and undoes at the end.
 
     Input that cannot be used ends the session with one line.

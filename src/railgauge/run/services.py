@@ -53,7 +53,7 @@ class Once(Generic[Made]):
         return self.made
 
 
-class Recorded(Protocol):
+class ReplayedRun(Protocol):
     """What the run has left that is replayed."""
 
     @property
@@ -82,7 +82,7 @@ class RunServices:
     cluster: Once[Cluster]
     sessions: Once[Sessions]
     earlier: Earlier | None
-    recorded: Recorded | None
+    recorded: ReplayedRun | None
     _measure: Measure
     _measure_again: Measure
 
@@ -110,7 +110,7 @@ class RunServices:
 
 
 def built(
-    settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: Recorded | None
+    settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: ReplayedRun | None
 ) -> RunServices:
     """The services of this process for the run in ``folder``, whose tag is written already."""
     surveyed = Surveyed(folder, settings.evidence_of)
@@ -178,7 +178,7 @@ def _refuse_connection(node: Node) -> Session:
     raise NoEvidence("nothing is reached in a replay", where=node.name)
 
 
-def _replaying(recorded: Recorded, store: Store) -> Measure:
+def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
     """Gives the recorded transcripts of a case, or an error of the case if there are none."""
 
     def measure(case: Case) -> CaseResult:
@@ -187,12 +187,12 @@ def _replaying(recorded: Recorded, store: Store) -> Measure:
     return measure
 
 
-def _recorded(case: Case, recorded: Recorded) -> CaseResult:
+def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:
     try:
         return recorded.result(case)
     except NoEvidence as error:
         return CaseResult((), error)
 
 
-def _replaying_again(recorded: Recorded, store: Store) -> Measure:
+def _replaying_again(recorded: ReplayedRun, store: Store) -> Measure:
     return lambda case: store.save(case, recorded.result(case, f"{AGAIN}/"))
