@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from testing import bundle_bench as bench
 from testing.bundle_bench import changed, edit_json, edit_records, forged
 
+from railgauge.config import thresholds
+
 
 def a_transcript(content):
     return next(n for n in content if re.match(r"run/transcripts/host_write_bandwidth_.*json$", n))
@@ -32,9 +34,9 @@ def test_it_holds_where_nothing_of_the_project_is(healthy, tmp_path):
     assert "84 judged again, 0 taken as recorded" in done.stdout
     assert "UNSIGNED" in done.stdout
     assert "SIMULATED evidence" in done.stdout
-    limits = healthy.project.folder / "thresholds" / "connectx4-homelab.json"
-    sha256 = bench.hashlib.sha256(limits.read_bytes()).hexdigest()
-    title = json.loads(limits.read_text())["title"]
+    limits = thresholds.load("connectx4-homelab", healthy.project.folder / "thresholds")
+    sha256 = bench.hashlib.sha256(limits.text.encode()).hexdigest()  # in the long form
+    title = limits.title
     assert f"limits     connectx4-homelab: {title}, sha256 {sha256}" in done.stdout
     assert "level      smoke, tested 3 of 3 nodes, 3 of 3 pairs, " in done.stdout
     assert "NOBODY VOUCHES" not in done.stdout
