@@ -171,7 +171,7 @@ def test_what_the_platform_file_rules_out_keeps_its_reason():
 def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
     told = absent(replace(ONE, not_applicable={}))
     assert {told[name] for name in SUBNET} == {
-        "the hostfile names no node that scans the subnet and declares no topology (fabric:)"
+        "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
     }
     assert SUBNET == (
         "fabric_manager", "fabric_cabling", "fabric_links", "fabric_errors",
@@ -185,7 +185,7 @@ def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
 def test_the_reason_of_the_hostfile_why_nobody_scans_is_told():
     of = replace(DECLARED, no_fabric="the provider runs it")
     told = absent(replace(ONE, not_applicable={}), of)
-    says = "the hostfile gives a reason for not scanning the subnet: the provider runs it"
+    says = "the hostfile says why nobody scans the subnet: the provider runs it"
     assert told == dict.fromkeys(SUBNET, says)
     (note,) = subnet_notes(plan.level(ONE, of, "signoff"))
     assert note == "subnet not scanned: the provider runs it"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from railgauge.config.thresholds.model import Platform
+from railgauge.config.thresholds.model import SIGNOFF, Platform
 from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.core.terms import Rung, Verdict
@@ -23,6 +23,7 @@ from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
 
 SCHEMA_VERSION = 2
+NOT_LIMITED = "possible here, not limited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class RunVerdict:
     """The verdict of a run, as ``verdict.json`` holds it.
 
     ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
+    ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
+    run did not keep the list of its tests.
     """
 
     run_id: str
@@ -64,14 +67,26 @@ class RunVerdict:
     scope: str = ""
     causes: Sequence[Cause] = ()
     notes: tuple[str, ...] = ()
+    not_limited: tuple[str, ...] | None = None
 
     @property
     def exit_code(self) -> int:
         return self.verdict.exit_code
 
+    @property
+    def excluded(self) -> str:
+        """One line: what could be tested here but was not; empty if there is nothing."""
+        if not self.not_limited:
+            return ""
+        signed = "excluded from this sign-off, " if self.level == SIGNOFF else ""
+        return f"{signed}{NOT_LIMITED}: {', '.join(self.not_limited)}"
+
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]
-        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+        data = {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+        if self.not_limited is None:
+            del data["not_limited"]
+        return data
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:
