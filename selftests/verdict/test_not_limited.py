@@ -82,7 +82,7 @@ def test_a_declared_measurement_that_its_level_leaves_out_is_what_it_was():
     platform = replace(HOMELAB, measurements={**HOMELAB.measurements, later.name: later})
     verdict = said(platform, name="smoke")
     assert verdict.not_limited == ()
-    assert verdict.not_applicable[later.name].startswith("made at level ")
+    assert verdict.not_applicable[later.name].startswith("measured only at level ")
 
 
 def test_hardware_that_is_lacking_is_the_reason_where_the_file_gives_none():

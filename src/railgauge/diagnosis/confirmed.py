@@ -16,7 +16,7 @@ NOT_REPRODUCED = "not reproduced"
 UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
 
-_COMES_AND_GOES = "the fault is intermittent: measure again, for longer and at another time"
+_INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
 def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -30,7 +30,7 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     state = _state(mine)
     told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, mine))))
     if state in (NOT_REPRODUCED, UNSTEADY):
-        decide = "; ".join(filter(None, (cause.would_decide, _COMES_AND_GOES)))
+        decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
         return _decided(told, mine)

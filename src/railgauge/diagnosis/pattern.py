@@ -84,7 +84,7 @@ def between_nodes(
         )
     for open_ in blamed.undecided:
         names = [name for name in open_.among if ":" not in name]
-        mine = tuple(r for r in records if set(names) & set(r.nodes) and not _is_told(blamed, r))
+        mine = tuple(r for r in records if set(names) & set(r.nodes) and not _explained(blamed, r))
         if not mine:  # they were measured only with blamed nodes: nothing is left to explain
             continue
         says = f"{pattern.says(mine)}; the evidence fits each of {listed(open_.among)}"
@@ -92,7 +92,7 @@ def between_nodes(
         yield CauseClaim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
 
 
-def _is_told(blamed: Blamed, record: ItemRecord) -> bool:
+def _explained(blamed: Blamed, record: ItemRecord) -> bool:
     """Whether a blamed node, or a blamed path between two nodes, already explains the item."""
     here = set(record.nodes)
     return not here.isdisjoint(blamed.nodes) or any(here.issuperset(p) for p in blamed.pairs)

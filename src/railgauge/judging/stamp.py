@@ -20,8 +20,8 @@ class Evidence(Term):
 
 
 # The product name that a simulated node reports as its firmware's.
-_PLAYED = "railgauge lab node"
-_PLAYING_TRANSPORT = "lab"
+_SIMULATED_PRODUCT = "railgauge lab node"
+_LAB_TRANSPORT = "lab"
 
 
 def of_nodes(found: Iterable[object], transport: str) -> Evidence:
@@ -29,12 +29,12 @@ def of_nodes(found: Iterable[object], transport: str) -> Evidence:
 
     ``found`` holds the nodes' facts; errors in it are skipped. ``transport`` is the hostfile's.
     """
-    played = transport == _PLAYING_TRANSPORT or any(map(_is_played, found))
-    return Evidence.SIMULATED if played else Evidence.HARDWARE
+    simulated = transport == _LAB_TRANSPORT or any(map(_is_simulated, found))
+    return Evidence.SIMULATED if simulated else Evidence.HARDWARE
 
 
-def _is_played(found: object) -> bool:
-    return isinstance(found, NodeFacts) and found.product == _PLAYED
+def _is_simulated(found: object) -> bool:
+    return isinstance(found, NodeFacts) and found.product == _SIMULATED_PRODUCT
 
 
 def contradiction(said: str, found: Collection[object], transport: str) -> str:

@@ -214,7 +214,8 @@ def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
     assert spec.spread is not None
     mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
     off = {nic: (one.nics[nic] - mean) / mean if mean else -1.0 for nic in carriers}
-    # What one NIC does not carry the others must: those that lag are named, not those that help.
+    # The others carry what a slow NIC does not, so NICs far above the mean are named only if none
+    # is far below it.
     odd = [nic for nic in carriers if off[nic] < -spec.spread] or [
         nic for nic in carriers if off[nic] > spec.spread
     ]

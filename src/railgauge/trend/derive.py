@@ -211,7 +211,7 @@ def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> S
     sigma = _SIGMA_OVER_MAD * statistics.median(abs(value - median) for value in values)
     bound = _asked(sought, median, sigma)
     _refuse_strays(sought, found, bound, at)
-    _refuse_beneath(sought, found, bound, size_bytes)
+    _refuse_below_share(sought, found, bound, size_bytes)
     return SizeSpread(size_bytes, len(values), median, sigma, bound)
 
 
@@ -262,7 +262,7 @@ def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: st
         )
 
 
-def _refuse_beneath(
+def _refuse_below_share(
     sought: _Sought, found: Sequence[Value], floor: float, size_bytes: int | None
 ) -> None:
     """Raise ``_Stays`` for a floor below a share of the hardware's best.

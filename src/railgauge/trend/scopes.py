@@ -20,8 +20,8 @@ def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesK
     for key in keys:
         for scope in _scopes_of(key):
             members.setdefault(scope, []).append(key)
-    sound = {scope: tuple(found) for scope, found in members.items() if _stands(scope, found)}
-    return {scope: sound[scope] for scope in sorted(sound, key=_width)}
+    kept = {scope: tuple(found) for scope, found in members.items() if _owns_all(scope, found)}
+    return {scope: kept[scope] for scope in sorted(kept, key=_width)}
 
 
 def alone(key: SeriesKey) -> FindingScope:
@@ -50,7 +50,7 @@ def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield tuple(sorted(nodes))
 
 
-def _stands(scope: FindingScope, keys: Collection[SeriesKey]) -> bool:
+def _owns_all(scope: FindingScope, keys: Collection[SeriesKey]) -> bool:
     common = frozenset[str].intersection(*(frozenset(key.nodes) for key in keys))
     return len(keys) > 1 and common == frozenset(scope.nodes)
 

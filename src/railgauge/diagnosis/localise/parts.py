@@ -100,11 +100,11 @@ def explain(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tupl
     if not paths.slow:
         return (), ()
     if not paths.fine:
-        return _whole(paths, nics)
+        return _of_node(paths, nics)
     return _within(paths, nics)
 
 
-def _whole(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
+def _of_node(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:
     """No path is fine: blame the node, unless a single part explains it as well."""
     node, used = paths.node, {nic for _, nic in paths.slow}
     memories = {gpu for gpu, _ in paths.slow}
