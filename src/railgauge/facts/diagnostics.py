@@ -1,6 +1,9 @@
 """Results of health checks that a site has run: ``dcgmi diag`` and Azure's node health checks.
 
-Pure. Nothing printed is no result: an empty report says nothing good about a node.
+Pure. An empty output is not a pass: such a report has no result, and a problem.
+
+The table row ``| PCIe                      | Fail - GPU: 3    |`` becomes a ``DiagResult`` with the
+name ``PCIe``, the status ``fail`` and the GPUs ``(3,)``.
 """
 
 from __future__ import annotations
@@ -24,12 +27,12 @@ _METADATA = ("Version", "Detected", "Device IDs")
 _COMPLAINT = re.compile(
     r"^(?:Error: |Unable to |.{0,80}dcgmi: (?:command )?not found)[^\n]{0,200}", re.MULTILINE
 )
-# Under a test stands what it is for some of the GPUs: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (4).
+# Rows below a test give its results for single GPUs: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (4).
 _BENEATH = re.compile(
     r"(Pass|Fail|Warn|Skip|Not Run|Not run) - GPUs?: ?[0-9][0-9, ]{0,200}"
     r"|GPU ?(\d{1,4}): (Pass|Fail|Warn|Skip|Not Run|Not run)"
 )
-# A wrapped line fills this many characters of its cell, and the words go on without a blank.
+# A wrapped line fills this many characters of its cell; the next line continues without a blank.
 _WRAPPED = 45
 
 _NHC = re.compile(
@@ -44,10 +47,10 @@ _UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 @dataclass(frozen=True, slots=True)
 class DiagResult:
-    """One test of ``dcgmi diag``, for all GPUs or for the ones in ``gpus``.
+    """The result of one test of ``dcgmi diag``, for all GPUs or for those in ``gpus``.
 
-    ``status`` is ``pass``, ``fail``, ``warn``, ``skip`` or ``not run``; ``printed`` is how it was
-    said (``Fail - All``). ``gpus`` is empty where the result is for all.
+    ``status`` is ``pass``, ``fail``, ``warn``, ``skip`` or ``not run``; ``printed`` is the text of
+    the tool (``Fail - All``). ``gpus`` is empty if the result is for all GPUs.
     """
 
     name: str
@@ -61,7 +64,7 @@ class DiagResult:
 
 @dataclass(frozen=True, slots=True)
 class DiagReport:
-    """What ``dcgmi diag`` said. ``details`` holds versions and device ids as printed."""
+    """The report of ``dcgmi diag``. ``details`` holds versions and device ids as printed."""
 
     results: tuple[DiagResult, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
@@ -69,7 +72,7 @@ class DiagReport:
 
     @property
     def has_passed(self) -> bool:
-        """Whether a whole report shows a test that passed, and none that did not but skipped."""
+        """Whether the report has no problem, one test or more passed, and the rest were skipped."""
         statuses = {result.status for result in self.results}
         return not self.problems and "pass" in statuses and statuses <= {"pass", "skip"}
 
@@ -79,7 +82,7 @@ class DiagReport:
 
 @dataclass(slots=True)
 class _Row:
-    """A test while its rows are read; ``messages`` are (label, text as wrapped)."""
+    """A test while its rows are read; ``messages`` are pairs of a label and the wrapped text."""
 
     category: str
     name: str
@@ -88,10 +91,10 @@ class _Row:
 
 
 def parse_dcgmi_diag(text: str) -> DiagReport:
-    """Read the table or the JSON (``-j``) of DCGM 2 to 4. Never raises.
+    """Parse the table or the JSON (``-j``) of DCGM 2 to 4. Never raises.
 
-    Problems, all errors: ``no-output``, ``no-table``, ``truncated``, ``unparsable`` (a status
-    nobody knows) and ``tool-failed``. What was printed before the end is kept beside them.
+    Problems, all errors: ``no-output``, ``no-table``, ``truncated``, ``unparsable`` (an unknown
+    status) and ``tool-failed``. Results that were printed are kept beside the problems.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     start = text.find("{")
@@ -117,18 +120,18 @@ def _parse_table(text: str) -> DiagReport:
     if not problems and not rows and not details:
         problems.append(_nothing(text))
     elif (rows or details) and not is_closed:
-        problems.append(_error("truncated", "the table has no last line"))
+        problems.append(_error("truncated", "the last line of the table is missing"))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
 def _nothing(text: str) -> Problem:
     if not text.strip():
         return _error("no-output", "nothing was printed")
-    return _error("no-table", "no table of dcgmi diag in this text")
+    return _error("no-table", "the text contains no table of dcgmi diag")
 
 
 def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
-    """Tests, details (name and value), and whether the table's last line was printed."""
+    """Return the tests, the details (name and value), and whether the last line was printed."""
     rows: list[_Row] = []
     details: list[tuple[str, str]] = []
     category, is_closed = "", False
@@ -168,7 +171,7 @@ def _read_cells(
 
 
 def _go_beneath(found: re.Match[str], category: str, rows: list[_Row]) -> None:
-    """A result of the test above for GPUs of its own; messages that follow are its."""
+    """Add the result of the test above for single GPUs; the messages that follow belong to it."""
     printed = f"{found[3]} - GPU: {found[2]}" if found[3] else found[0]
     rows.append(_Row(category, rows[-1].name, printed))
 
@@ -207,7 +210,7 @@ def _parse_json(text: str, start: int) -> DiagReport:
         return DiagReport(problems=(_error(kind, f"JSON: {error}"),))
     report = next((content[title] for title in _TITLES if title in content), None)
     if not isinstance(report, dict):
-        return DiagReport(problems=(_error("no-table", "JSON, but not of dcgmi diag"),))
+        return DiagReport(problems=(_error("no-table", "the JSON is not from dcgmi diag"),))
     return _read_report(report)
 
 
@@ -233,7 +236,7 @@ def _objects(content: object) -> list[dict[str, object]]:
 
 
 def _json_results(report: dict[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Category, name and result; a test without results has an empty one, which is no status."""
+    """Yield category, name and result; a test without results yields one ``{}``, without status."""
     for category in _objects(report.get("test_categories")):
         for test in _objects(category.get("tests")):
             for result in _objects(test.get("results")) or [{}]:
@@ -262,7 +265,7 @@ def _gpus(result: dict[str, object]) -> tuple[int, ...]:
 
 
 def _words(said: object) -> tuple[str, ...]:
-    """Messages, which are a text, a list of texts, or objects that hold one."""
+    """Return the messages in ``said``: a text, an object with a text, or a list of either."""
     if isinstance(said, dict):
         said = said.get("warning") or said.get("message") or said.get("error")
     if isinstance(said, list):
@@ -280,7 +283,7 @@ def _json_details(report: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class BandwidthFigure:
-    """A bandwidth in a check's message; ``is_approximate`` where a ``~`` stands before it."""
+    """A bandwidth in a check's message; ``is_approximate`` if a ``~`` precedes it."""
 
     value: float
     unit: str
@@ -289,7 +292,7 @@ class BandwidthFigure:
 
 @dataclass(frozen=True, slots=True)
 class NhcResult:
-    """One result line. ``check`` is empty for a failure that names none."""
+    """One result line. ``check`` is empty if a failure names no check."""
 
     check: str
     has_passed: bool
@@ -299,10 +302,10 @@ class NhcResult:
 
 
 def parse_nhc(text: str) -> tuple[NhcResult, ...]:
-    """Result lines of Azure's node health checks, in printed order; anything else is passed over.
+    """Parse the result lines of Azure's node health checks, in printed order; skip other lines.
 
-    A success counts only if its check is named and its line whole; a failure always counts.
-    ``Gbps`` and ``GBps`` are given as ``Gb/s`` and ``GB/s``. Never raises.
+    A success counts only if it names its check in a complete line; a failure always counts.
+    ``Gbps`` and ``GBps`` become ``Gb/s`` and ``GB/s``. Never raises.
     """
     found = (_nhc_result(match) for match in _NHC.finditer(text.replace("\r", "")))
     return tuple(result for result in found if result)
