@@ -1,6 +1,6 @@
-"""AMD: ``amd-smi`` and its elder ``rocm-smi``, ROCm memory of perftest, RCCL.
+"""AMD: ``amd-smi`` and the older ``rocm-smi``, perftest with ROCm memory, RCCL.
 
-Either tool may be absent. amd-smi knows health and links, rocm-smi processes and link types.
+Either tool may be missing. amd-smi reports health and links, rocm-smi processes and link types.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unrea
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
-# Every release knows these options; one that it does not know would cost the whole answer.
+# Every release has these options; with an unknown one it would print nothing.
 _ROCM_SMI = (
     "rocm-smi --showproductname --showbus --showmeminfo vram --showdriverversion --showuniqueid"
     " --showmaxpower --showclocks --showtopo --showpids --json"
 )
-# The two settings without which the kernel can't give a NIC the memory of a GPU by dma-buf.
+# The two settings that the kernel needs to give a NIC access to GPU memory by dma-buf.
 _DMA_BUF_SETTINGS = ("CONFIG_DMABUF_MOVE_NOTIFY=y", "CONFIG_PCI_P2PDMA=y")
 
-# Where each field of GpuFacts stands in the output of amd-smi, over its releases.
+# The places of each field of GpuFacts in the output of amd-smi, for all its releases.
 _PLACES: dict[str, tuple[str, ...]] = {
     "model": ("asic/market_name",),
     "bus_id": ("bus/bdf", "bdf"),
@@ -43,7 +43,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "memory_partition": ("partition/memory_partition",),
 }  # fmt: skip
 _NOT_AMD = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric")
-# The same where only rocm-smi is there.
+# The names of these fields in the output of rocm-smi; the others have the same name there.
 _ELDER_PLACES = {
     "memory_mib": "memory",
     "power_limit_w": "power_limit",
@@ -54,7 +54,7 @@ _ELDER_PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Amd:
-    """Instinct MI200, MI300 and their kin."""
+    """The stack of Instinct MI200, MI300 and later GPUs."""
 
     name: str = "amd"
     probe_commands: Mapping[str, str] = field(
@@ -70,7 +70,7 @@ class Amd:
             ' grep -e ^CONFIG_DMABUF_MOVE_NOTIFY= -e ^CONFIG_PCI_P2PDMA= "$R/boot/config-$release"',
         }
     )
-    # RCCL is configured by the variables of NCCL.
+    # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     peer_memory: str = "amdkfd"
     peer_modules: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def _elder(printed: Section) -> RocmLog:
 
 
 def _raws(sections: Mapping[str, Section]) -> dict[int, Raw]:
-    """What all subcommands of amd-smi say of each GPU that its inventory lists."""
+    """Return the output of all subcommands of amd-smi, for each GPU in its inventory."""
     parts = [_part(sections, name) for name in ("static", "metric", "bad-pages")]
     return {
         gpu: {path: text for part in parts for path, text in part.get(gpu, {}).items()}
@@ -132,7 +132,8 @@ def _part(sections: Mapping[str, Section], name: str) -> dict[int, Raw]:
 def _gpus(
     raws: Mapping[int, Raw], elder: RocmLog, links: Mapping[int, Xgmi]
 ) -> tuple[tuple[GpuFacts, ...], str]:
-    """The GPUs of amd-smi, or else of rocm-smi, and why they can't be believed."""
+    """Return the GPUs of amd-smi, or of rocm-smi if it lists none, and the problem if both tools
+    list different GPUs."""
     cards = {read.bus_id(card.get("bus_id")): card for card in elder.cards.values()}
     if not raws:
         return tuple(_gpu(i, {}, card, None) for i, card in sorted(elder.cards.items())), ""
@@ -186,13 +187,13 @@ def _memory_mib(size: str | None, size_bytes: str | None) -> int | None:
 
 
 def _pcie(text: str | None, which: int) -> str | None:
-    """rocm-smi prints both as ``0 (8.0GT/s x16)``."""
+    """Return one of the two values that rocm-smi prints together: ``0 (8.0GT/s x16)``."""
     words = (text or "").strip(")").partition("(")[2].split()
     return words[which] if words else text
 
 
 def _topology(gpus: tuple[GpuFacts, ...], elder: RocmLog) -> dict[str, dict[str, str]]:
-    """Link types between GPUs, numbered as in ``gpus``; the tools say nothing about NICs."""
+    """Return the link types between GPUs, numbered as in ``gpus``; the tools do not list NICs."""
     numbers = {gpu.bus_id: gpu.index for gpu in gpus}
     cards = {
         card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in elder.cards.items()
@@ -211,7 +212,7 @@ def _driver(raws: Mapping[int, Raw], elder: RocmLog) -> str | None:
 
 
 def _software(sections: Mapping[str, Section]) -> dict[str, Version]:
-    """Each with why it is not known, should it be none."""
+    """Return each version, with the reason to report if it is ``None``."""
     printed = section(sections, "amd-smi-version")
     told = {} if printed.failure else parse_versions(printed.text)
     return {
@@ -221,7 +222,10 @@ def _software(sections: Mapping[str, Section]) -> dict[str, Version]:
 
 
 def _dma_buf(settings: Section) -> tuple[str, ...]:
-    """``dma-buf`` where the kernel was built for it; in use it is only if the log says so."""
+    """Return ``dma-buf`` if the kernel was built with support for it.
+
+    Whether a collective used it is shown by the collective's own log.
+    """
     lines = set() if settings.failure else set(settings.text.split())
     return ("dma-buf",) if lines.issuperset(_DMA_BUF_SETTINGS) else ()
 
@@ -235,7 +239,7 @@ def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], elder
 
 def _why(name: str, sections: Mapping[str, Section]) -> str:
     if name in _NOT_AMD:
-        return "AMD's GPUs have no such value"
+        return "AMD GPUs have no such value"
     asked = _asked(name)
     failure = section(sections, asked).failure
     return failure or f"{asked}: shows no {name}"

@@ -1,7 +1,7 @@
-"""NVIDIA: ``nvidia-smi``, CUDA memory of perftest, NCCL, and ``nvidia_peermem``.
+"""NVIDIA: ``nvidia-smi``, perftest with CUDA memory, NCCL, and ``nvidia_peermem``.
 
-CSV and XML are both asked for: a driver that does not know one field of a query refuses all of it,
-and no query gives remapped rows, processes and the fabric's state together.
+The probe asks for both CSV and XML. A driver that does not know one field of a CSV query rejects
+the query, and no query returns remapped rows, processes and the fabric's state together.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Parser = Callable[[str], SmiLog]
 _OPEN_MODULE = re.compile(r"NVRM version:.*\bOpen Kernel Module\b")
 _KERNEL = re.compile(r"(\d{1,3})\.(\d{1,3})\b.*", re.DOTALL)
 _DMA_BUF_SINCE = (5, 12)
-# nv-fabricmanager says "Fabric Manager version is : 550.90.07".
+# nv-fabricmanager prints "Fabric Manager version is : 550.90.07".
 _MANAGER = re.compile(r"version is\s*:\s*([\w.\-]{1,40})", re.IGNORECASE)
 _LONGEST = 1000
 _BUS_IN_FRONT = re.compile(r"GPU ([0-9A-Fa-f:.]{12,16}): ")
 
-# Fields of GpuFacts and the raw text that each is read from.
+# The raw value from which each field of GpuFacts is read.
 _SOURCES = {
     "model": "name",
     "bus_id": "pci.bus_id",
@@ -61,7 +61,7 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Nvidia:
-    """H100, H200 and whatever else ``nvidia-smi`` lists."""
+    """The stack of every GPU that ``nvidia-smi`` lists."""
 
     name: str = "nvidia"
     probe_commands: Mapping[str, str] = field(
@@ -80,7 +80,7 @@ class Nvidia:
     collective_prefix: str = "NCCL"
     peer_memory: str = "nvidia_peermem"
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
-    # The second is what dcgmi's levels start, the third is EUD itself; dcgmi also only monitors.
+    # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
@@ -126,13 +126,19 @@ def _asked(printed: Section, parser: _Parser) -> SmiLog:
 
 
 def _is_broken(printed: Section) -> bool:
-    """A driver that finds no device says so with an exit code; that is an answer all the same."""
+    """Whether the output is no answer.
+
+    "No devices were found" is an answer, although the tool exits with an error.
+    """
     none_found = printed.exit_code is not None and printed.text.strip() == "No devices were found"
     return bool(printed.failure) and not none_found
 
 
 def _merged(query: SmiLog, whole: SmiLog) -> tuple[tuple[Raw, ...], str]:
-    """The GPUs of both outputs, and why they can't be believed; one of the two is enough."""
+    """Return the GPUs of both outputs, and the problem if neither works or they disagree.
+
+    If one output has a problem, the other is enough.
+    """
     if query.problem and whole.problem:
         return (query.gpus or whole.gpus), query.problem
     if query.problem or whole.problem:
@@ -190,7 +196,7 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
 
 
 def _fabric(raw: Raw) -> str | None:
-    """State and status; drivers before 535 show the state alone."""
+    """Return state and status; drivers before 535 show only the state."""
     words = (read.said(raw.get(name)) for name in ("fabric", "fabric.status"))
     return ", ".join(word for word in words if word) or None
 
@@ -201,7 +207,10 @@ def _sum(raw: Raw, *names: str) -> int | None:
 
 
 def _processes(apps: Section, whole: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
-    """From the query, by GPU number; from ``-q`` where the query was refused."""
+    """Return the processes of the query, by GPU number; those of ``-q`` if the query failed.
+
+    ``None`` if neither lists them.
+    """
     listed = None if apps.failure else parse_compute_apps(apps.text)
     if listed is None:
         return None if whole.problem else whole.processes
@@ -216,7 +225,7 @@ def _by_number(line: str, numbers: Mapping[str | None, int]) -> str:
 
 
 def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
-    """Each with why it is not known, should it be none."""
+    """Return each version, with the reason to report if it is ``None``."""
     manager = section(sections, "nvidia-fabricmanager")
     told = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
     return {
@@ -241,9 +250,9 @@ def _has_open_module(module: Section) -> bool:
 
 
 def _dma_buf(sections: Mapping[str, Section]) -> tuple[str, ...]:
-    """``dma-buf`` where the driver exports it: the open module on Linux 5.12 or newer.
+    """Return ``dma-buf`` if the driver exports it: the open module on Linux 5.12 or newer.
 
-    That it *can* be used; whether a collective did is said by the collective's own log.
+    Whether a collective used it is shown by the collective's own log.
     """
     module, kernel = section(sections, "nvidia-module"), section(sections, "kernel")
     release = None if kernel.failure else _KERNEL.fullmatch(kernel.text.strip()[:100])
@@ -257,7 +266,10 @@ def _silent(what: str, *logs: SmiLog) -> str:
 
 
 def _absent(name: str, sections: Mapping[str, Section]) -> str:
-    """Why a value is lacking that other subcommands than the inventory print."""
+    """Return why a value is missing that another subcommand than the inventory prints.
+
+    Empty for values of the inventory.
+    """
     if name.startswith("link"):
         links = section(sections, "nvidia-smi-nvlink")
         return links.failure or "nvidia-smi nvlink -s: shows no such link"
