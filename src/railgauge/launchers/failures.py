@@ -1,6 +1,7 @@
-"""What a launcher's output says about ranks that could not be started, or did not survive. Pure.
+"""Find in a launcher's output why ranks did not start, or died. Pure.
 
-``find_failures`` names each kind of failure; ``culprit`` says on which of the launch's hosts.
+``find_failures`` finds each kind of failure; ``culprit`` finds the host on which it happened.
+``ssh: connect to host n02 port 22: No route to host`` is ``host-unreachable``, on n02.
 """
 
 from __future__ import annotations
@@ -16,39 +17,41 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One complaint: its kind, and the words that show it."""
+    """One failure: its kind, and the text in the output that shows it."""
 
     kind: str
     message: str
 
 
-# What a launcher could not do: the ranks never ran together.
+# Failures of the launcher, by kind, with their remedies: the ranks never ran together.
 NOT_STARTED: Mapping[str, str] = {
     "version-mismatch": "install the same version of MPI on every node",
-    "host-key": "put the node's host key into known_hosts of the first node's user",
-    "login-refused": "let the first node's user log in on the other nodes by key",
-    "unknown-host": "give addresses that the nodes themselves can resolve",
-    "host-unreachable": "log in from the first node by hand: ssh ADDRESS true",
+    "host-key": "add the node's host key to known_hosts of the first node's user",
+    "login-refused": "allow the first node's user to log in to the other nodes by key",
+    "unknown-host": "use addresses in the hostfile that the nodes themselves can resolve",
+    "host-unreachable": "on the first node, try: ssh ADDRESS true",
     "run-as-root": "set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, "
     "or log in as another user",
-    "not-enough-slots": "ask for fewer ranks on a node, or let the launcher have more slots",
-    "launcher-daemon-missing": "install the same MPI on that node, or put its folder on the PATH "
-    "of logins without a terminal",
-    "launcher-daemon-lost": "see that the same version of MPICH is on every node",
-    "launcher-daemon": "log in from the first node to every other one by hand: ssh ADDRESS true",
+    "not-enough-slots": "start fewer ranks on a node, or allow the launcher more slots",
+    "launcher-daemon-missing": "install the same MPI on that node, or add its folder to the PATH "
+    "of non-interactive logins",
+    "launcher-daemon-lost": "install the same version of MPICH on every node",
+    "launcher-daemon": "on the first node, try for every other node: ssh ADDRESS true",
 }
-# What happened to ranks that ran.
+# Failures of ranks that ran, by kind, with their remedies.
 DIED: Mapping[str, str] = {
-    "tool-crashed": "look at the tool's own stack above, and for a core file on that node",
-    "rank-died": "see the kernel's log of that node: dmesg, for signal 9 the out-of-memory killer",
+    "tool-crashed": "read the stack trace in the tool's output, and look for a core file on that "
+    "node",
+    "rank-died": "read the kernel log of that node (dmesg); for signal 9 look for the "
+    "out-of-memory killer",
 }
-# Complaints of the first host about another one.
+# Failures that the first host reports about another host.
 _OF_ANOTHER = frozenset(NOT_STARTED) - {"run-as-root", "not-enough-slots", "version-mismatch"}
 _HOST_OPTIONS = ("--host", "-host", "-H", "-hosts", "--hosts")
 
 
 def find_failures(text: str) -> list[Failure]:
-    """One failure a kind, the most telling first."""
+    """Return at most one failure of each kind, the most specific first."""
     found = {kind: message[:_LONGEST_MESSAGE] for kind, message in mpi_failures.find(text)}
     for kind, position in slurm_failures.find(text):
         found.setdefault(kind, _line_at(text, position))
@@ -62,7 +65,7 @@ def _line_at(text: str, position: int) -> str:
 
 
 def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
-    """The hosts of an ``mpirun`` or ``mpiexec`` command, in its order; none in any other."""
+    """Return the hosts of an ``mpirun`` or ``mpiexec`` command in order; empty for any other."""
     if not argv or not re.search(r"(?:^|/)(?:mpirun|mpiexec|prterun)[^/]*$", argv[0]):
         return ()
     for index, option in enumerate(argv[:-1]):
@@ -72,10 +75,10 @@ def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def culprit(kind: str, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
-    """The node that a failure is about; empty if that cannot be told.
+    """Return the node that a failure is about; empty if that is not known.
 
-    ``nodes`` are the names of the hosts of ``argv``, in its order. A node is named in the message
-    by its name or address, or is the only one that the first host had to reach.
+    ``nodes`` are the names of the hosts of ``argv``, in the same order. It is the node whose name
+    or address is in the message, or the only one that the first host had to reach.
     """
     hosts = launched_on(argv)
     if len(hosts) != len(nodes):
