@@ -28,7 +28,7 @@ _COMPLAINT = re.compile(
     r"^(?:Error: |Unable to |.{0,80}dcgmi: (?:command )?not found)[^\n]{0,200}", re.MULTILINE
 )
 # Rows below a test give its results for single GPUs: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (4).
-_BENEATH = re.compile(
+_BELOW = re.compile(
     r"(Pass|Fail|Warn|Skip|Not Run|Not run) - GPUs?: ?[0-9][0-9, ]{0,200}"
     r"|GPU ?(\d{1,4}): (Pass|Fail|Warn|Skip|Not Run|Not run)"
 )
@@ -158,10 +158,10 @@ def _read_cells(
 ) -> None:
     if (name, value.strip()) == ("Diagnostic", "Result"):
         return
-    if not name and rows and (beneath := _BENEATH.fullmatch(value.strip())):
-        _go_beneath(beneath, category, rows)
+    if not name and rows and (below := _BELOW.fullmatch(value.strip())):
+        _add_below(below, category, rows)
     elif not name:
-        _go_on(value, rows)
+        _continue_message(value, rows)
     elif name in _MESSAGES and rows:
         rows[-1].messages.append((name, _chunk(value)))
     elif category == "Metadata" or name.endswith(_METADATA):
@@ -170,13 +170,13 @@ def _read_cells(
         rows.append(_Row(category, name, value.strip()))
 
 
-def _go_beneath(found: re.Match[str], category: str, rows: list[_Row]) -> None:
+def _add_below(found: re.Match[str], category: str, rows: list[_Row]) -> None:
     """Add the result of the test above for single GPUs; the messages that follow belong to it."""
     printed = f"{found[3]} - GPU: {found[2]}" if found[3] else found[0]
     rows.append(_Row(category, rows[-1].name, printed))
 
 
-def _go_on(value: str, rows: list[_Row]) -> None:
+def _continue_message(value: str, rows: list[_Row]) -> None:
     """Append a wrapped line to the message above it."""
     if rows and rows[-1].messages:
         label, begun = rows[-1].messages[-1]

@@ -111,11 +111,11 @@ def _shared_guids(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[frozenset[st
     for name, facts in nodes.items():
         for guid in sorted(_guids(facts, "InfiniBand")):
             having[guid].append(name)
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for guid, names in having.items():
         for pair in map(frozenset, combinations(names, 2)):
-            if pair not in told:
-                told.add(pair)
+            if pair not in reported:
+                reported.add(pair)
                 line = (
                     f"{' and '.join(sorted(pair))} each have a port with the GUID {guid}; if they "
                     "are one machine, keep one of them in the hostfile, otherwise give each port "

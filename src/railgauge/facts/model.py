@@ -190,11 +190,11 @@ def _step(value: Any, name: str) -> Any:
     if isinstance(value, tuple):
         if name == "#":
             return len(value)
-        return next((item for item in value if _called(item) == name), None)
+        return next((item for item in value if _key(item) == name), None)
     return getattr(value, name)
 
 
-def _called(item: Any) -> str:
+def _key(item: Any) -> str:
     if isinstance(item, NicFacts | NetdevFacts | IrqFacts):
         return item.name
     return str(item.index if isinstance(item, GpuFacts | GidFacts) else item)

@@ -84,14 +84,15 @@ def culprit(kind: str, message: str, argv: Sequence[str], nodes: Sequence[str]) 
     if len(hosts) != len(nodes):
         return ""
     others = nodes[1:] if kind in _OF_ANOTHER else nodes
-    said = {node for node, host in zip(nodes, hosts, strict=True) if _says(message, node, host)}
-    named = [node for node in others if node in said]
+    pairs = zip(nodes, hosts, strict=True)
+    mentioned = {node for node, host in pairs if _mentions(message, node, host)}
+    named = [node for node in others if node in mentioned]
     if len(named) == 1:
         return named[0]
     is_plain = kind in _OF_ANOTHER and not named and len(others) == 1
     return others[0] if is_plain else ""
 
 
-def _says(message: str, *names: str) -> bool:
+def _mentions(message: str, *names: str) -> bool:
     signs = (rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)" for name in names)
     return any(re.search(sign, message) for sign in signs)

@@ -89,14 +89,14 @@ _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
 
 def find(text: str) -> Iterator[tuple[str, str]]:
     """Yield each kind of failure in ``text`` with the text that shows it, most specific first."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for kind, sign in _COMPILED:
-        if kind not in told and (found := sign.search(text)):
-            told.add(kind)
-            yield kind, " ".join(_words(text, found).split())
+        if kind not in seen and (found := sign.search(text)):
+            seen.add(kind)
+            yield kind, " ".join(_context(text, found).split())
 
 
-def _words(text: str, found: re.Match[str]) -> str:
+def _context(text: str, found: re.Match[str]) -> str:
     """Return the match with the rest of its first and last line, at most 200 characters of each."""
     start = text.rfind("\n", max(0, found.start() - _LONGEST), found.start()) + 1
     start = max(start, found.start() - _LONGEST)

@@ -89,23 +89,24 @@ class NodeLeases:
         """
         wanted = sorted(set(nodes))
         self._beat_s = beat_s(len(wanted))
-        deadline, told = time.monotonic() + max(wait_s, _GRACE_S), ""
+        deadline, shown = time.monotonic() + max(wait_s, _GRACE_S), ""
         while taken := _taken(self._ask(wanted)):
             self._refuse_own(taken)
             first = next(iter(taken))
-            self._let_go(node for node in wanted if node > first)
-            if wait_s and told != (told := _who(taken)):
-                self.tell(f"lease: waiting up to {wait_s:g} s for {told}")
+            self._release_some(node for node in wanted if node > first)
+            if wait_s and shown != (shown := _holders(taken)):
+                self.tell(f"lease: waiting up to {wait_s:g} s for {shown}")
             if not self._comes_free(first, deadline):
-                self._let_go(list(self._held))
+                self._release_some(list(self._held))
                 raise _refusal(taken, wait_s)
             wanted = [node for node in wanted if node > first]
 
     def _refuse_own(self, taken: dict[str, Taken]) -> None:
         """Raise ``NamedTwice`` if this run itself holds one of the taken nodes."""
-        own = [n for n, said in taken.items() if said.holder and said.holder.tag == self.terms.run]
+        run = self.terms.run
+        own = [n for n, reply in taken.items() if reply.holder and reply.holder.tag == run]
         if own:
-            self._let_go(list(self._held))
+            self._release_some(list(self._held))
             raise NamedTwice(
                 "this run already holds this machine under another name",
                 where=", ".join(own[:_MOST_NAMED]),
@@ -123,9 +124,9 @@ class NodeLeases:
             self.tell(f"lease: {node}: the connection was lost; taking the lease again")
             # The node may not have noticed the loss, so that the old script still holds the lease.
             self._sweep(node, PART)
-            said = self._ask([node])[node]
-            if isinstance(said, Taken):
-                raise _refusal({node: said}, 0.0)
+            reply = self._ask([node])[node]
+            if isinstance(reply, Taken):
+                raise _refusal({node: reply}, 0.0)
 
     def sweep(self, part: str) -> None:
         """End the processes that a dead part of the run left on the nodes."""
@@ -139,38 +140,38 @@ class NodeLeases:
 
     # --- one node ---
 
-    def _try(self, node: str) -> LeaseAnswer | None:
+    def _ask_one(self, node: str) -> LeaseAnswer | None:
         """Ask for the lease of a node; ``None`` if it cannot be reached."""
         terms = self.terms
         command = hold_command(node, terms.rootfs, terms.holder, terms.run, self._beat_s)
         try:
-            said = self._asked(command)
+            reply = self._reply_to(command)
         except NoEvidence:
             return None
-        if isinstance(said, Unleasable) and node not in self._reached:
-            self.tell(f"lease: {node}: cannot be leased, so other runs may use it: {said.why}")
+        if isinstance(reply, Unleasable) and node not in self._reached:
+            self.tell(f"lease: {node}: cannot be leased, so other runs may use it: {reply.why}")
         self._reached.add(node)
-        return said
+        return reply
 
-    def _asked(self, command: Command) -> LeaseAnswer:
+    def _reply_to(self, command: Command) -> LeaseAnswer:
         running = self.sessions[command.node].start(command)
         try:
-            said = answer(running.first_line(_ANSWER_LIMIT_S))
+            reply = answer(running.first_line(_ANSWER_LIMIT_S))
         except ConnectionLost:
             raise
         except NoEvidence as error:
-            said = Unleasable(error.what)
-        if isinstance(said, Held):
+            reply = Unleasable(error.what)
+        if isinstance(reply, Held):
             self._held[command.node] = running
         else:
             running.wait(_END_LIMIT_S)
-        return said
+        return reply
 
     def _comes_free(self, node: str, deadline: float) -> bool:
         """Wait until a taken node is ours or out of reach; return false at the deadline."""
         while time.monotonic() < deadline:
             time.sleep(_POLL_S)
-            if not isinstance(self._try(node), Taken):
+            if not isinstance(self._ask_one(node), Taken):
                 return True
         return False
 
@@ -189,9 +190,9 @@ class NodeLeases:
     # --- many nodes ---
 
     def _ask(self, nodes: Sequence[str]) -> dict[str, LeaseAnswer | None]:
-        return dict(zip(nodes, _at_once(self._try, nodes), strict=True))
+        return dict(zip(nodes, _at_once(self._ask_one, nodes), strict=True))
 
-    def _let_go(self, nodes: Iterable[str]) -> None:
+    def _release_some(self, nodes: Iterable[str]) -> None:
         held = [running for node in nodes if (running := self._held.pop(node, None))]
         _at_once(lambda running: running.stop(), held)
 
@@ -202,21 +203,21 @@ def _at_once(act: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 
 def _taken(answers: dict[str, LeaseAnswer | None]) -> dict[str, Taken]:
-    return {node: said for node, said in answers.items() if isinstance(said, Taken)}
+    return {node: reply for node, reply in answers.items() if isinstance(reply, Taken)}
 
 
-def _who(taken: dict[str, Taken]) -> str:
-    named = [f"{node}, held by {said}" for node, said in list(taken.items())[:_MOST_NAMED]]
+def _holders(taken: dict[str, Taken]) -> str:
+    named = [f"{node}, held by {reply}" for node, reply in list(taken.items())[:_MOST_NAMED]]
     more = [f"and {len(taken) - _MOST_NAMED} more"] if len(taken) > _MOST_NAMED else []
     return "; ".join([*named, *more])
 
 
 def _refusal(taken: dict[str, Taken], waited_s: float) -> NodeTaken:
-    (node, said), *others = taken.items()
+    (node, reply), *others = taken.items()
     more = f"; {len(others)} more of the nodes are taken" if others else ""
     waited = f" after {waited_s:g} s" if waited_s else ""
     return NodeTaken(
-        f"held by {said}{waited}{more}",
+        f"held by {reply}{waited}{more}",
         where=node,
         remedy="wait longer: --wait SECONDS" if waited_s else "wait for it: --wait SECONDS",
     )

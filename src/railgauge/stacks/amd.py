@@ -44,7 +44,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _NOT_AMD = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric")
 # The names of these fields in the output of rocm-smi; the others have the same name there.
-_ELDER_PLACES = {
+_ROCM_PLACES = {
     "memory_mib": "memory",
     "power_limit_w": "power_limit",
     "pcie_gen": "pcie",
@@ -77,26 +77,26 @@ class Amd:
     diagnostics: tuple[str, ...] = ("rvs", "agfhc")
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
-        elder = _elder(section(sections, "rocm-smi"))
+        rocm = _rocm_log(section(sections, "rocm-smi"))
         raws = _raws(sections)
         links = section(sections, "amd-smi-xgmi")
-        gpus, problem = _gpus(raws, elder, parse_xgmi("" if links.failure else links.text))
-        problem = problem or _gpu_problem(sections, raws, elder)
-        driver = _driver(raws, elder)
+        gpus, problem = _gpus(raws, rocm, parse_xgmi("" if links.failure else links.text))
+        problem = problem or _gpu_problem(sections, raws, rocm)
+        driver = _driver(raws, rocm)
         software, unknown = versions(_software(sections))
-        topology = _topology(gpus, elder)
+        topology = _topology(gpus, rocm)
         missing = {
             "gpus": problem,
-            "gpu_driver": "" if driver else elder.problem or "rocm-smi: shows no driver version",
-            "gpu_processes": elder.problem,
-            "topology": "" if topology else elder.problem or "rocm-smi: shows no link types",
+            "gpu_driver": "" if driver else rocm.problem or "rocm-smi: shows no driver version",
+            "gpu_processes": rocm.problem,
+            "topology": "" if topology else rocm.problem or "rocm-smi: shows no link types",
         }
         return StackFacts(
             gpus=gpus,
             driver=driver,
             software=software,
             topology=topology,
-            processes=elder.processes,
+            processes=rocm.processes,
             peer_memory=_dma_buf(section(sections, "amd-dma-buf")),
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
@@ -107,7 +107,7 @@ class Amd:
         return (f"--use_rocm={gpu}",)
 
 
-def _elder(printed: Section) -> RocmLog:
+def _rocm_log(printed: Section) -> RocmLog:
     if printed.failure:
         return RocmLog(problem=printed.failure)
     log = parse_json(printed.text)
@@ -130,13 +130,13 @@ def _part(sections: Mapping[str, Section], name: str) -> dict[int, Raw]:
 
 
 def _gpus(
-    raws: Mapping[int, Raw], elder: RocmLog, links: Mapping[int, Xgmi]
+    raws: Mapping[int, Raw], rocm: RocmLog, links: Mapping[int, Xgmi]
 ) -> tuple[tuple[GpuFacts, ...], str]:
     """Return the GPUs of amd-smi, or of rocm-smi if it lists none, and the problem if both tools
     list different GPUs."""
-    cards = {read.bus_id(card.get("bus_id")): card for card in elder.cards.values()}
+    cards = {read.bus_id(card.get("bus_id")): card for card in rocm.cards.values()}
     if not raws:
-        return tuple(_gpu(i, {}, card, None) for i, card in sorted(elder.cards.items())), ""
+        return tuple(_gpu(i, {}, card, None) for i, card in sorted(rocm.cards.items())), ""
     listed = {gpu: read.bus_id(_first(raw, "bus_id")) for gpu, raw in raws.items()}
     differ = bool(cards) and set(cards) != set(listed.values())
     found = tuple(
@@ -151,34 +151,34 @@ def _first(raw: Raw, name: str) -> str | None:
 
 
 def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> GpuFacts:
-    def told(name: str) -> str | None:
-        return _first(raw, name) or card.get(_ELDER_PLACES.get(name, name))
+    def text(name: str) -> str | None:
+        return _first(raw, name) or card.get(_ROCM_PLACES.get(name, name))
 
     retired, pending = (bad_pages(raw, kind) for kind in ("retired", "pending"))
     unreservable = bad_pages(raw, "un_res")
     return GpuFacts(
         index=index,
-        model=told("model") or "",
-        bus_id=read.bus_id(told("bus_id")),
+        model=text("model") or "",
+        bus_id=read.bus_id(text("bus_id")),
         memory_mib=_memory_mib(_first(raw, "memory_mib"), card.get("memory")),
-        numa_node=read.whole(told("numa_node")),
+        numa_node=read.whole(text("numa_node")),
         vbios=read.said(_first(raw, "vbios")),
-        power_limit_w=read.number(told("power_limit_w")),
-        clock_max_mhz=read.whole(told("clock_max_mhz")),
-        ecc_enabled=read.switch(told("ecc_enabled")),
-        ecc_uncorrected=read.whole(told("ecc_uncorrected")),
+        power_limit_w=read.number(text("power_limit_w")),
+        clock_max_mhz=read.whole(text("clock_max_mhz")),
+        ecc_enabled=read.switch(text("ecc_enabled")),
+        ecc_uncorrected=read.whole(text("ecc_uncorrected")),
         retired_pages=retired,
         remap_pending=None if pending is None else pending > 0,
         remap_failed=None if unreservable is None else unreservable > 0,
         links_up=link.up if link else None,
         links_total=link.total if link else None,
         link_rate_gbps=link.rate_gbps if link else None,
-        pcie_gen=read.generation(_pcie(told("pcie_gen"), 0)),
-        pcie_width=read.width(_pcie(told("pcie_width"), -1)),
-        pcie_max_gen=read.generation(told("pcie_max_gen")),
-        pcie_max_width=read.width(told("pcie_max_width")),
-        compute_partition=told("compute_partition"),
-        memory_partition=told("memory_partition"),
+        pcie_gen=read.generation(_pcie(text("pcie_gen"), 0)),
+        pcie_width=read.width(_pcie(text("pcie_width"), -1)),
+        pcie_max_gen=read.generation(text("pcie_max_gen")),
+        pcie_max_width=read.width(text("pcie_max_width")),
+        compute_partition=text("compute_partition"),
+        memory_partition=text("memory_partition"),
     )
 
 
@@ -192,31 +192,31 @@ def _pcie(text: str | None, which: int) -> str | None:
     return words[which] if words else text
 
 
-def _topology(gpus: tuple[GpuFacts, ...], elder: RocmLog) -> dict[str, dict[str, str]]:
+def _topology(gpus: tuple[GpuFacts, ...], rocm: RocmLog) -> dict[str, dict[str, str]]:
     """Return the link types between GPUs, numbered as in ``gpus``; the tools do not list NICs."""
     numbers = {gpu.bus_id: gpu.index for gpu in gpus}
     cards = {
-        card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in elder.cards.items()
+        card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in rocm.cards.items()
     }
     found: dict[str, dict[str, str]] = {}
-    for (one, other), kind in elder.links.items():
+    for (one, other), kind in rocm.links.items():
         a, b = f"gpu{cards.get(one, one)}", f"gpu{cards.get(other, other)}"
         found.setdefault(a, {})[b] = kind
         found.setdefault(b, {})[a] = kind
     return found
 
 
-def _driver(raws: Mapping[int, Raw], elder: RocmLog) -> str | None:
-    told = (read.said(raw.get("driver/version")) for raw in raws.values())
-    return elder.driver or next((version for version in told if version), None)
+def _driver(raws: Mapping[int, Raw], rocm: RocmLog) -> str | None:
+    found = (read.said(raw.get("driver/version")) for raw in raws.values())
+    return rocm.driver or next((version for version in found if version), None)
 
 
 def _software(sections: Mapping[str, Section]) -> dict[str, Version]:
     """Return each version, with the reason to report if it is ``None``."""
     printed = section(sections, "amd-smi-version")
-    told = {} if printed.failure else parse_versions(printed.text)
+    found = {} if printed.failure else parse_versions(printed.text)
     return {
-        "runtime": (told.get("rocm"), printed.failure or "amd-smi version: shows no ROCm version"),
+        "runtime": (found.get("rocm"), printed.failure or "amd-smi version: shows no ROCm version"),
         "collective_library": library_version(section(sections, "amd-rccl"), "librccl"),
     }
 
@@ -230,11 +230,11 @@ def _dma_buf(settings: Section) -> tuple[str, ...]:
     return ("dma-buf",) if lines.issuperset(_DMA_BUF_SETTINGS) else ()
 
 
-def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], elder: RocmLog) -> str:
-    if raws or elder.cards:
+def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], rocm: RocmLog) -> str:
+    if raws or rocm.cards:
         return ""
     static = section(sections, "amd-smi-static")
-    return static.failure or elder.problem or "amd-smi static: lists no GPU"
+    return static.failure or rocm.problem or "amd-smi static: lists no GPU"
 
 
 def _why(name: str, sections: Mapping[str, Section]) -> str:

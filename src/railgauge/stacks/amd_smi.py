@@ -122,10 +122,10 @@ def bad_pages(raw: Raw, kind: str) -> int | None:
 
     ``None`` if that is not printed.
     """
-    said = next((text for path, text in raw.items() if path.split("/")[0] == kind), None)
-    if said is None or said.startswith("No bad pages"):
-        return 0 if said else None
-    counted = re.fullmatch(r"(\d{1,9}) entries", said)
+    value = next((text for path, text in raw.items() if path.split("/")[0] == kind), None)
+    if value is None or value.startswith("No bad pages"):
+        return 0 if value else None
+    counted = re.fullmatch(r"(\d{1,9}) entries", value)
     return int(counted[1]) if counted else None
 
 

@@ -48,12 +48,12 @@ class MetaX:
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         table = section(sections, "mx-smi")
         text = "" if table.failure else table.text
-        told = parse_versions(text)
-        driver = told.get("driver")
-        maca = (told.get("maca"), table.failure or _silent("MACA version"))
+        found = parse_versions(text)
+        driver = found.get("driver")
+        maca = (found.get("maca"), table.failure or _silent("MACA version"))
         software, unknown = versions({"runtime": maca})
         topology = parse_topology(section(sections, "mx-smi-topo").text)
-        gpus = _placed(parse_gpus(text), topology, told.get("bios"))
+        gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)
         missing = {
             "gpus": table.failure or _gpu_problem(text, gpus),

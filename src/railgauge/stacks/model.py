@@ -10,7 +10,7 @@ from typing import Protocol
 _ABSENT_FILE = 66
 _TIMED_OUT = (124, 137)
 _NOT_FOUND = 127
-_WHO_WAS_NOT_FOUND = re.compile(r"([^\s:]+): (?:command )?not found")
+_NOT_FOUND_PROGRAM = re.compile(r"([^\s:]+): (?:command )?not found")
 _LONGEST_REASON = 200
 
 
@@ -36,16 +36,16 @@ class Section:
         return self._explain(self.exit_code)
 
     def _explain(self, code: int) -> str:
-        said = next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
-        said = said[:_LONGEST_REASON]
+        last = next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
+        last = last[:_LONGEST_REASON]
         if code == _ABSENT_FILE:
-            return said or f"{self.name}: no such file"
+            return last or f"{self.name}: no such file"
         if code in _TIMED_OUT:
             return f"{self.name}: no answer within its time limit (exit {code})"
         if code == _NOT_FOUND:
-            match = _WHO_WAS_NOT_FOUND.search(said)
+            match = _NOT_FOUND_PROGRAM.search(last)
             return f"{match[1] if match else self.name}: command not found (exit {code})"
-        return f"{self.name}: {said or 'printed nothing'} (exit {code})"
+        return f"{self.name}: {last or 'printed nothing'} (exit {code})"
 
 
 def section(sections: Mapping[str, Section], name: str) -> Section:
@@ -106,11 +106,11 @@ def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, s
     """
     found: dict[str, str] = {}
     for item in fields(GpuFacts):
-        lacking = [gpu.index for gpu in gpus if getattr(gpu, item.name) is None]
-        if lacking and len(lacking) == len(gpus):
+        missing = [gpu.index for gpu in gpus if getattr(gpu, item.name) is None]
+        if missing and len(missing) == len(gpus):
             found[f"gpus.*.{item.name}"] = why(item.name)
         else:
-            found |= {f"gpus.{index}.{item.name}": why(item.name) for index in lacking}
+            found |= {f"gpus.{index}.{item.name}": why(item.name) for index in missing}
     return found
 
 

@@ -85,19 +85,19 @@ class Nvidia:
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         query = _asked(section(sections, "nvidia-smi-query"), parse_query)
-        whole = _asked(section(sections, "nvidia-smi-q"), parse_log)
+        log = _asked(section(sections, "nvidia-smi-q"), parse_log)
         topology = section(sections, "nvidia-smi-topo")
         distances = parse_topology("" if topology.failure else topology.text)
         links = section(sections, "nvidia-smi-nvlink")
-        raws, problem = _merged(query, whole)
+        raws, problem = _merged(query, log)
         gpus = _gpus(raws, distances, parse_nvlink("" if links.failure else links.text))
-        processes = _processes(section(sections, "nvidia-smi-apps"), whole, gpus)
-        driver = read.said(query.driver) or read.said(whole.driver)
-        software, unknown = versions(_software(whole, sections))
+        processes = _processes(section(sections, "nvidia-smi-apps"), log, gpus)
+        driver = read.said(query.driver) or read.said(log.driver)
+        software, unknown = versions(_software(log, sections))
         missing = {
             "gpus": problem,
-            "gpu_driver": "" if driver else _silent("driver", query, whole),
-            "gpu_processes": "" if processes is not None else _silent("processes", whole, whole),
+            "gpu_driver": "" if driver else _silent("driver", query, log),
+            "gpu_processes": "" if processes is not None else _silent("processes", log, log),
             "topology": topology.failure
             or (distances.problem and f"nvidia-smi topo -m: {distances.problem}"),
         }
@@ -110,7 +110,7 @@ class Nvidia:
             peer_memory=_dma_buf(sections),
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
-            | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, whole)),
+            | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, log)),
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -134,23 +134,23 @@ def _is_broken(printed: Section) -> bool:
     return bool(printed.failure) and not none_found
 
 
-def _merged(query: SmiLog, whole: SmiLog) -> tuple[tuple[Raw, ...], str]:
+def _merged(query: SmiLog, log: SmiLog) -> tuple[tuple[Raw, ...], str]:
     """Return the GPUs of both outputs, and the problem if neither works or they disagree.
 
     If one output has a problem, the other is enough.
     """
-    if query.problem and whole.problem:
-        return (query.gpus or whole.gpus), query.problem
-    if query.problem or whole.problem:
-        return (whole.gpus if query.problem else query.gpus), ""
-    rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in whole.gpus}
+    if query.problem and log.problem:
+        return (query.gpus or log.gpus), query.problem
+    if query.problem or log.problem:
+        return (log.gpus if query.problem else query.gpus), ""
+    rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in log.gpus}
     if set(rows) != {read.bus_id(raw.get("pci.bus_id")) for raw in query.gpus}:
         return query.gpus, "nvidia-smi: its query and its -q do not list the same GPUs"
     both = ((rows[read.bus_id(raw.get("pci.bus_id"))], raw) for raw in query.gpus)
-    return tuple({**asked, **told, **_told(asked)} for told, asked in both), ""
+    return tuple({**queried, **logged, **_values(queried)} for logged, queried in both), ""
 
 
-def _told(raw: Raw) -> Raw:
+def _values(raw: Raw) -> Raw:
     return {name: text for name, text in raw.items() if read.said(text) is not None}
 
 
@@ -206,14 +206,14 @@ def _sum(raw: Raw, *names: str) -> int | None:
     return sum(count for count in counts if count is not None) if None not in counts else None
 
 
-def _processes(apps: Section, whole: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
+def _processes(apps: Section, log: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
     """Return the processes of the query, by GPU number; those of ``-q`` if the query failed.
 
     ``None`` if neither lists them.
     """
     listed = None if apps.failure else parse_compute_apps(apps.text)
     if listed is None:
-        return None if whole.problem else whole.processes
+        return None if log.problem else log.processes
     numbers = {gpu.bus_id: gpu.index for gpu in gpus}
     return tuple(_by_number(line, numbers) for line in listed)
 
@@ -224,16 +224,16 @@ def _by_number(line: str, numbers: Mapping[str | None, int]) -> str:
     return f"GPU {number}: {line[match.end() :]}" if match and number is not None else line
 
 
-def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
+def _software(log: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
     """Return each version, with the reason to report if it is ``None``."""
     manager = section(sections, "nvidia-fabricmanager")
-    told = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
+    version = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
     return {
-        "runtime": (read.said(whole.cuda), _silent("CUDA version", whole)),
+        "runtime": (read.said(log.cuda), _silent("CUDA version", log)),
         "kernel_module": _kind_of_module(section(sections, "nvidia-module")),
         "collective_library": library_version(section(sections, "nvidia-nccl"), "libnccl"),
         "fabric_manager": (
-            told[1] if told else None,
+            version[1] if version else None,
             manager.failure or "nv-fabricmanager --version: shows no version",
         ),
     }
@@ -279,15 +279,15 @@ def _absent(name: str, sections: Mapping[str, Section]) -> str:
     return ""
 
 
-def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, whole: SmiLog) -> str:
+def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, log: SmiLog) -> str:
     source = _SOURCES.get(name)
     if source is None:
         return "nvidia-smi: has no such value"
     printed = (raw[source] for raw in raws if source in raw)
-    odd = next((text for text in printed if read.said(text) is None), None)
-    if odd is not None:
-        return f"nvidia-smi: {source} reads {odd!r}"
-    return whole.problem or query.problem or f"nvidia-smi: shows no {source}"
+    malformed = next((text for text in printed if read.said(text) is None), None)
+    if malformed is not None:
+        return f"nvidia-smi: {source} reads {malformed!r}"
+    return log.problem or query.problem or f"nvidia-smi: shows no {source}"
 
 
 STACK = Nvidia()

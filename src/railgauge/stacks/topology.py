@@ -93,12 +93,12 @@ def _rows(lines: list[str], columns: tuple[str, ...]) -> dict[str, list[str]]:
         name, *cells = line.split() or [""]
         if name.startswith("GPU") and name in columns:
             cells = cells[: len(columns)]
-            if len(cells) == len(columns) and _is_whole(cells, columns.index(name)):
+            if len(cells) == len(columns) and _is_complete(cells, columns.index(name)):
                 rows[name] = cells
     return rows
 
 
-def _is_whole(cells: list[str], own: int) -> bool:
+def _is_complete(cells: list[str], own: int) -> bool:
     """Whether a row fits its heading: only its own cell is ``X``, and no cell is an affinity."""
     return cells[own] == "X" and cells.count("X") == 1 and all(map(_DISTANCE.fullmatch, cells))
 
@@ -111,5 +111,5 @@ def _problem(
     unnamed = [column for column in columns if column not in names]
     if unnamed:
         return f"the legend does not name {', '.join(unnamed)}"
-    torn = [column for column in columns if column.startswith("GPU") and column not in rows]
-    return f"no complete row for {', '.join(torn)}" if torn else ""
+    incomplete = [column for column in columns if column.startswith("GPU") and column not in rows]
+    return f"no complete row for {', '.join(incomplete)}" if incomplete else ""

@@ -44,5 +44,5 @@ def _number(version: str) -> tuple[int, ...]:
 def versions(found: Mapping[str, Version]) -> tuple[dict[str, str], dict[str, str]]:
     """Return ``StackFacts.software``, and the reasons for missing versions by path."""
     known = {name: version for name, (version, _) in found.items() if version}
-    lacking = {f"gpu_software.{name}": why for name, (version, why) in found.items() if not version}
-    return known, lacking
+    missing = {f"gpu_software.{name}": why for name, (version, why) in found.items() if not version}
+    return known, missing

@@ -30,7 +30,7 @@ def declared_fabric(
         raise HostfileError(what, where=where, remedy="use a node of this hostfile")
     path = hostfile.parent / Path(entry["topology"]).expanduser()
     text = read_topology(path)
-    _refuse_strangers(path, topology(text), nodes)
+    _refuse_unknown_nodes(path, topology(text), nodes)
     return Fabric(entry["node"], text, str(path), entry.get("hca", ""))
 
 
@@ -50,7 +50,7 @@ def read_topology(path: Path) -> str:
     return text
 
 
-def _refuse_strangers(path: Path, subnet: Topology, nodes: Iterable[str]) -> None:
+def _refuse_unknown_nodes(path: Path, subnet: Topology, nodes: Iterable[str]) -> None:
     """Refuse nodes that the declared subnet does not have: their missing cables would go unnoticed.
 
     Raises ``HostfileError``.

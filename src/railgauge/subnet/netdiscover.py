@@ -83,7 +83,7 @@ def _row(match: re.Match[str]) -> DiscoveredPort:
 
 def _from_records(lines: list[str]) -> Discovery:
     head: re.Match[str] | None = None
-    torn = ""
+    malformed = ""
     nodes: dict[str, str] = {}
     ports: list[DiscoveredPort] = []
     for line in lines:
@@ -93,11 +93,11 @@ def _from_records(lines: list[str]) -> Discovery:
         elif head and (match := _RECORD_PORT.fullmatch(line)):
             ports.append(_record_port(head, match))
         elif head and line.startswith("["):
-            torn = torn or line
+            malformed = malformed or line
     empty = sorted(set(nodes) - {port.guid for port in ports})
     problem = f"lists no port of {', '.join(empty)}" if empty else "" if nodes else "lists no node"
-    if torn and not problem:
-        problem = f"has a port line that cannot be parsed: {torn[:60]}"
+    if malformed and not problem:
+        problem = f"has a port line that cannot be parsed: {malformed[:60]}"
     return Discovery(tuple(ports), nodes, problem)
 
 

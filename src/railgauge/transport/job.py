@@ -231,9 +231,9 @@ class Job:
             return ConnectionLost(f"{late}: the connection ended", where=where)
         if transcript.error == CommandTimedOut.kind:
             return CommandTimedOut(f"{late} within its time limit", where=where)
-        said = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "(no output)"
+        last = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "(no output)"
         how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
-        return ToolFailed(f"{late} and {how}; its last line: {said}", where=where)
+        return ToolFailed(f"{late} and {how}; its last line: {last}", where=where)
 
 
 class LinkSession:

@@ -86,7 +86,7 @@ class Sessions:
                 session = self._greeted(node)
             except NoEvidence as error:
                 waited_s = time.monotonic() - began
-                if not _may_pass(error) or waited_s + _PAUSE_S > self._patience_of(node):
+                if not _may_be_temporary(error) or waited_s + _PAUSE_S > self._patience_of(node):
                     self._dead[node] = _after(error, waited_s)
                     raise self._dead[node] from None
                 time.sleep(_PAUSE_S)
@@ -115,7 +115,7 @@ class Sessions:
         return session
 
 
-def _may_pass(error: NoEvidence) -> bool:
+def _may_be_temporary(error: NoEvidence) -> bool:
     """Whether the cause may be temporary: a node that reboots, or a network that is down."""
     return isinstance(error, (NodeUnreachable, ConnectionLost))
 

@@ -108,8 +108,8 @@ def answer(line: str) -> LeaseAnswer:
         return Held()
     if word == "taken":
         return Taken(_holder(rest))
-    said = _printable(rest if word == "cannot" else line)
-    return Unleasable(said or "the lease script printed nothing")
+    why = _printable(rest if word == "cannot" else line)
+    return Unleasable(why or "the lease script printed nothing")
 
 
 def _holder(text: str) -> Holder | None:

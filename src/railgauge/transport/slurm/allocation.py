@@ -97,10 +97,10 @@ def _binding() -> tuple[str, ...]:
 @contextmanager
 def allocated(names: Sequence[str], settings: SlurmSettings, tell: Tell) -> Iterator[str]:
     """Hold all of ``names`` exclusively and give the job's number. Raises ``TransportError``."""
-    with TemporaryFile() as said:
-        holder = _salloc(_argv(names, settings), said)
+    with TemporaryFile() as stderr:
+        holder = _salloc(_argv(names, settings), stderr)
         try:
-            job = _granted(holder, said, folded(names), settings.wait_s, tell)
+            job = _granted(holder, stderr, folded(names), settings.wait_s, tell)
         except BaseException:
             _end(holder, signal.SIGTERM)
             raise
@@ -127,13 +127,13 @@ def _argv(names: Sequence[str], settings: SlurmSettings) -> tuple[str, ...]:
     )
 
 
-def _salloc(argv: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
+def _salloc(argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr,
             env=environment(),
             cwd=folder(),
             start_new_session=True,  # Ctrl-C goes to the run, which releases the nodes at its end
@@ -143,20 +143,20 @@ def _salloc(argv: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _granted(
-    holder: subprocess.Popen[bytes], said: IO[bytes], names: str, wait_s: float, tell: Tell
+    holder: subprocess.Popen[bytes], stderr: IO[bytes], names: str, wait_s: float, tell: Tell
 ) -> str:
     soon_s = min(wait_s, _SOON_S)
     job = _first_line(holder, soon_s)
     if job is None and wait_s > soon_s:
-        tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(said))}")
+        tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(stderr))}")
         job = _first_line(holder, wait_s - soon_s)
     if job:
         return job
-    complaint, where = _text(said), "transport: slurm"
+    message, where = _text(stderr), "transport: slurm"
     if job is not None:
-        raise TransportError(f"no allocation of {names}: {last_word(complaint)}", where=where)
+        raise TransportError(f"no allocation of {names}: {last_word(message)}", where=where)
     raise TransportError(
-        f"no allocation of {names} within {wait_s:g} s: {_why_not(complaint)}",
+        f"no allocation of {names} within {wait_s:g} s: {_why_not(message)}",
         where=where,
         remedy="wait longer (slurm: {wait_s: …} in the hostfile), or leave out the busy nodes",
     )
@@ -173,23 +173,23 @@ def _first_line(holder: subprocess.Popen[bytes], time_limit_s: float) -> str | N
     return holder.stdout.readline().decode(errors="replace").strip()
 
 
-def _text(said: IO[bytes]) -> str:
+def _text(stderr: IO[bytes]) -> str:
     """Return what ``salloc`` has printed so far.
 
     Reads with ``pread``: ``salloc`` goes on writing at the file offset that both share.
     """
-    return os.pread(said.fileno(), _MOST_BYTES, 0).decode(errors="replace")
+    return os.pread(stderr.fileno(), _MOST_BYTES, 0).decode(errors="replace")
 
 
-def _why_not(complaint: str) -> str:
+def _why_not(message: str) -> str:
     """Return Slurm's reason why the job waits."""
-    pending = _PENDING.search(complaint)
+    pending = _PENDING.search(message)
     if pending is None:
-        return last_word(complaint)
+        return last_word(message)
     with contextlib.suppress(TransportError):
         why = ask("squeue", "-h", "-j", pending[1], "-o", "%r").strip()
         return f"job {pending[1]} is pending ({why})"
-    return last_word(complaint)
+    return last_word(message)
 
 
 def _end(holder: subprocess.Popen[bytes], *first: signal.Signals) -> None:

@@ -72,8 +72,8 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     argv = lines.gathered(shell.command_line(command, start.nonce))
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
     answers = Answers(command, start, {node.name for node in nodes})
-    with TemporaryFile() as said:
-        step = start_step(argv, said)
+    with TemporaryFile() as stderr:
+        step = start_step(argv, stderr)
         limit = threading.Timer(command.time_limit_s + GRACE_S + _LAUNCH_LIMIT_S, end_step, [step])
         limit.daemon = True
         limit.start()
@@ -85,7 +85,7 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
         finally:
             limit.cancel()
             _end(step)
-        yield from answers.failures(_text(said), is_late=is_late)
+        yield from answers.failures(_text(stderr), is_late=is_late)
 
 
 def _end(step: subprocess.Popen[bytes]) -> None:
@@ -99,9 +99,9 @@ def _end(step: subprocess.Popen[bytes]) -> None:
     step.wait()
 
 
-def _text(said: IO[bytes]) -> str:
-    said.seek(0)
-    return said.read().decode(errors="replace")
+def _text(stderr: IO[bytes]) -> str:
+    stderr.seek(0)
+    return stderr.read().decode(errors="replace")
 
 
 @dataclass
@@ -164,9 +164,9 @@ class Answers:
             error=CommandTimedOut.kind if is_late else ConnectionLost.kind if code is None else "",
         )
 
-    def failures(self, complaints: str, *, is_late: bool) -> Iterator[Answer]:
+    def failures(self, messages: str, *, is_late: bool) -> Iterator[Answer]:
         """Yield the reason, where one is known, why each node still missing will not answer."""
-        for found in _FAILED.finditer(complaints):
+        for found in _FAILED.finditer(messages):
             name = found["node"]
             if name in self.waiting:
                 self.waiting.discard(name)

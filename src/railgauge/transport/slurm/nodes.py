@@ -65,8 +65,8 @@ def parse_sinfo(text: str) -> dict[str, SinfoNode]:
         if len(fields) == _FIELDS:
             name, partition, state, reason = fields
             before = found[name].partitions if name in found else ()
-            said = "" if reason.strip() in ("none", "(null)") else reason.strip()
-            found[name] = SinfoNode((*before, partition), state.lower(), said)
+            given = "" if reason.strip() in ("none", "(null)") else reason.strip()
+            found[name] = SinfoNode((*before, partition), state.lower(), given)
     return found
 
 
