@@ -76,6 +76,7 @@ docs: $(VENV)/.ready
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
 	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
 	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
+	$(BIN)/python selftests/documents/reference_page.py --page docs/platform-reference.md
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready

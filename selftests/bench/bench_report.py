@@ -59,7 +59,7 @@ def _page(found: RunResults) -> Iterator[Row]:
     with TemporaryDirectory() as name:
         write_run(Path(name), found)
         out = Path(name, "report.html")
-        made = python(str(ROOT / "selftests" / "report" / "render_page.py"), name, str(out))
+        made = python(str(ROOT / "selftests" / "testing" / "render_page.py"), name, str(out))
         size = f"{out.stat().st_size / 1e6:.1f} MB"
     items = len(found.records)
     yield Row("page", items, "items", made.cpu_s, "s", shown=size)
@@ -75,7 +75,7 @@ def write_run(folder: Path, found: RunResults) -> None:
         "run.json": to_plain(planned(found)),
         "cluster.json": cluster_to_json(cluster(names(len(found.cluster.nodes)))),
         "environment.json": facts,
-        "thresholds.json": json.loads(Path(found.platform.path).read_text(encoding="utf-8")),
+        "thresholds.json": json.loads(found.platform.text),
     }.items():
         _write(folder / name, [value])
 

@@ -14,6 +14,7 @@ from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 from railgauge.bundle.redact import FileRedactor, digested_keys
 from railgauge.core.errors import ToolFailed
 from railgauge.core.model import Case, Transcript
+from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
 from railgauge.run.store import Store, case_file, identity
@@ -117,7 +118,7 @@ def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path):
         f"see {store.transcript_name(other)}"
     )
     data = redactor.file(name, (store.transcripts / name).read_bytes())
-    assert json.loads(data)["case"] == identity(other)
+    assert json.loads(data)["case"] == to_plain(identity(other))
 
 
 # --- the patterns alone ---

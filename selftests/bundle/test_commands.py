@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from testing.places import ROOT
 
-from railgauge.bundle.commands import Address, Addresses, Commands, addresses, moved
+from railgauge.bundle.commands import Commands, moved
 from railgauge.bundle.errors import NotVerified
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Transcript
 from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan
+from railgauge.run.takeover import Address, Addresses, addresses
 
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
 

@@ -3,11 +3,10 @@
 The floors are computed anew from the recorded tables, or from the figures that a basis quotes.
 """
 
-import json
 import re
 
 import pytest
-from testing.core_values import PLATFORMS, ROOT, SHARED, TRANSCRIPTS, needs_transcripts
+from testing.core_values import PLATFORMS, ROOT, SHARED, TRANSCRIPTS, long_form, needs_transcripts
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.limits import bound_at
@@ -21,7 +20,7 @@ LARGE = [2**exponent for exponent in range(16, 24)]
 
 
 def documents(name):
-    return json.loads((ROOT / "thresholds" / f"{name}.json").read_text(encoding="utf-8"))
+    return long_form(name)
 
 
 def bases(value, path="$"):

@@ -1,10 +1,9 @@
 """Why something is not applicable: what a reason says of documents and of other tests is so."""
 
-import json
 import re
 
 import pytest
-from testing.core_values import PLATFORMS, ROOT, SHARED
+from testing.core_values import PLATFORMS, ROOT, SHARED, long_form
 
 from railgauge.config import thresholds
 from railgauge.planning.marks import asked as asked_by_tests
@@ -63,6 +62,6 @@ def test_a_document_that_is_said_to_be_silent_is(name):
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_a_reason_names_documents_of_its_platform(name):
-    known = json.loads((ROOT / "thresholds" / f"{name}.json").read_text(encoding="utf-8"))
+    known = long_form(name)
     named = {number for _, why in reasons(name) for number in re.findall(r"ocument (\d{3})", why)}
     assert named <= known["documents"].keys()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NodeUnreachable, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome, Pairing
 from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, FactAt, Question
+from railgauge.core.terms import Role, Rung
 from railgauge.judging.record import ItemRecord
 
 CASE = Case("x", ("a", "b"), Pairing("mlx5_0", 3, "near"), (8, 16), 2)
@@ -28,6 +30,18 @@ ITEM = ItemRecord(
 
 def test_there_and_back_through_json():
     assert from_plain(ItemRecord, json.loads(json.dumps(to_plain(ITEM)))) == ITEM
+
+
+def test_only_the_simplest_types_are_written():
+    """xdist hands nothing else from process to process, not even an enumeration of text."""
+
+    def kinds(value):
+        if isinstance(value, dict):
+            return {type(value)}.union(*map(kinds, value), *map(kinds, value.values()))
+        return {type(value)}.union(*map(kinds, value)) if isinstance(value, list) else {type(value)}
+
+    terms = {"rung": Rung.NETWORK, "roles": (Role.CLIENT,)}
+    assert kinds(to_plain([ITEM, terms])) <= {dict, list, str, int, float, bool, type(None)}
 
 
 @given(
@@ -73,3 +87,52 @@ def test_a_wrong_field_is_named(change, where):
 def test_what_is_no_object_is_refused(data):
     with pytest.raises(BadInput):
         from_plain(ItemRecord, data)
+
+
+def test_of_several_faults_an_unknown_field_is_named_first():
+    data = {key: value for key, value in to_plain(ITEM).items() if key != "id"}
+    with pytest.raises(BadInput, match=r"^has no field 'id'$"):
+        from_plain(ItemRecord, data | {"rung": "1"})
+    with pytest.raises(BadInput, match=r"^has an unknown field 'surplus'$"):
+        from_plain(ItemRecord, data | {"rung": "1", "surplus": 1})
+
+
+def test_a_file_that_is_nested_without_end_is_refused():
+    """One line, not a traceback: the place is cut off."""
+    data = None
+    for _ in range(2000):
+        data = {"nic": "mlx5_0", "peer": data}
+    with pytest.raises(BadInput, match="is nested too deeply") as caught:
+        from_plain(Pairing, data)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_long_list_of_faults_costs_one():
+    """A file of a gigabyte holds a hundred million of them."""
+    began = time.process_time()
+    with pytest.raises(BadInput, match="should be text") as caught:
+        from_plain(ItemRecord, to_plain(ITEM) | {"nodes": [1] * 10**6})
+    assert caught.value.where == "nodes[0]"
+    assert time.process_time() - began < 1, "all faults were gathered"
+
+
+def test_an_error_travels_as_what_it_was():
+    lost = NodeUnreachable("no route", where="a", remedy="look")
+    again = from_plain(NoEvidence, to_plain(lost))
+    assert (type(again), str(again)) == (NodeUnreachable, "a: no route; look")
+    wrong = from_plain(NoEvidence, {**to_plain(lost), "kind": "bad-input"})
+    assert (type(wrong), str(wrong)) == (NoEvidence, "a: no route; look")
+
+
+@pytest.mark.parametrize("data", [{"kind": "tool"}, "tool", {**dict.fromkeys("kwr", "")}])
+def test_an_error_that_is_none_is_refused(data):
+    with pytest.raises(BadInput):
+        from_plain(NoEvidence, data)
+
+
+def test_numbers_of_a_node_may_be_beyond_all_measure():
+    """A counter that a device does not have is often all ones; it is judged, not refused."""
+    facts = {**to_plain(Judgement("x", Outcome.PASSED, "", "", "")), "worst": 2**64 - 1}
+    assert from_plain(Judgement, facts, any_number=True).worst == 2**64 - 1
+    with pytest.raises(BadInput):
+        from_plain(Judgement, facts)

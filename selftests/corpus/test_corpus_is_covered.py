@@ -91,6 +91,7 @@ LEFT_OUT = {
     "corpus/host/003-lspci-vvv-h100-gpu.txt": {4096.0},  # links and requests are read from sysfs
     "corpus/host/004-lspci-vvv-connectx.txt": {256.0, 4096.0},
     "corpus/ib-tools/011-perfquery-E-rcv-error-details.txt": {2052.0},  # the LID of the port
+    "corpus/ib-tools/015-ibnetdiscover-ndr-leaf-fragment.txt": {647.0},  # the LID of a peer
     "corpus/ib-tools/019-ibqueryerrors-port-ALL.txt": {15854.0},  # the sum over a switch
     "corpus/amd-smi/013-xgmi-link-metric.txt": {9774.0},  # traffic since the driver was loaded
     "corpus/mx-smi/001-plain-c500-8gpu-2.2.9.txt": {826.0},  # memory that is in use

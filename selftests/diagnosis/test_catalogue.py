@@ -42,7 +42,7 @@ def documents():
     for name in PLATFORMS:
         if name != "schema":
             path = ROOT / "thresholds" / f"{name}.json"
-            known |= set(re.findall(r'"(00\d)": "', path.read_text(encoding="utf-8")))
+            known |= set(re.findall(r'"(00\d)": ["\[]', path.read_text(encoding="utf-8")))
     return known
 
 

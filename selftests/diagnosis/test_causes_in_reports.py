@@ -22,7 +22,8 @@ from testing.diagnose_scenes import (
     unknown,
 )
 
-from railgauge.diagnosis import Cause, Where, diagnose
+from railgauge.diagnosis import Cause, diagnose
+from railgauge.diagnosis.model import Where
 from railgauge.report import allure_causes, allure_results, page, terminal
 from railgauge.report.causes import about, unexplained
 from railgauge.verdict.decision import decide

@@ -23,7 +23,7 @@ from testing.diagnose_scenes import (
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose, notes
 from railgauge.diagnosis.ladder import swing_of
-from railgauge.facts import IrqFacts
+from railgauge.facts.model import IrqFacts
 from railgauge.verdict.decision import decide
 
 # 001: single iterations between 33 and 390 GB/s, of which a mean of 170 is all that a run shows.

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.diagnosis.localise import LinkBlame, blame_links
+from railgauge.diagnosis.localise import blame_links
+from railgauge.diagnosis.localise.links import LinkBlame
 
 
 def matrix(count, gpus=(), links=()):

@@ -8,6 +8,7 @@ import pytest
 from document_holders import Unheld, resolved
 from document_lines import NUMBERS, ROOT, Line, document
 from document_page import page
+from reference_page import page as page_of_keys
 
 SEEDS = ROOT.parent / "shared" / "seeds"
 
@@ -35,6 +36,14 @@ def test_everything_that_holds_a_line_is_there(number: str) -> None:
 
 def test_the_page_is_of_today() -> None:
     assert (ROOT / "docs/documents.md").read_text(encoding="utf-8") == page(), "run: make docs"
+
+
+def test_the_reference_of_the_platform_files_is_of_today() -> None:
+    """Every key of the schema has a type and a meaning there, else it could not be made."""
+    made = page_of_keys()
+    assert (ROOT / "docs/platform-reference.md").read_text(encoding="utf-8") == made, (
+        "run: make docs"
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_interrupt import wait_until
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
 from testing.standing_lab import standing_lab
 from testing.standing_sshd import StandingServers, sshd, standing_servers
+from testing.waiting import wait_until
 
 FEW = (*BARE_SMOKE, "-k", "send_bandwidth and 8MiB")
 START_LIMIT_S = 60.0
@@ -149,7 +149,11 @@ def is_stubborn(running: Running) -> bool:
 
 
 def wait_for_its_tool(running: Running) -> None:
-    wait_until(lambda: is_stubborn(running) or running.process.poll() is not None, START_LIMIT_S)
+    wait_until(
+        lambda: is_stubborn(running) or running.process.poll() is not None,
+        START_LIMIT_S,
+        "its tool to run",
+    )
     assert is_stubborn(running), running.text
 
 
@@ -180,10 +184,11 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
 
     site.flag.unlink()
     waiting = start(site, make_project(tmp_path / "waiting"), "--wait", "100")
-    assert wait_until(lambda: "lease: waiting up to 100 s for" in waiting.text, START_LIMIT_S)
+    said = "lease: waiting up to 100 s for"
+    wait_until(lambda: said in waiting.text, START_LIMIT_S, said)
     assert killed.tag in waiting.text
     killed.process.kill()
-    assert wait_until(lambda: not killed.processes(), GONE_LIMIT_S), killed.processes()
+    wait_until(lambda: not killed.processes(), GONE_LIMIT_S, "the end of what the run started")
     run = waiting.end()
     assert run.is_good, run.output
     assert_clean(run)
@@ -201,11 +206,9 @@ def test_a_killed_worker_and_ctrl_c(site: Site, tmp_path: Path) -> None:
     os.kill(worker, signal.SIGKILL)
     left = {pid for pid, words in first.items() if "lease" not in words and "sleep 300" in words}
     assert left
-    assert wait_until(lambda: not left & set(running.processes()), GONE_LIMIT_S)
+    wait_until(lambda: not left & set(running.processes()), GONE_LIMIT_S, f"the end of {left}")
     assert running.process.poll() is None
-    assert wait_until(lambda: is_stubborn(running), START_LIMIT_S), (
-        running.text
-    )  # the next worker's
+    wait_until(lambda: is_stubborn(running), START_LIMIT_S, "the next worker's tool")
 
     run = running.end(signal.SIGINT)
     assert run.code == 2, run.output

@@ -6,11 +6,11 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from testing.acceptance import HOMELAB, Project, Run, assert_clean, environment
+from testing.waiting import wait_until
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
 START_LIMIT_S = 40.0
@@ -32,15 +32,6 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
-def wait_until(happened: Callable[[], object], time_limit_s: float) -> bool:
-    deadline = time.monotonic() + time_limit_s
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 class Running:
     """A run in its middle: some cases are measured, most are not."""
 
@@ -60,7 +51,7 @@ class Running:
                 start_new_session=True,
             )
         transcripts = project.folder / "reports" / "latest" / "transcripts"
-        assert wait_until(lambda: len(list(transcripts.glob("*.json"))) >= 2, START_LIMIT_S)
+        wait_until(lambda: len(list(transcripts.glob("*.json"))) >= 2, START_LIMIT_S, "two cases")
         assert processes_of(self.temporary), "the lab should be running now"
 
     def end(self, number: signal.Signals) -> Run:
@@ -97,9 +88,7 @@ def test_killed(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGKILL)
     assert run.code == -signal.SIGKILL
-    assert wait_until(lambda: not processes_of(running.temporary), 30), processes_of(
-        running.temporary
-    )
+    wait_until(lambda: not processes_of(running.temporary), 30, "the end of the lab")
     assert not (run.latest / "verdict.json").exists()
     assert "ACCEPTED" not in run.output
     for path in (run.latest / "transcripts").glob("*.json"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_interrupt import wait_until
 from test_resume import log, measured_at, settled
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
 from testing.standing_lab import StandingLab, standing_lab
+from testing.waiting import pass_time, wait_until
 from testing.wires import Wire, hostfile_over, wired
 
 NODES = ("viper", "columbia", "prometheus")
@@ -51,7 +50,7 @@ class Field:
         (home / "hold").write_text(str(call), encoding="utf-8")
 
     def wait_held(self) -> None:
-        assert wait_until((self.lab.home(LOST) / "held").exists, LIMIT_S)
+        wait_until((self.lab.home(LOST) / "held").exists, LIMIT_S, "the tool to be held")
 
     def go(self) -> None:
         (self.lab.home(LOST) / "hold").unlink(missing_ok=True)
@@ -150,7 +149,7 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
         field.wires[LOST].cut()
         field.go()
         first = field.boot()
-        time.sleep(2.0)  # it is away for longer than one attempt takes
+        pass_time(2.0, "it is away for longer than one attempt takes")
         field.wires[LOST].mend()
         run = ended()
     name = run.latest.resolve().name
@@ -192,13 +191,13 @@ def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
     with disturbed(field, project, *options, "-n", "2") as ended:
         for wire in field.wires.values():
             wire.hold()
-        time.sleep(1.0)
+        pass_time(1.0, "a moment that nobody notices")
         for wire in field.wires.values():
             wire.release()
         for wire in field.wires.values():
             wire.cut()
         field.go()
-        time.sleep(2.5)
+        pass_time(2.5, "so long that every connection breaks")
         for wire in field.wires.values():
             wire.mend()
         run = ended()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_interrupt import wait_until
 from testing.acceptance import (
     BARE_SMOKE,
     MI300X,
@@ -22,6 +21,7 @@ from testing.acceptance import (
     environment,
 )
 from testing.standing_lab import StandingLab, standing_lab
+from testing.waiting import wait_until
 
 from railgauge.run.survey import FILE as SURVEY
 
@@ -151,7 +151,7 @@ class Prepared:
                 start_new_session=True,
             )
         transcripts = project.folder / "reports" / "latest" / "transcripts"
-        assert wait_until(lambda: any(transcripts.glob("*.json")), START_LIMIT_S)
+        wait_until(lambda: any(transcripts.glob("*.json")), START_LIMIT_S, "a case")
         assert balancing(lab) == PREPARED
         (change,) = journal(project.folder / "reports" / "latest")
         assert change["undone"] is False

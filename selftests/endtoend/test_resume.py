@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_interrupt import wait_until
 from testing.acceptance import (
     HOMELAB,
     SMOKE,
@@ -27,6 +26,7 @@ from testing.acceptance import (
     environment,
     make_project,
 )
+from testing.waiting import wait_until
 
 from railgauge.leases.files import held_open
 from railgauge.run.store import point_latest
@@ -65,7 +65,9 @@ def killed_after(project: Project, cases: int, *options: str) -> Path:
         return new and len(list((latest / "transcripts").glob("*.json"))) >= cases
 
     with started(project, *options) as process:
-        assert wait_until(lambda: far_enough() or process.poll() is not None, START_LIMIT_S)
+        wait_until(
+            lambda: far_enough() or process.poll() is not None, START_LIMIT_S, f"{cases} cases"
+        )
         assert far_enough(), "it ended before it was killed"
         process.send_signal(signal.SIGKILL)
     return latest.resolve()

@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from railgauge.core.errors import FactMissing
-from railgauge.facts import IrqFacts, NetdevFacts, require
+from railgauge.facts import require
+from railgauge.facts.model import IrqFacts, NetdevFacts
 from railgauge.stacks import stack
 
 NVIDIA, AMD, METAX = stack("nvidia"), stack("amd"), stack("metax")

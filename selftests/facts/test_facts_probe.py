@@ -8,7 +8,8 @@ import time
 import pytest
 
 from railgauge.core.errors import FactMissing
-from railgauge.facts import GidFacts, GpuFacts, NicFacts, probe_script, require
+from railgauge.facts import probe_script, require
+from railgauge.facts.model import GidFacts, GpuFacts, NicFacts
 from railgauge.stacks import stack
 
 METAX = stack("metax")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.facts import NodeFacts, from_json, parse_probe, to_json
+from railgauge.core.plain import to_plain
+from railgauge.facts import NodeFacts, from_json, parse_probe
 from railgauge.facts.probe import probe_script, split_sections
 from railgauge.stacks import stack
 
@@ -62,7 +63,7 @@ def test_mark_without_the_nonce_is_text():
 def test_nothing_at_all_says_so_for_every_fact(vendor):
     facts = parse_probe("n", "", N, vendor)
     said = {path.partition(".")[0] for path in facts.missing}
-    assert said == set(to_json(facts)) - {"node", "missing"}
+    assert said == set(to_plain(facts)) - {"node", "missing"}
     assert facts.missing["os"] == "os: the probe printed no such section"
 
 
@@ -71,7 +72,7 @@ def test_garbage_never_crashes(sections, noise, cut):
     text = noise + "\n" + output(**sections)
     for vendor in STACKS:
         facts = parse_probe("n", text[: len(text) - cut], N, vendor)
-        assert from_json(to_json(facts)) == facts
+        assert from_json(to_plain(facts)) == facts
 
 
 TOOL_WORDS = """\

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from nights import RUN, Night, make_workspace, verdict
 from testing.places import ROOT
+from testing.waiting import pass_time, wait_until
 
 SCRIPTS = ("examples/nightly.sh", "selftests/jenkins/fetch_jars", ".ci/run")
 TIME_LIMIT_S = 60.0
@@ -119,12 +119,10 @@ def test_sigterm_lets_the_run_clean_the_nodes(tmp_path: Path, times: int) -> Non
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + TIME_LIMIT_S
-    while not (folder / "started").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until((folder / "started").exists, TIME_LIMIT_S, "the run to start")
     for _ in range(times):
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.1)
+        pass_time(0.1, "the second signal comes while it cleans")
     assert process.wait(TIME_LIMIT_S) == 2
     assert "cleaned" in diary(folder)
     assert "[bundle]" in diary(folder)[-1]

@@ -7,7 +7,8 @@ import pytest
 from testing.core_values import case, transcript
 
 from railgauge.core.errors import OtherThanAsked
-from railgauge.core.model import Parsed, Problem
+from railgauge.core.model import Parsed
+from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging import agreement
 from railgauge.tools.claims import Asked, Claim, Heard
 
@@ -71,10 +72,10 @@ def test_each_command_must_have_an_output(held):
 
 def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one(held):
     problems = [
-        tuple(Problem(f"{side} {severity}", severity, "says so") for severity in severities)
+        tuple(Problem(ProblemKind.TOOL_WARNING, severity, side) for severity in severities)
         for side, severities in (
-            ("client", ("warning", "error")),
-            ("server", ("error", "warning")),
+            ("client", (Severity.WARNING, Severity.ERROR)),
+            ("server", (Severity.ERROR, Severity.WARNING)),
         )
     ]
     client, server = (

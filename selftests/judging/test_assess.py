@@ -33,7 +33,8 @@ from railgauge.core.model import Dispersion, Pairing
 from railgauge.core.model import Sweep as Sizes
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
-from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Measured, read
 from railgauge.tools.claims import Claim

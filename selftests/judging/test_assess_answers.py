@@ -43,7 +43,8 @@ from railgauge.core.question import (
     FactAt,
     Question,
 )
-from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio
 

@@ -43,11 +43,9 @@ def is_certain(found) -> bool:
 
 def test_known_values():
     found = spread([10, 20, 30, 40])
-    assert (found.n, found.mean, found.median, found.p50) == (4, 25, 25, 25)
+    assert (found.n, found.mean, found.median) == (4, 25, 25)
     assert found.cv == pytest.approx(12.909944 / 25)
     assert found.worst_over_median == pytest.approx(0.4)
-    assert (found.p1, found.p5) == pytest.approx((10.3, 11.5))
-    assert (found.p95, found.p99) == pytest.approx((38.5, 39.7))
 
 
 def test_of_times_the_largest_is_the_worst():
@@ -57,7 +55,7 @@ def test_of_times_the_largest_is_the_worst():
 def test_one_sample_is_not_spread():
     found = spread([7.0])
     assert (found.cv, found.worst_over_median) == (0, 1)
-    assert {found.p1, found.p5, found.p50, found.p95, found.p99, found.mean} == {7.0}
+    assert (found.mean, found.median) == (7.0, 7.0)
 
 
 def test_no_sample_has_no_spread():
@@ -75,8 +73,6 @@ def test_what_cannot_have_been_measured_is_refused(ask, value):
 @given(LISTS, st.booleans())
 def test_a_spread_is_in_order(values, lower):
     found = spread(values, lower)
-    ends = [min(values), found.p1, found.p5, found.p50, found.p95, found.p99, max(values)]
-    assert ends == pytest.approx(sorted(ends))
     assert 0 < found.worst_over_median <= 1
     assert found.median == statistics.median(values)
 
@@ -88,7 +84,7 @@ def test_neither_order_nor_unit_matters_to_the_spread(values, chance, scale):
     after = spread([scale * value for value in values])
     assert after.cv == pytest.approx(before.cv)
     assert after.worst_over_median == pytest.approx(before.worst_over_median)
-    assert after.p95 == pytest.approx(scale * before.p95)
+    assert after.median == pytest.approx(scale * before.median)
 
 
 # --- drift ---

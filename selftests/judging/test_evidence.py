@@ -12,7 +12,8 @@ from railgauge.core.errors import (
     ToolMissing,
     Unparsable,
 )
-from railgauge.core.model import Parsed, Problem
+from railgauge.core.model import Parsed
+from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging.evidence import refuse_failure, samples_of
 
 SIZE = 8388608
@@ -23,7 +24,7 @@ def read(*problems, found=()):
 
 
 def problem(kind, severity="error"):
-    return Problem(kind, severity, "the message")
+    return Problem(ProblemKind(kind), Severity(severity), "the message")
 
 
 SERVER = {"node": "n2", "role": "server"}
@@ -48,9 +49,10 @@ def test_warnings_do_not_refuse():
         ("unit-mismatch", Unparsable),
         ("sweep-gap", Unparsable),
         ("zero-value", Unparsable),
-        ("connection", ToolFailed),
+        ("connection-refused", ToolFailed),
         ("memory-registration", ToolFailed),
-        ("never heard of", ToolFailed),
+        ("tool-failed", ToolFailed),
+        ("size-skipped", MetricMissing),
     ],
 )
 def test_what_a_tool_complains_of_becomes_a_typed_error(kind, error):

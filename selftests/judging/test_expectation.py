@@ -10,7 +10,8 @@ from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import FactMissing, NodeUnreachable, VersionUndeclared
 from railgauge.core.model import Basis, Outcome
 from railgauge.core.question import FactAt
-from railgauge.facts import GpuFacts, NetdevFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts, NetdevFacts, NicFacts
 from railgauge.judging.expectation import declared_at, judge_at, value_at
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")

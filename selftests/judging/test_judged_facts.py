@@ -9,7 +9,8 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.config import thresholds
-from railgauge.facts import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts
 from railgauge.planning.expectations import EXPECTATIONS, FactPaths
 from railgauge.planning.marks import asked as asked_by_tests
 from railgauge.stacks import Section, stack

@@ -26,7 +26,7 @@ from railgauge.leases.files import Leases
 from railgauge.planning import forecast, plan
 from railgauge.run.runner import Runner
 from railgauge.run.store import Store
-from railgauge.tools.dcgmi_diag import DEPLOYMENT
+from railgauge.tools.dcgmi_diag.parse import DEPLOYMENT
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 FULL, QUICK = "gpu_diagnostic_full", "gpu_diagnostic_quick"

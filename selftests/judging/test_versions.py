@@ -11,11 +11,13 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
-from railgauge.config.thresholds import VERSIONS, Expectation, Platform, with_versions
+from railgauge.config.thresholds import VERSIONS, Expectation, Platform
+from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.errors import BadInput, FactMissing, VersionUndeclared
 from railgauge.core.model import Basis, Outcome
 from railgauge.core.question import FactAt
-from railgauge.facts import GpuFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts, NicFacts
 from railgauge.judging.expectation import judge_at
 
 H200 = thresholds.load("h200", ROOT / "thresholds")

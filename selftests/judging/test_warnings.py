@@ -8,7 +8,8 @@ from testing.core_values import ROOT, TRANSCRIPTS, judgement, needs_transcripts,
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.errors import ConditionsUnmet, OtherThanAsked
-from railgauge.core.model import Case, Outcome, Pairing, Parsed, Problem
+from railgauge.core.model import Case, Outcome, Pairing, Parsed
+from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging import agreement
 from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool
@@ -103,7 +104,7 @@ def doubt(value, ceiling, *problems):
     return frequency_doubt([run], judged)
 
 
-SLOW = Problem("cpu-frequency", "warning", "CPU Frequency is not max.")
+SLOW = Problem(ProblemKind.CPU_FREQUENCY, Severity.WARNING, "CPU Frequency is not max.")
 
 
 @pytest.mark.parametrize(("value", "ceiling"), [(7.4, 3814.7), (1.15, None), (3433.1, 3814.7)])

@@ -11,6 +11,7 @@ from testing.lab_bench import NAMES, Bench, StartLab
 
 from railgauge.core.errors import BadInput
 from railgauge.lab import faults, platforms
+from railgauge.lab.sim import stored
 from railgauge.stacks.metax import parse_processes
 
 NEAR = 392.57
@@ -177,7 +178,9 @@ def test_irq_affinity_changes_files_of_interrupts_and_nothing_else(start_lab: St
     changed = {name for name in before if before[name] != after[name]}
     assert changed
     assert all(name.startswith(("proc/irq/", "proc/interrupts")) for name in changed)
-    nodes = [json.loads((bench.home(1) / "node.json").read_text()) for bench in (healthy, struck)]
+    nodes = [stored.read(str(bench.home(1) / "node")) for bench in (healthy, struck)]
+    for node in nodes:
+        node["figures"] = stored.read(node["figures"])
     same = {key for key in nodes[0] if nodes[0][key] == nodes[1][key]}
     assert nodes[0].keys() - same <= {"interrupts", "root", "address"}
 

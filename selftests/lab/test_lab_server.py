@@ -13,7 +13,8 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from testing.lab_bench import Bench, StartLab, cluster, ssh, ssh_argv
+from testing.lab_bench import Bench, StartLab, cluster, ssh, ssh_argv, wait_for_listener
+from testing.waiting import wait_until
 
 from railgauge import lab
 from railgauge.core.errors import BadInput, RailgaugeError
@@ -180,7 +181,8 @@ def test_two_labs_at_once(start_lab: StartLab) -> None:
     first, second = (start_lab("metax-c500", served=True) for _ in range(2))
     argv = ("ib_write_bw", "-F", "-a")
     both = [bench.start(1, *argv) for bench in (first, second)]
-    time.sleep(0.5)
+    for bench in (first, second):
+        wait_for_listener(bench.nodes[1].data_address, 18515)
     ran = [bench.run(0, *argv, bench.nodes[1].data_address) for bench in (first, second)]
     assert [one.returncode for one in ran] == [0, 0]
     assert [child.wait(10) for child in both] == [0, 0]
@@ -239,18 +241,12 @@ def _settings(folder: Path, port: int) -> SshSettings:
 
 
 def _read_pid(path: Path) -> int:
-    deadline = time.monotonic() + 10
-    while not path.exists() or not path.read_text().strip():
-        assert time.monotonic() < deadline, f"{path} was not written"
-        time.sleep(0.02)
-    return int(path.read_text())
+    written = wait_until(lambda: path.exists() and path.read_text().strip(), 10, f"a pid in {path}")
+    return int(str(written))
 
 
 def _assert_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while not _is_gone(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _is_gone(pid)
+    wait_until(lambda: _is_gone(pid), 10, f"the end of process {pid}")
 
 
 def _is_gone(pid: int) -> bool:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from testing import programs
 from testing.places import ROOT
+from testing.waiting import stays, wait_until
 
 from railgauge.core.model import Command
 from railgauge.leases.holder import (
@@ -91,17 +91,13 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 any_shell = pytest.mark.parametrize("place", ["dash", "bash"], indirect=True)
 
 
-def until(happened: Callable[[], bool], limit_s: float = 20.0) -> bool:
-    deadline = time.monotonic() + limit_s
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def ended(process: subprocess.Popen[str]) -> bool:
-    return until(lambda: process.poll() is not None)
+    return wait_until(lambda: process.poll() is not None, 20, f"the end of {process.args!r}")
+
+
+def wait_for_it(place: Place, **options: int) -> None:
+    """Until the place can be held by somebody else; the last sleep of a holder may outlive it."""
+    wait_until(lambda: place.said(BOB, **options) == Held(), 20, "the lease")
 
 
 # --- one holder at a time ---
@@ -122,7 +118,7 @@ def test_a_script_that_is_killed_leaves_no_lock(place: Place) -> None:
         process.kill()
         assert ended(process)
         assert place.file.exists()
-        assert until(lambda: place.said(BOB) == Held())  # its last sleep may outlive it
+        wait_for_it(place)
     assert not place.file.exists()
 
 
@@ -186,8 +182,7 @@ def test_a_lock_on_a_file_that_was_replaced_is_none(
     with place.asked(ALICE) as (process, said):
         assert said == Held()
         assert once.exists()
-        time.sleep(0.5)
-        assert process.poll() is None
+        stays(lambda: process.poll() is None, 0.5, "it holds the new file")
         assert place.said(BOB) == Taken(ALICE)
 
 
@@ -205,7 +200,7 @@ def test_another_user_sees_the_holder_and_takes_over(
         assert place.said(BOB) == Taken(ALICE)
         assert place.said(BOB, user=65533) == Taken(ALICE)
         process.kill()  # and leaves a file of its own
-        assert until(lambda: place.said(BOB, user=65533) == Held())
+        wait_for_it(place, user=65533)
     with place.asked(BOB, user=65533) as (_, said):
         assert said == Held()
         assert place.said(ALICE) == Taken(BOB)
@@ -328,8 +323,7 @@ def test_who_is_read_no_more_ends_what_the_run_left(place: Place) -> None:
         place.asked(ALICE, run) as (process, _),
     ):
         assert process.stdout
-        time.sleep(0.5)
-        assert one.poll() is None  # it lives as long as somebody reads
+        stays(lambda: one.poll() is None, 0.5, "it lives as long as somebody reads")
         process.stdout.close()
         assert ended(one)
         assert ended(two)

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from testing.waiting import pass_time
 
 from railgauge.leases.files import Leases
 
@@ -25,7 +26,7 @@ def _log_use(folder, nodes, times):
             marks = [folder / f"{node}.busy" for node in nodes]
             for mark in marks:
                 os.close(os.open(mark, os.O_CREAT | os.O_EXCL))  # fails if somebody is here
-            time.sleep(0.001)
+            pass_time(0.001, "others try to get in meanwhile")
             for mark in marks:
                 mark.unlink()
 
@@ -67,7 +68,7 @@ def test_a_node_named_twice_is_leased_once(tmp_path):
 def _hold(folder, nodes, ready, limit_s):
     with Leases(folder).hold(nodes):
         ready.set()
-        time.sleep(limit_s)
+        pass_time(limit_s, "a holder that does not let go by itself")
 
 
 def _wait_and_say(folder, nodes, got):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from testing.core_values import cluster, transcript
+from testing.waiting import pass_time, stays, wait_until
 
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NodeUnreachable, ToolFailed
 from railgauge.leases import nodes as nodelease
@@ -153,8 +154,8 @@ def test_nothing_behind_an_awaited_node_is_held(site):
     leases = site.leases("r1")
     waiting = threading.Thread(target=leases.take, args=(NAMES, 30.0))
     waiting.start()
-    time.sleep(0.2)
-    assert site.held_by("r1") == ["n01", "n02"]
+    wait_until(lambda: site.held_by("r1") == ["n01", "n02"], 10, "the first two nodes")
+    stays(lambda: site.held_by("r1") == ["n01", "n02"], 0.2, "the third is awaited")
     site.free("n03")
     waiting.join(10)
     assert site.held_by("r1") == list(NAMES)
@@ -184,7 +185,7 @@ def test_runs_that_overlap_never_wait_for_each_other(site, wait_s):
         else:
             assert set(site.held_by(f"r{number}")) == set(nodes)
             got.append(number)
-            time.sleep(0.02 if wait_s else 0.5)
+            pass_time(0.02 if wait_s else 0.5, "the others ask while this one holds them")
             leases.release()
 
     threads = [threading.Thread(target=work, args=one) for one in enumerate(wanted)]

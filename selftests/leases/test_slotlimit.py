@@ -4,7 +4,8 @@ import pytest
 
 from railgauge.core.errors import FactMissing, NodeUnreachable, NoEvidence
 from railgauge.core.model import Basis, Limit
-from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts
 from railgauge.leases.slots import in_its_slot
 
 SHARE = Limit("device_to_host_memcpy_ce", "GB/s", 0.75, None, Basis("derived", "x"), of="gpu_slot")

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from testing import programs
 from testing.netlab_bench import argv, lab, visit
 from testing.places import ROOT
+from testing.waiting import wait_until
 
 from railgauge.config import hostfile
 
@@ -223,12 +223,13 @@ open({str(mark)!r}, "w"); time.sleep(600)
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until(mark.exists)
+        wait_until(mark.exists, GONE_LIMIT_S, "its program to start")
         mine = processes_with(str(mark))
         assert mine
         process.send_signal(number)
         process.wait(GONE_LIMIT_S)
-        wait_until(lambda: not processes_with(str(scratch)) and not processes_with(str(mark)))
+        for word in (str(scratch), str(mark)):
+            wait_until(lambda: not processes_with(word), GONE_LIMIT_S, f"nothing to name {word}")  # noqa: B023
     finally:
         process.kill()
     left = [path for path in scratch.rglob("*") if not path.is_dir()]
@@ -245,10 +246,3 @@ def processes_with(word):
         except OSError:
             continue
     return found
-
-
-def wait_until(holds):
-    until = time.monotonic() + GONE_LIMIT_S
-    while not holds():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)

@@ -56,14 +56,14 @@ def test_items_of_one_case_or_of_one_node_s_preflight_are_a_unit():
 
 
 @pytest.fixture
-def context(tmp_path):
+def store(tmp_path):
     Leases(tmp_path / "leases")
-    return SimpleNamespace(store=Store(tmp_path))
+    return Store(tmp_path)
 
 
-def test_what_a_worker_writes_is_what_the_controller_reads(context):
-    worksheet.write(context, ITEMS)
-    sheet = worksheet.read(context)
+def test_what_a_worker_writes_is_what_the_controller_reads(store):
+    worksheet.write(store, ITEMS)
+    sheet = worksheet.read(store)
     assert list(sheet.units) == worksheet.units_of(ITEMS)
     record = sheet.record(5, "write[a:b-mlx5_0-4B]")
     assert (record.rung, record.subject, record.nodes) == (1, "write", ("a", "b"))
@@ -71,7 +71,7 @@ def test_what_a_worker_writes_is_what_the_controller_reads(context):
     assert sheet.record(9, "of somebody else").title == "of somebody else"
 
 
-def test_it_is_written_once(context):
-    worksheet.write(context, ITEMS)
-    worksheet.write(context, ITEMS[:1])
-    assert len(worksheet.read(context).items) == len(ITEMS)
+def test_it_is_written_once(store):
+    worksheet.write(store, ITEMS)
+    worksheet.write(store, ITEMS[:1])
+    assert len(worksheet.read(store).items) == len(ITEMS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 # Lowest first: a folder may import from those before it, and from nowhere else.
@@ -23,6 +24,8 @@ FACES = {"plugin", "cli"}
 
 PURE = set(ORDER) - {"transport", "run", "report", "bundle", "plugin", "cli"}
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
+TESTERS = {"pytest", "_pytest", "xdist"}
+MAY_IMPORT_PYTEST = {"report", "plugin"}
 MAY_SAY_SIMULATED = ("judging.stamp", "plugin", "report", "cli", LAB)
 
 Import = tuple[str, int, str]
@@ -36,7 +39,23 @@ def complaints(package: Path) -> list[str]:
     known = {*ORDER, *LABS, "__init__"}
     parts = {name.removesuffix(".py") for name in entries(package)}
     lines += [f"{part}: has no place in the order" for part in sorted(parts - known)]
-    return lines + list(_simulated(package))
+    return [*lines, *_simulated(package), *_circles(package, found)]
+
+
+def _circles(package: Path, found: Iterable[Import]) -> Iterator[str]:
+    """Files that import each other, be it for types only; what a folder's own file does is left."""
+    names = {_module(path.relative_to(package)): path for path in package.rglob("*.py")}
+    files = {name for name, path in names.items() if path.stem != "__init__"}
+    graph: dict[str, set[str]] = {name: set() for name in files}
+    for module, _, name in found:
+        target = name.removeprefix("railgauge.")
+        target = target if target in names else target.rpartition(".")[0]
+        if module in files and target in files and target != module:
+            graph[module].add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        yield f"{' <- '.join(error.args[1])}: a circle"
 
 
 def entries(package: Path) -> set[str]:
@@ -48,6 +67,8 @@ def _wrong(module: str, name: str, number: int) -> str:
     part = module.split(".", 1)[0]
     top, *inner = name.split(".")
     where = f"{module}:{number}"
+    if top in TESTERS and part in set(ORDER) - MAY_IMPORT_PYTEST - PURE:
+        return f"{where}: {part} imports {name}"
     if top != "railgauge":
         return f"{where}: pure, but imports {name}" if part in PURE and top in EFFECTS else ""
     target = inner[0] if inner else "__init__"

@@ -57,6 +57,13 @@ def copy(tmp_path):
         ("tools/perftest/plan.py", "from socket import socket", "pure, but imports socket.socket"),
         ("verdict/counts.py", 'X = "simulated"', "verdict.counts:1: knows of simulated evidence"),
         ("run/runner.py", "is_simulated = True", "run.runner:1: knows of simulated evidence"),
+        ("run/holding.py", "import pytest", "run.holding:1: run imports pytest"),
+        ("bundle/make.py", "from _pytest import config", "bundle imports _pytest.config"),
+        (
+            "run/survey.py",
+            "if T:\n    from railgauge.run.services import RunServices",
+            "run.services <- run.survey <-",
+        ),
         ("astrology.py", "import railgauge.core.errors", "astrology: has no place in the order"),
     ],
 )  # fmt: skip

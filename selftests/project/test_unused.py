@@ -14,6 +14,8 @@ from xdist.scheduler import Scheduling
 
 # pytest-xdist calls these of what ``pytest_xdist_make_scheduler`` returns.
 CALLED = {"CaseScheduling": Scheduling}
+# Platform files name facts by their paths: ``nics.mlx5_0.gids.3.roce_version``.
+BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
 
 
 @cache
@@ -30,6 +32,15 @@ def test_everything_in_the_package_is_used():
     """
     assert product().unused() == []
     assert product().unused_methods(CALLED) == []
+
+
+def test_everything_that_a_package_offers_is_taken_from_there():
+    """Passes if some module of ``src`` imports it. A selftest imports from where it is defined."""
+    assert product().unused_exports() == []
+
+
+def test_every_field_of_a_dataclass_is_read():
+    assert sorted(set(product().unread_fields()) - BY_PATH) == []
 
 
 def test_the_readers_of_the_recorded_outputs_are_those_that_run():
@@ -63,6 +74,22 @@ def written(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return write
+
+
+def test_what_only_selftests_take_from_a_package_is_offered_to_nobody(written):
+    both = "from made_up.box.inner import Box, Lid\n__all__ = ['Box', 'Lid']\n"
+    inner = "class Box:\n    pass\nclass Lid:\n    pass\n"
+    package = written(**{
+        "box/__init__": both, "box/inner": inner,
+        "cli": "from made_up.box import Box\ndef main():\n    return Box()\n",
+    })  # fmt: skip
+    assert package.unused_exports() == ["made_up.box: Lid"]
+
+
+def test_a_field_that_nothing_reads_is_found(written):
+    text = "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    y: int\n"
+    package = written(cli=f"{text}    z: int\ndef main():\n    return P(1, 2, 3).x, 'a.z'\n")
+    assert package.unread_fields() == ["made_up.cli: P.y"]
 
 
 def test_what_a_registry_looks_up_by_name_is_used(written):

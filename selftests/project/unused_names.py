@@ -95,6 +95,9 @@ class Package:
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
         self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = set()  # packages from which a module is imported by a word
+        pages = [path.read_text(encoding="utf-8") for path in source.rglob("*.j2")]
+        self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
+        self.said |= self.in_templates
         for path in source.rglob("*.json"):
             self.said |= set(_WORD.findall(path.read_text(encoding="utf-8")))
         self._waiting: list[Name] = [(module.name, "") for module in self.users]
@@ -133,6 +136,36 @@ class Package:
             if method.name not in self.taken | self.said
             if not any(hasattr(base, method.name) for base in self._foreign(module, node))
             if not hasattr(called.get(name), method.name)
+        )
+
+    def unused_exports(self) -> list[str]:
+        """Names that a module imports only to offer them, and that nothing takes from there."""
+        return sorted(
+            f"{module.name}: {name}"
+            for module in self.modules.values()
+            for node in module.definitions.get("__all__", [])
+            for name in _words(node.value)
+            if name in module.bindings and (module.name, name) not in self.reached
+            if f"{module.name}.{name}" not in self.modules  # else an import may mean the module
+            if module.package == module.name
+        )
+
+    def unread_fields(self) -> list[str]:
+        """Fields of dataclasses that no attribute reads, and that no string names, sorted.
+
+        A string names a field where it is read by its name: as part of a path, or in a query. So
+        does a template of a page.
+        """
+        trees = [node for module in self.modules.values() for node in _code_of(module)]
+        named = {word for tree in trees for word in _named(tree)} | self.in_templates
+        return sorted(
+            f"{module.name}: {name}.{field.target.id}"
+            for module in self.modules.values()
+            for name, nodes in module.definitions.items()
+            for node in nodes
+            if isinstance(node, ast.ClassDef) and _is_dataclass(node)
+            for field in node.body
+            if isinstance(field, ast.AnnAssign) and field.target.id not in named
         )
 
     def _foreign(self, module: str, node: ast.ClassDef) -> Iterator[object]:
@@ -219,6 +252,30 @@ class Package:
         self.said.add(text)
         inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
         self.loaded |= {text, f"{module.package}.{inner}"} & set(self.modules)
+
+
+def _words(node: ast.AST) -> list[str]:
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+
+
+def _code_of(module: Module) -> list[ast.AST]:
+    return [*module.statements, *(node for nodes in module.definitions.values() for node in nodes)]
+
+
+def _named(tree: ast.AST) -> Iterator[str]:
+    """Attributes that are read, and the words of strings that are no docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield node.attr
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs
+        ):
+            yield from re.findall(r"\w+", node.value)
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 def _imports_by_word(call: ast.Call) -> bool:

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from testing.core_values import ROOT, document, lines_of, measurement_of, put
+from testing.core_values import ROOT, document, lines_of, long_form, measurement_of, put
 
+from railgauge import tools
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pair
@@ -211,14 +212,21 @@ def test_the_network_of_the_launcher_is_the_hostfiles(tmp_path):
 
 @pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
 def test_no_platform_file_names_a_model(platform):
-    text = (ROOT / "thresholds" / f"{platform}.json").read_text(encoding="utf-8")
-    assert "reference-model" not in text
+    assert "reference-model" not in json.dumps(long_form(platform))
 
 
 @pytest.mark.parametrize("key", ["perftst", "ccl-tests", "Perftest"])
 def test_a_tool_that_nobody_would_look_for(root, key):
     (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{key}: /opt}}\n")
     assert any(key in line for line in refused(lambda: site(root)))
+
+
+@pytest.mark.parametrize("name", tools.PLANNABLE)
+def test_every_tool_may_lie_where_the_hostfile_says(root, name):
+    keys = ", ".join(f"{key}: /opt" for key in tools.keys(name))
+    (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{keys}}}\n")
+    cluster, _ = site(root)
+    assert set(cluster.tools) == set(tools.keys(name))
 
 
 def test_addresses_of_a_nic_that_is_not_declared(root):
@@ -241,8 +249,10 @@ def _open(schema, path):
         schema = dict(enumerate(schema))
     if not isinstance(schema, dict):
         return
-    conditional = any(f"/{word}" in path for word in ("if", "then", "anyOf"))
-    if schema.get("type") == "object" and "additionalProperties" not in schema and not conditional:
+    # What a complete file must have is asked of objects that are closed elsewhere.
+    conditional = any(f"/{word}" in path for word in ("if", "then", "anyOf", "$defs/complete"))
+    takes_any = "object" in str(schema.get("type")) and "additionalProperties" not in schema
+    if takes_any and not conditional:
         yield path
     for name, inner in schema.items():
         yield from _open(inner, f"{path}/{name}")

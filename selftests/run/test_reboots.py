@@ -1,17 +1,17 @@
 """A node's boot id: read, compared at each new connection and at each resumption, and told."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from testing.core_values import cluster, transcript
 
+from railgauge.bundle.contents import FolderContents
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.plain import to_plain
 from railgauge.diagnosis import RunResults, notes
-from railgauge.facts import NodeFacts, to_json
+from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
-from railgauge.plugin.reboots import Watch, noticed
+from railgauge.run.reboots import Watch
 from railgauge.run.resume import Earlier, Invocation, write
 from railgauge.run.store import Store
 
@@ -47,58 +47,67 @@ class Answers:
         return transcript("n1", stdout=said or "", exit_code=0 if said is not None else 1)
 
 
+class Run:
+    """A run whose survey has found ``found`` on its nodes."""
+
+    def __init__(self, folder):
+        (folder / "leases").mkdir()
+        self.store = Store(folder)
+        self.found = {"n1": NodeFacts("n1", boot_id=ONE), "n2": NodeUnreachable("no", where="n2")}
+
+    def watch(self):
+        return Watch(self.store, "/", lambda: self.found)
+
+    def noticed(self):
+        return FolderContents(self.store.folder).reboots()
+
+
 @pytest.fixture
-def context(tmp_path):
-    (tmp_path / "leases").mkdir()
-    (tmp_path / "environment.json").write_text('{"schema_version": 1, "nodes": {}}')
-    found = {"n1": NodeFacts("n1", boot_id=ONE), "n2": NodeUnreachable("no", where="n2")}
-    return SimpleNamespace(
-        store=Store(tmp_path), found=found, cluster=cluster("n1", "n2"), recording=None
-    )
+def run(tmp_path):
+    return Run(tmp_path)
 
 
-def test_a_node_that_is_as_it_was_is_not_noticed(context):
-    Watch(context)("n1", Answers(f"{ONE}\n"))
-    assert noticed(context) == ()
+def test_a_node_that_is_as_it_was_is_not_noticed(run):
+    run.watch()("n1", Answers(f"{ONE}\n"))
+    assert run.noticed() == ()
 
 
-def test_each_reboot_is_kept_once_for_each_process_that_sees_it(context):
-    watch, name = Watch(context), context.store.folder.name
+def test_each_reboot_is_kept_once_for_each_process_that_sees_it(run):
+    watch, name = run.watch(), run.store.folder.name
     for boot in (ONE, TWO, TWO, THREE):
         watch("n1", Answers(boot))
-    Watch(context)("n1", Answers(TWO))
-    assert noticed(context) == (
+    run.watch()("n1", Answers(TWO))
+    assert run.noticed() == (
         Reboot("n1", ONE, TWO, during=name),
         Reboot("n1", TWO, THREE, during=name),
         Reboot("n1", ONE, TWO, during=name),
     )
-    assert [reboot.now for reboot in once(noticed(context))] == [TWO, THREE]
+    assert [reboot.now for reboot in once(run.noticed())] == [TWO, THREE]
 
 
 @pytest.mark.parametrize("said", ["", None, "permission denied"])
-def test_an_id_that_cannot_be_read_says_nothing(context, said):
-    watch = Watch(context)
+def test_an_id_that_cannot_be_read_says_nothing(run, said):
+    watch = run.watch()
     watch("n1", Answers(said))
-    assert noticed(context) == ()
+    assert run.noticed() == ()
     watch("n1", Answers(TWO))
-    assert len(noticed(context)) == 1
+    assert len(run.noticed()) == 1
 
 
-def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(context):
-    Watch(context)("n2", Answers())
-    context.found["n1"] = NodeFacts("n1")
-    Watch(context)("n1", Answers())
-    (context.store.folder / "environment.json").unlink()
-    context.found["n1"] = NodeFacts("n1", boot_id=ONE)
-    watch = Watch(context)
+def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(run):
+    run.watch()("n2", Answers())
+    run.found["n1"] = NodeFacts("n1")
+    run.watch()("n1", Answers())
+    run.found.clear()  # it has not ended
+    watch = run.watch()
     watch("n1", Answers())
     assert not watch.was_there("n1")
 
 
-def test_who_was_there_is_who_answered_the_survey(context):
-    watch = Watch(context)
+def test_who_was_there_is_who_answered_the_survey(run):
+    watch = run.watch()
     assert (watch.was_there("n1"), watch.was_there("n2")) == (True, False)
-    context.found["n1"] = NodeFacts("n1")
+    run.found["n1"] = NodeFacts("n1")
     assert watch.was_there("n1"), "also where it has no boot id to show"
 
 
@@ -119,7 +128,7 @@ def test_two_reboots_are_two_also_if_each_is_seen_by_another():
 
 
 def surveyed(boot):
-    return {"facts": to_json(NodeFacts("n1", boot_id=boot))}
+    return {"facts": to_plain(NodeFacts("n1", boot_id=boot))}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from typing import Any, NoReturn
 
 import pytest
 from testing.acceptance import ROOT, TIME_LIMIT_S, Project, Run, environment, make_project
-from testing.slurm_cluster import Slurm
+from testing.core_values import long_form
+from testing.slurm_cluster import UP_LIMIT_S, Slurm
+from testing.waiting import wait_until
 
 TICKET = "fan 3 fails, ticket 21"
 LOOPBACK = "All nodes are this machine: what passes between them is its loopback interface."
@@ -91,7 +93,7 @@ def new_site(
 
     def make() -> Site:
         project = make_project(tmp_path_factory.mktemp("site") / "project")
-        document = json.loads((ROOT / "thresholds" / "tcp-lab.json").read_text(encoding="utf-8"))
+        document = long_form("tcp-lab")
         loopback(document)
         project.write("thresholds/loopback.json", json.dumps(document))
         project.write("pytest", PYTEST)
@@ -166,7 +168,7 @@ def test_a_run_that_is_told_to_end_while_it_waits_leaves_nothing_in_the_queue(
     site = new_site()
     with site.slurm.job("n01") as other:
         process = site.begin("./pytest", *site.hostfile("n01", "n02"))
-        site.slurm.wait_until(lambda: len(site.slurm.jobs()) == 2)
+        wait_until(lambda: len(site.slurm.jobs()) == 2, UP_LIMIT_S, "both jobs")
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=TIME_LIMIT_S)
         assert site.slurm.jobs() == [other]

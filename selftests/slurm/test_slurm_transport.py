@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testing.slurm_cluster import Slurm, cluster
+from testing.slurm_cluster import UP_LIMIT_S, Slurm, cluster
+from testing.waiting import wait_until
 
 from railgauge.core.errors import (
     BadInput,
@@ -101,7 +102,7 @@ def killed_run() -> int:
 def test_a_killed_run_gives_its_nodes_back(slurm: Slurm) -> None:
     pid = killed_run()
     slurm.wait_until_free()
-    slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), UP_LIMIT_S, f"the end of {pid}")
 
 
 def test_a_killed_run_leaves_nothing_in_the_job_that_it_was_part_of(
@@ -110,7 +111,7 @@ def test_a_killed_run_leaves_nothing_in_the_job_that_it_was_part_of(
     with slurm.job("n01") as job:
         monkeypatch.setenv("SLURM_JOB_ID", job)
         pid = killed_run()
-        slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), UP_LIMIT_S, f"the end of {pid}")
         assert slurm.jobs() == [job]
 
 
@@ -271,7 +272,7 @@ def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
         pid = int(running.first_line(30))
         (srun,) = _children("srun")
         os.kill(srun, signal.SIGKILL)
-        slurm.wait_until(lambda: not Path(f"/proc/{pid}").exists())
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), UP_LIMIT_S, f"the end of {pid}")
         transcript = running.wait(30)
         assert (transcript.exit_code, transcript.error) == (None, "connection-lost")
         session.close()

@@ -6,7 +6,8 @@ from testing.simulated_subnet import net_file
 from railgauge.config.thresholds.model import FabricLimits
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Basis, Fabric, Outcome
-from railgauge.judging.links import BIT_ERRORS, GROWTH, Scan, judge_scan, surely_at_least
+from railgauge.judging.links import BIT_ERRORS, GROWTH, Scan, judge_scan
+from railgauge.judging.links.counters import surely_at_least
 from railgauge.tools import tool
 
 FABRIC = Fabric("node0001", net_file(1, 2, 1), "declared.topo")

@@ -30,7 +30,7 @@ def test_ibnetdiscover_by_port():
     rows = parse_ibnetdiscover(recorded("007-ibnetdiscover-p-ports.txt"))
     first = rows.ports[0]
     assert (first.kind, first.lid, first.guid) == ("CA", 134, "0x7cfe9003003b4bde")
-    assert (first.speed, first.peer_lid, first.peer) == ("4xEDR", 1719, "ib-i1l1s01")
+    assert (first.speed, first.peer) == ("4xEDR", "ib-i1l1s01")
     assert [port.speed for port in rows.ports if not port.peer] == ["4x???", "4xSDR"]
     named = parse_ibnetdiscover(recorded("008-ibnetdiscover-p-quoted-names.txt"))
     assert (named.ports[0].lid, named.ports[0].speed) == (78, "4xHDR")
@@ -42,7 +42,7 @@ def test_ibnetdiscover_by_node():
     leaf = parse_ibnetdiscover(recorded("015-ibnetdiscover-ndr-leaf-fragment.txt"))
     first = leaf.ports[0]
     assert (first.guid, first.lid, first.port) == ("S-2c5eab0300b87b40", 73, 1)
-    assert (first.peer_lid, first.speed) == (647, "4xNDR")
+    assert first.speed == "4xNDR"
     hdr = parse_ibnetdiscover(recorded("016-ibnetdiscover-hdr-with-s-w-v-e.txt"))
     assert (hdr.problem, hdr.ports[0].guid, hdr.ports[0].lid) == ("", "S-0ff08c43213b3f30", 387)
     assert (hdr.ports[-1].kind, hdr.ports[-1].lid) == ("CA", 150)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from railgauge.config import thresholds
 from testing.places import ROOT
 
 HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
@@ -47,10 +48,11 @@ class Project:
     folder: Path
 
     def edit_platform(self, name: str, change: Callable[[dict[str, Any]], object]) -> None:
-        path = self.folder / "thresholds" / f"{name}.json"
-        document = json.loads(path.read_text(encoding="utf-8"))
+        """Change its long form, which stands in its place from then on."""
+        folder = self.folder / "thresholds"
+        document = json.loads(thresholds.load(name, folder).text)
         change(document)
-        path.write_text(json.dumps(document), encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name

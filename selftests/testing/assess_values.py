@@ -10,7 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from railgauge.config import thresholds
-from railgauge.core.model import Basis, Parsed, Problem, Sample
+from railgauge.core.model import Basis, Parsed, Sample
+from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.core.question import CaseResult
 from railgauge.judging import agreement, assess
 from railgauge.judging.assess import limits, read
@@ -34,7 +35,7 @@ def parse(text):
     for line in filter(None, text.splitlines()):
         word, value, *more = line.split()
         if word == "error":
-            problems.append(Problem(value, "error", "it says so"))
+            problems.append(Problem(ProblemKind(value), Severity.ERROR, "it says so"))
         elif word == "transport":
             summary["transports"] = (*summary.get("transports", ()), value)
         else:

@@ -108,6 +108,12 @@ def document() -> dict[str, Any]:
     return copy
 
 
+def long_form(platform: str) -> dict[str, Any]:
+    """The JSON of a platform of the suite, as a run keeps it."""
+    found: dict[str, Any] = json.loads(thresholds.load(platform, ROOT / "thresholds").text)
+    return found
+
+
 def measurement_of(doc: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = doc["measurements"]["host_write_bandwidth"]
     return found

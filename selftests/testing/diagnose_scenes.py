@@ -11,7 +11,8 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster, Judgement, Node, Outcome
 from railgauge.diagnosis import Cause, RunResults, diagnose
-from railgauge.facts import GpuFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts, NicFacts
 from railgauge.judging.judge import CORRUPTION
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import tournament

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from railgauge.trend import Fleet, Night, SeriesKey
+from railgauge.trend import Night
+from railgauge.trend.values import Fleet, SeriesKey
 
 FLEET = Fleet("alpha", "h200", "hardware")
 BANDWIDTHS = (("host_write_bandwidth", 391.5), ("host_read_bandwidth", 380.25))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,8 +15,11 @@ import pytest
 
 from railgauge import lab
 from railgauge.core.model import Cluster, Node
+from railgauge.lab.cluster import Lab
+from railgauge.lab.sim import stored
 from testing import programs
 from testing.places import SHARED
+from testing.waiting import wait_until
 
 NAMES = {
     "metax-c500": ("mx01", "mx02", "mx03"),
@@ -39,7 +40,7 @@ def cluster(platform: str, names: tuple[str, ...] = ()) -> Cluster:
 class Bench:
     """A lab whose tools can be run without SSH, as the server would run them."""
 
-    lab: lab.Lab
+    lab: Lab
     folder: Path
 
     @property
@@ -86,10 +87,8 @@ class Bench:
 def wait_for_listener(address: str, port: int, limit_s: float = 10.0) -> None:
     octets = bytes(int(part) for part in address.split("."))
     wanted = f" {octets[::-1].hex().upper()}:{port:04X} 00000000:0000 0A"
-    deadline = time.monotonic() + limit_s
-    while wanted not in Path("/proc/net/tcp").read_text():
-        assert time.monotonic() < deadline, f"nothing listens on {address}:{port}"
-        time.sleep(0.01)
+    table = Path("/proc/net/tcp")
+    wait_until(lambda: wanted in table.read_text(), limit_s, f"a listener on {address}:{port}")
 
 
 def ssh_argv(node: Node, command: str) -> list[str]:
@@ -130,7 +129,7 @@ class Nobody:
 
 def _launch_nobody(folder: Path, configuration: Path, _block: socket.socket) -> tuple[Any, Any]:
     assert configuration.parent == folder
-    served = json.loads(configuration.read_text())["nodes"]
+    served = stored.read(str(configuration))["nodes"]
     return Nobody(), {node["name"]: 0 for node in served}
 
 
@@ -147,7 +146,7 @@ def laid_out(folder: Path, platform: str, *faults: str, nodes: int) -> Iterator[
 @pytest.fixture
 def start_lab(tmp_path: Path) -> Iterator[StartLab]:
     """``served`` also by SSH: a lab's tools need the nodes' files only."""
-    started: list[lab.Lab] = []
+    started: list[Lab] = []
 
     def begin(
         platform: str = "metax-c500",

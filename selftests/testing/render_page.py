@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +23,8 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.report import html
 from railgauge.report.plots import plots
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict import decision
 
 _PHASES = {
@@ -42,9 +43,9 @@ class Replacement:
         self.run, self.platform, self.cluster = held.plan(), held.platform(), held.cluster()
         found = held.records()
         self.records = dict(many(found, items)) if items else found
-        self.store = SimpleNamespace(folder=folder)
-        self.level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
-        self.declared = self.cluster
+        self.store = Store(folder)
+        level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
+        self.settings = RunSettings(self.cluster, self.platform, level)
         self.columns = html.Columns(lambda: self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
         self.verdict = decision.decide(planned, held.results(self.records, self.platform))
@@ -61,7 +62,7 @@ class Replacement:
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         drawn = plots(self.records.values(), self.platform, self.cluster, self.run.evidence)
-        prefix.append(html.above(self.verdict, self.records, self, drawn))
+        prefix.append(html.above(self.verdict, self.records, self.settings, self.store, drawn))
         postfix.append(html.below(self.verdict, self.columns))
 
 

@@ -12,7 +12,8 @@ from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.model import Case, Command, Pairing, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
-from railgauge.facts import GpuFacts, NicFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts, NicFacts
 from railgauge.judging import assess
 from railgauge.planning import plan
 from testing.lab_bench import Bench, wait_for_listener

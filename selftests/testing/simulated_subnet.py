@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from testing import programs
+from testing.waiting import wait_until
 
 PROGRAMS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "sminfo", "perfquery", "ibportstate")
 _PATH = programs.machine()
@@ -126,11 +126,9 @@ class Subnet:
         before = self.log().count(_PROMPT)
         with (self.folder / "control").open("w", encoding="utf-8") as control:
             control.write(f"{command}\n")
-        last = time.monotonic() + _READY_S
-        while self.log().count(_PROMPT) == before:
-            if time.monotonic() > last:
-                raise RuntimeError(f"the simulator does not take {command!r}")
-            time.sleep(0.02)
+        wait_until(
+            lambda: self.log().count(_PROMPT) > before, _READY_S, f"ibsim to take {command!r}"
+        )
 
     def tell_after(self, program: str, command: str) -> None:
         """The same, once ``program`` has been run for the first time from now on."""
@@ -203,13 +201,13 @@ def _manager(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[b
 
 
 def _await(process: subprocess.Popen[bytes], log: Path, word: str) -> None:
-    last = time.monotonic() + _READY_S
-    while time.monotonic() < last and process.poll() is None:
-        with suppress(FileNotFoundError):
-            if word in log.read_text(encoding="utf-8", errors="replace"):
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"{process.args!r} did not say {word!r} within {_READY_S:g} s")
+    def has_said_it() -> bool:
+        if log.exists() and word in log.read_text(encoding="utf-8", errors="replace"):
+            return True
+        assert process.poll() is None, f"{process.args!r} ended and did not say {word!r}"
+        return False
+
+    wait_until(has_said_it, _READY_S, f"{process.args!r} to say {word!r}")
 
 
 def _wrap(folder: Path, socket: str) -> None:

@@ -9,19 +9,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from railgauge.core.model import Cluster, Node, SlurmSettings
 from testing import programs
+from testing.waiting import wait_until
 
 PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
 # The nodes are this machine: they have what it has. Debian keeps daemons where only root looks.
 PATH = programs.machine()
-_UP_LIMIT_S = 60.0
+UP_LIMIT_S = 60.0
 
 _CONF = """\
 ClusterName=bench
@@ -84,10 +84,7 @@ class Slurm:
         return self.call("squeue", "-h", "-o", "%i").split()
 
     def wait_until_free(self) -> None:
-        _until(lambda: not self.jobs(), "jobs are left")
-
-    def wait_until(self, happened: Callable[[], bool]) -> None:
-        _until(happened, "it did not happen")
+        wait_until(lambda: not self.jobs(), UP_LIMIT_S, "the end of all jobs")
 
     @contextmanager
     def job(self, node: str) -> Iterator[str]:
@@ -95,7 +92,7 @@ class Slurm:
         said = self.call("sbatch", "--parsable", "--exclusive", f"--nodelist={node}",
                          "--output=/dev/null", "--wrap", "sleep 600")  # fmt: skip
         try:
-            _until(lambda: node not in self.idle(), "the job does not start")
+            wait_until(lambda: node not in self.idle(), UP_LIMIT_S, "the start of the job")
             yield said.strip()
         finally:
             self.call("scancel", said.strip())
@@ -109,7 +106,7 @@ class Slurm:
             yield
         finally:
             self.call("scontrol", "update", f"nodename={node}", "state=resume")
-            _until(lambda: node in self.idle(), f"{node} does not come back")
+            wait_until(lambda: node in self.idle(), UP_LIMIT_S, f"{node} to be idle")
 
     def idle(self) -> list[str]:
         """Nodes that are there and free; ``idle*`` is one that does not answer (yet)."""
@@ -148,7 +145,7 @@ def slurm_cluster(folder: Path) -> Iterator[Slurm]:
         daemons.enter_context(_daemon(slurm, "slurmctld", "-D", "-i"))
         for name in names:
             daemons.enter_context(_daemon(slurm, "slurmd", "-D", "-N", name))
-        _until(lambda: _is_up(slurm, len(names)), "Slurm did not come up")
+        wait_until(lambda: _is_up(slurm, len(names)), UP_LIMIT_S, "Slurm to come up")
         yield slurm
 
 
@@ -204,10 +201,3 @@ def _is_up(slurm: Slurm, count: int) -> bool:
         return len(slurm.idle()) == count
     except AssertionError:  # slurmctld does not answer yet
         return False
-
-
-def _until(happened: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + _UP_LIMIT_S
-    while not happened():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.1)

@@ -10,7 +10,6 @@ import getpass
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from testing.acceptance import Project
 from testing.standing_lab import StandingLab
+from testing.waiting import wait_until
 
 _CONFIGURATION = """\
 ListenAddress 127.0.0.1:{port}
@@ -110,16 +110,15 @@ def _server(servers: StandingServers, node: str) -> Iterator[int]:
 
 
 def _until_up(port: int, log: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _UP_LIMIT_S
-    while True:
+    def is_up() -> bool:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        else:
-            return
+            return False
+        return True
+
+    wait_until(is_up, _UP_LIMIT_S, f"an sshd that logs to {log}")
 
 
 def _free_port() -> int:

@@ -10,10 +10,19 @@ from testing.places import SHARED
 NODES = tuple(Node(f"n{index}", f"192.0.2.{index}", f"10.0.0.{index}") for index in (1, 2))
 
 
-def setting(*, nodes=("n1",), sizes=(), options=None, tools=None, environment=None, pairing=None):
+def setting(
+    tool="some-tool",
+    *,
+    nodes=("n1",),
+    sizes=(),
+    options=None,
+    tools=None,
+    environment=None,
+    pairing=None,
+):
     """All that the small tools look at, with the given parts."""
     measurement = SimpleNamespace(
-        name="measured", tool="some-tool", time_limit_s=90.0, options=options or {}
+        name="measured", tool=tool, time_limit_s=90.0, options=options or {}
     )
     return SimpleNamespace(
         case=Case("measured", nodes, pairing, sizes),

@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from railgauge.core.errors import BadInput, CommandTimedOut, ConnectionLost, PortInUse, ToolFailed
 from railgauge.core.model import Command
 from railgauge.transport import Session, capture
+from testing.waiting import pass_time, wait_until
 
 AWKWARD = (
     "two words",
@@ -69,15 +69,6 @@ def python(code: str, *argv: str, **options: object) -> Command:
     return command(sys.executable, "-c", code, *argv, **options)
 
 
-def until(happened: Callable[[], bool], limit_s: float = 5.0) -> bool:
-    deadline = time.monotonic() + limit_s
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def is_alive(pid: int) -> bool:
     """A zombie that nobody reaped is dead enough."""
     try:
@@ -105,7 +96,7 @@ def group_of_timeout(process: Path) -> int:
 
 
 def pids_in(path: Path) -> list[int]:
-    assert until(lambda: path.exists() and len(path.read_text().split()) == 2)
+    wait_until(lambda: path.exists() and len(path.read_text().split()) == 2, 5, f"pids in {path}")
     return [int(word) for word in path.read_text().split()]
 
 
@@ -238,7 +229,7 @@ def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> 
 def test_time_limit_ends_silent_grandchildren(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     running = session.start(python(DETACHED, str(pids), time_limit_s=1.0))
-    time.sleep(2)  # it is over when somebody asks
+    pass_time(2, "it is over when somebody asks")
     transcript = running.wait(10)
     assert (transcript.exit_code, transcript.error) == (None, "command-timed-out")
     assert not any(map(is_alive, pids_in(pids)))
@@ -259,7 +250,7 @@ def test_output_that_was_cut_is_never_taken_for_all(
 ) -> None:
     monkeypatch.setattr(capture, "OUTPUT_LIMIT_BYTES", 10)
     running = session.start(command("printf", "12345678901"))
-    time.sleep(0.3)  # it has ended by itself when it is asked
+    pass_time(0.3, "it has ended by itself when it is asked")
     assert running.wait(10).error == "output-too-large"
 
 
@@ -268,7 +259,7 @@ def test_what_a_command_leaves_running_is_ended(session: Session) -> None:
     assert transcript.exit_code == 0
     assert transcript.duration_s < 10
     pid = int(transcript.stdout)
-    assert until(lambda: not is_alive(pid))
+    wait_until(lambda: not is_alive(pid), 5, f"the end of {pid}")
 
 
 # --- servers ---

@@ -8,7 +8,8 @@ from testing.tool_setting import NODES
 
 from railgauge.core.errors import FactMissing
 from railgauge.core.model import Case
-from railgauge.facts import GpuFacts, NodeFacts
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GpuFacts
 from railgauge.tools.claims import Asked, Claim, Heard, claims_nothing, equal, same_models
 from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
 

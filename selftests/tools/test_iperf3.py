@@ -160,7 +160,7 @@ PAIR = ("n1", "n2")
 
 
 def test_server_first_then_client():
-    server, client = commands(setting(nodes=PAIR, environment={"A": "b"}), 5202)
+    server, client = commands(setting("iperf3", nodes=PAIR, environment={"A": "b"}), 5202)
     assert (server.node, server.listens_on) == ("n2", 5202)
     assert server.argv == ("iperf3", "-s", "-1", "-p", "5202")
     assert (client.node, client.listens_on) == ("n1", None)
@@ -170,7 +170,7 @@ def test_server_first_then_client():
 
 def test_options():
     options = {"duration_s": 30, "streams": 8, "reverse": True, "omit_s": 2, "bind_device": True}
-    given = setting(nodes=PAIR, options=options, sizes=(2**17,), pairing=Pairing("eth1"))
+    given = setting("iperf3", nodes=PAIR, options=options, sizes=(2**17,), pairing=Pairing("eth1"))
     server, client = commands(given, 5202)
     assert server.argv[-2:] == ("--bind-dev", "eth1")
     flags = ["--bind-dev", "eth1", "-t", "30", "-P", "8", "-O", "2", "-l", "131072", "-R"]
@@ -190,10 +190,10 @@ def test_options():
 )
 def test_what_cannot_be_run(wrong):
     with pytest.raises(BadInput):
-        commands(setting(**{"nodes": PAIR, **wrong}), 5202)
+        commands(setting("iperf3", **{"nodes": PAIR, **wrong}), 5202)
 
 
 @pytest.mark.parametrize("port", [0, 65536])
 def test_ports(port):
     with pytest.raises(BadInput):
-        commands(setting(nodes=PAIR), port)
+        commands(setting("iperf3", nodes=PAIR), port)

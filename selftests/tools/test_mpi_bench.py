@@ -9,6 +9,7 @@ from railgauge.core.errors import BadInput
 from railgauge.tools import mpi_bench
 from railgauge.tools.mpi_bench import program
 from railgauge.tools.mpi_bench.parse import factor
+from railgauge.tools.mpi_bench.plan import COMMANDS
 
 MIB = 1 << 20
 WHOLE = """\
@@ -26,7 +27,7 @@ ROW = WHOLE.splitlines(keepends=True)[6]
 
 
 def planned(*, nodes=("n1", "n2"), sizes=(MIB,), command="all_reduce", tools=None, **options):
-    made = setting(nodes=nodes, sizes=sizes, options=options, tools=tools or {})
+    made = setting("mpi-bench", nodes=nodes, sizes=sizes, options=options, tools=tools or {})
     made.measurement.command = command
     return mpi_bench.commands(made, 0)
 
@@ -129,7 +130,7 @@ def test_what_cannot_be_measured_is_refused(changes, says):
 # --- the program itself, without MPI ---
 
 
-@pytest.mark.parametrize("collective", mpi_bench.COMMANDS)
+@pytest.mark.parametrize("collective", COMMANDS)
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 def test_reader_and_program_have_one_factor(collective, ranks):
     assert factor(collective, ranks) == program.SHAPES[collective].factor(ranks)

@@ -291,7 +291,7 @@ def test_a_megabyte_of_anything_is_read_in_time(piece):
 
 
 def argv(**options):
-    (command,) = commands(setting(options=options, sizes=(2**20,)), 1)
+    (command,) = commands(setting("nvbandwidth", options=options, sizes=(2**20,)), 1)
     return list(command.argv)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from railgauge.core.errors import BadInput
-from railgauge.tools.perftest import COMMANDS, Request, plan
+from railgauge.tools.perftest.plan import COMMANDS, Request, plan
 
 REQUEST = Request(
     command="ib_write_bw",

@@ -226,7 +226,9 @@ def test_other_actual_is_a_warning():
 
 
 def test_command_of_the_document():
-    (command,) = commands(setting(sizes=(64 * 2**20,), environment={"HIDE_ENV": "1"}), 1)
+    (command,) = commands(
+        setting("transferbench", sizes=(64 * 2**20,), environment={"HIDE_ENV": "1"}), 1
+    )
     assert command.argv == ("TransferBench", "a2a", "64M", "8")
     assert command.environment == {"NUM_SUB_EXEC": "8", "HIDE_ENV": "1"}
     assert (command.node, command.time_limit_s, command.listens_on) == ("n1", 90.0, None)
@@ -236,13 +238,13 @@ def test_command_of_the_document():
     ("size", "spelling"), [(2**30, "1G"), (3 * 2**20, "3M"), (2**10, "1K"), (1004, "1004")]
 )
 def test_pairs_at_a_size(size, spelling):
-    (command,) = commands(setting(sizes=(size,), options={"preset": "p2p"}), 1)
+    (command,) = commands(setting("transferbench", sizes=(size,), options={"preset": "p2p"}), 1)
     assert command.argv == ("TransferBench", "p2p", spelling)
 
 
 @pytest.mark.parametrize("given", ["/opt/rocm/bin", "/opt/rocm/bin/TransferBench"])
 def test_program_where_the_hostfile_says(given):
-    (command,) = commands(setting(sizes=(4,), tools={"transferbench": given}), 1)
+    (command,) = commands(setting("transferbench", sizes=(4,), tools={"transferbench": given}), 1)
     assert command.argv[0] == "/opt/rocm/bin/TransferBench"
 
 
@@ -260,4 +262,4 @@ def test_program_where_the_hostfile_says(given):
 )
 def test_what_cannot_be_run(sizes, options, words):
     with pytest.raises(BadInput, match=words):
-        commands(setting(sizes=sizes, options=options), 1)
+        commands(setting("transferbench", sizes=sizes, options=options), 1)

@@ -317,7 +317,9 @@ MODEL = {"model": "some/model"}
 
 def test_server_first_then_benchmark():
     serve = ["vllm", "serve", "some/model", "--host", "{address}", "--port", "{port}"]
-    given = setting(options={**MODEL, "serve": serve, "num_prompts": 200}, environment={"A": "b"})
+    given = setting(
+        "vllm-bench", options={**MODEL, "serve": serve, "num_prompts": 200}, environment={"A": "b"}
+    )
     server, client = commands(given, 8123)
     assert (server.listens_on, server.node) == (8123, "n1")
     assert server.argv[3:] == ("--host", "10.0.0.1", "--port", "8123")
@@ -330,7 +332,7 @@ def test_server_first_then_benchmark():
 
 def test_the_model_stands_once():
     serve = ["vllm", "serve", "{model}", "--port", "{port}"]
-    server, client = commands(setting(options={**MODEL, "serve": serve}), 8123)
+    server, client = commands(setting("vllm-bench", options={**MODEL, "serve": serve}), 8123)
     assert server.argv[2] == client.argv[4] == "some/model"
 
 
@@ -339,7 +341,7 @@ def test_benchmark_of_a_running_server():
         **MODEL, "base_url": "http://head:8000", "input_len": 128, "output_len": 256,
         "request_rate": "4", "max_concurrency": 16, "percentiles": "50,99", "ignore_eos": False,
     }  # fmt: skip
-    (client,) = commands(setting(options=options), 1)
+    (client,) = commands(setting("vllm-bench", options=options), 1)
     assert client.argv[5:] == (
         "--base-url", "http://head:8000", "--dataset-name", "random",
         "--random-input-len", "128", "--random-output-len", "256", "--max-concurrency", "16",
@@ -363,4 +365,4 @@ def test_benchmark_of_a_running_server():
 )
 def test_what_cannot_be_run(options):
     with pytest.raises(BadInput):
-        commands(setting(options=options), 8123)
+        commands(setting("vllm-bench", options=options), 8123)

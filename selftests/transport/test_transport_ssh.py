@@ -13,6 +13,7 @@ import asyncssh
 import paramiko
 import pytest
 from testing.throwaway_sshd import SshServer, start_server
+from testing.waiting import pass_time, stays
 
 from railgauge.core.errors import (
     AuthenticationFailed,
@@ -159,7 +160,7 @@ def test_two_workers_do_not_write_at_once(tmp_path: Path) -> None:
     with path.open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         worker.start()
-        time.sleep(0.3)
+        stays(worker.is_alive, 0.3, "it waits for who writes")
         other.write(f"n01 {key.get_name()} {key.get_base64()}\n")
     worker.join(5)
     assert len(path.read_text().splitlines()) == 1
@@ -213,7 +214,7 @@ def test_an_idle_connection_rarely_wakes_and_ends_at_once(
     hops = open_hops(ssh_server.node())
     transport = hops[-1].transport
     assert transport.sock.gettimeout() == 60.0
-    time.sleep(0.5)  # until nothing more is under way
+    pass_time(0.5, "until nothing more is under way")
     started = time.monotonic()
     SshLink("n01", hops).close()
     transport.join(20.0)

@@ -6,8 +6,9 @@ import pytest
 from testing.histories import FLEET, NODES, history, series, step
 
 from railgauge.core.errors import BadInput
-from railgauge.trend import Fleet, Night, Rules, SeriesKey, findings
+from railgauge.trend import Night, Rules, findings
 from railgauge.trend.sentences import metric_changes, sentence, summary
+from railgauge.trend.values import Fleet, SeriesKey
 
 
 def found(nights, rules=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from railgauge.bundle.contents import FACTS, Surveyed
+from railgauge.bundle.contents import FACTS, SurveyHeader
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.core import chain
@@ -30,15 +30,15 @@ def refuse_other_survey(
     run: RunPlan,
     cluster: Cluster,
     platform: str,
-    surveyed: Surveyed,
+    surveyed: SurveyHeader,
     found: Mapping[str, object],
 ) -> None:
     """Raise ``NotVerified`` unless the survey is that of this run, of all nodes and no other."""
-    wanted = Surveyed(run.evidence, cluster.name, platform)
+    wanted = SurveyHeader(run.evidence, cluster.name, platform)
     for name in ("evidence", "cluster", "platform"):
         said, due = getattr(surveyed, name), getattr(wanted, name)
         if said != due:
-            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {due!r}")
+            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {str(due)!r}")
     names = {node.name for node in cluster.nodes}
     if odd := sorted(set(found) ^ names):
         what = (

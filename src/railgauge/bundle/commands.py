@@ -7,8 +7,8 @@ does not decide; it is taken from the transcript.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from railgauge.bundle.errors import NotVerified
@@ -21,38 +21,13 @@ from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.run.store import case_file
+from railgauge.run.takeover import Addresses
 
 # Two ports that have no digit in common: where two plans differ, the port stands.
 _ONE, _OTHER = 11111, 22222
 _PORTS = range(1, 65536)
 # Of a word that holds a secret; looking for one takes its time.
 _LONGEST_SECRET = 4096
-
-
-# Where the nodes were reached in runs that this one carried on, a line each, where it differs.
-ELSEWHERE = "elsewhere.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """What tools were told to contact of one node, as in ``Node``."""
-
-    data_address: str
-    nic_addresses: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The addresses of the nodes in ``run``, by node."""
-
-    run: str
-    nodes: Mapping[str, Address]
-
-
-def addresses(run: str, cluster: Cluster) -> Addresses:
-    nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
-    return Addresses(run, nodes)
-
 
 # A command and the role of its transcript.
 _Due = tuple[Command, str]

@@ -10,13 +10,12 @@ from typing import Any
 
 from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.commands import ELSEWHERE, Addresses
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence, from_json
-from railgauge.core.model import Case, Cluster, Transcript
+from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
+from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
 from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
@@ -25,10 +24,11 @@ from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.judging import confirmation, record
 from railgauge.judging.assess import Assessor
-from railgauge.judging.confirmation import Confirmed, Remeasurement
+from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
-from railgauge.run.store import case_file, identity
+from railgauge.run.store import Kept, case_file, identity
+from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 
@@ -51,11 +51,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 @dataclass(frozen=True, slots=True)
 class _Found:
     facts: NodeFacts | None = None
-    error: Mapping[str, str] | None = None
+    error: NoEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyHeader:
     """What ``environment.json`` says beside the facts of the nodes."""
 
     evidence: str
@@ -64,20 +64,6 @@ class Surveyed:
 
 
 _SURVEYED = ("evidence", "cluster", "platform")
-
-
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    key: str
-    sizes: tuple[int, ...]
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class _CaseFile:
-    case: _Identity
-    runs: tuple[tuple[Transcript, ...], ...]
-    error: Mapping[str, str] | None
 
 
 class Contents:
@@ -162,12 +148,12 @@ class Contents:
 
     def _node(self, data: object, name: str) -> NodeAnswer:
         found = strict.value(_Found, data, name)
-        if found.facts is not None:
-            # A default would pass for something that was read.
-            if to_plain(found.facts) != data["facts"]:  # type: ignore[index]
-                raise BadBundle("lacks facts that every node has", where=name)
-            return found.facts
-        return _error(found.error, name) or FactMissing("no facts and no error", where=name)
+        if found.facts is None:
+            return found.error or FactMissing("no facts and no error", where=name)
+        # A default would pass for something that was read.
+        if to_plain(found.facts) != data["facts"]:  # type: ignore[index]
+            raise BadBundle("lacks facts that every node has", where=name)
+        return found.facts
 
     def reboots(self) -> tuple[Reboot, ...]:
         """The reboots that the run noticed; most have none."""
@@ -185,13 +171,13 @@ class Contents:
             raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
-    def surveyed(self) -> Surveyed | None:
+    def surveyed(self) -> SurveyHeader | None:
         """What the survey says of itself, beside the facts; nothing if there was none."""
         if FACTS not in self:
             return None
         name = f"{RUN}{FACTS}"
         data = dict(strict.versioned(self._json(FACTS), 1, name))
-        return strict.value(Surveyed, {k: v for k, v in data.items() if k in _SURVEYED}, name)
+        return strict.value(SurveyHeader, {k: v for k, v in data.items() if k in _SURVEYED}, name)
 
     def measurements(self) -> dict[str, list[dict[str, Any]]]:
         """The lines of ``measurements.jsonl`` by the item that made them."""
@@ -234,14 +220,13 @@ class Contents:
         name = f"{folder}{case_file(case)}"
         if name not in self:
             raise NoEvidence(f"there is no transcript {name}", where=title(case))
-        held = strict.value(_CaseFile, self._json(name), f"{RUN}{name}")
-        if identity(case) != {
-            "key": held.case.key,
-            "sizes": list(held.case.sizes),
-            "repeats": held.case.repeats,
-        }:
+        kept = strict.value(Kept, self._json(name), f"{RUN}{name}")
+        if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
-        return CaseResult(held.runs, _error(held.error, f"{RUN}{name}"))
+        error = kept.error
+        if error is not None and not isinstance(error, NoEvidence):
+            error = NoEvidence(str(error))
+        return CaseResult(kept.runs, error)
 
     def transcripts(self, folder: str = "") -> set[str]:
         """The names of all files of transcripts that programs read."""
@@ -267,15 +252,6 @@ class _Again:
         return self._contents.result(case, AGAIN)
 
 
-def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
-    """What the evidence says to what was asked again."""
-    answer = assessor.answer(asked.question)
-    if answer.judgements:
-        return Confirmed(asked, answer.judgements)
-    error = str(answer.errors[0]) if answer.errors else "nothing was compared with a limit"
-    return Confirmed(asked, (), error)
-
-
 class FolderContents(Contents):
     """The same in a folder: that of a run, or an unpacked bundle."""
 
@@ -288,15 +264,6 @@ class FolderContents(Contents):
 
     def bytes(self, name: str) -> bytes:
         return (self.folder / name).read_bytes()
-
-
-def _error(data: Mapping[str, str] | None, name: str) -> NoEvidence | None:
-    if data is None:
-        return None
-    if set(data) != {"kind", "what", "where", "remedy"}:
-        raise BadBundle("has an error that is none", where=name)
-    error = from_json(dict(data))
-    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))
 
 
 def platform_in(data: bytes, path: Path) -> Platform:

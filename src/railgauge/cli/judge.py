@@ -9,7 +9,7 @@ from typing import Any
 from railgauge import tools
 from railgauge.cli import text
 from railgauge.cli.match import chosen
-from railgauge.cli.recorded import Recorded, questions, recorded, unanswered
+from railgauge.cli.recorded import RecordedEvidence, questions, recorded, unanswered
 from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Judgement, Outcome, Pairing, Parsed
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _find(
-    platform: Platform, measurement: Measurement, parsed: Parsed, evidence: Recorded
+    platform: Platform, measurement: Measurement, parsed: Parsed, evidence: RecordedEvidence
 ) -> JudgedOutput:
     """What the suite itself makes of this evidence: every question that it would ask."""
     assessor = Assessor(platform, evidence)

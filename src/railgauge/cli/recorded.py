@@ -21,7 +21,7 @@ _SHOWN_PORT = 18515
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedEvidence:
     """Evidence of one case: a transcript of the command that would have been planned for it.
 
     Nobody knows the facts of its nodes, nor what their NICs counted.
@@ -58,7 +58,7 @@ def recorded(
     text: str,
     *,
     path: str = "",
-) -> Recorded:
+) -> RecordedEvidence:
     """The output as evidence, on a cluster of as many nodes as it is of.
 
     ``case.sizes`` are those of the level and all that were printed. ``path`` is the one it was
@@ -78,7 +78,7 @@ def recorded(
     reporter = plan.commands(case, platform, cluster, _SHOWN_PORT)[-1]
     sizes = tuple(sorted({*extent.sizes, *_printed(measurement, parsed)}))
     whole = replace(case, sizes=sizes)
-    return Recorded(whole, text, reporter.argv, reporter.environment)
+    return RecordedEvidence(whole, text, reporter.argv, reporter.environment)
 
 
 def _made(measurement: Measurement, level: str) -> str:

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _limits(path: Path) -> Platform:
-    platform = thresholds.load_file(path, text.read(str(path)))
+    platform = thresholds.load_file(path, text.read(str(path)), path.parent)
     if complaints := list(plan.complaints(platform)):
         raise Uncovered(complaints[0], where=str(path))
     return platform

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +17,8 @@ import yaml
 from railgauge.config.schema import JsonPath, complaints
 from railgauge.core.errors import Gathered, HostfileError
 from railgauge.core.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
-from railgauge.subnet.declared import declared_fabric, declared_leaves, fabric_from_json
+from railgauge.core.plain import from_plain, to_plain
+from railgauge.subnet.declared import declared_fabric, declared_leaves
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
@@ -317,17 +318,10 @@ def _plain_node(path: Path, line: str, number: int) -> Node:
 
 
 def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
-    return asdict(cluster)
+    plain: dict[str, Any] = to_plain(cluster)
+    return plain
 
 
 def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
-    """The cluster that ``cluster_to_json`` was given."""
-    nodes = tuple(_node_from_json(node) for node in data["nodes"])
-    groups = {name: tuple(members) for name, members in data["groups"].items()}
-    fabric = fabric_from_json(data.get("fabric"))
-    return Cluster(**{**data, "nodes": nodes, "groups": groups, "fabric": fabric})
-
-
-def _node_from_json(data: Mapping[str, Any]) -> Node:
-    slurm = _slurm_from(data.get("slurm", {}))  # runs of earlier versions have none
-    return Node(**{**data, "ssh": SshSettings(**data["ssh"]), "slurm": slurm})
+    """The cluster that ``cluster_to_json`` was given. Raises ``BadInput``."""
+    return from_plain(Cluster, data)

@@ -12,14 +12,20 @@ from railgauge.core.errors import BadInput
 JsonPath = Sequence[str | int]
 
 
-def complaints(schema_file: Path, document: object) -> Iterator[tuple[JsonPath, str]]:
+def complaints(
+    schema_file: Path, document: object, definition: str = ""
+) -> Iterator[tuple[JsonPath, str]]:
     """Every place of ``document`` that breaks the schema, with what to write instead.
 
+    ``definition`` is one of its ``$defs`` that the document must satisfy as well, if the schema
+    (a site may have an earlier one, which asks for all at once) has it.
     Raises ``BadInput`` if the schema file itself is not there or is damaged.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
 
-    validator = Draft202012Validator(_read(schema_file))
+    schema = _read(schema_file)
+    more = {"$ref": f"#/$defs/{definition}"} if definition in schema.get("$defs", {}) else {}
+    validator = Draft202012Validator({**schema, **more})
     for error in sorted(
         validator.iter_errors(document), key=lambda error: list(map(str, error.path))
     ):
@@ -76,14 +82,23 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "additionalProperties": _unexpected,
     "required": _absent,
     "enum": lambda error: (
-        f"{error.instance!r} is not one of {', '.join(map(repr, error.validator_value))}"
+        f"{error.instance!r} is not one of {', '.join(map(repr, _but_null(error.validator_value)))}"
     ),
     "pattern": lambda error: (
         f"{error.instance!r} has characters that are not allowed here "
         f"(allowed: {error.validator_value})"
     ),
-    "type": lambda error: f"{_short(error.instance)} should be of type {error.validator_value}",
+    "type": lambda error: (
+        f"{_short(error.instance)} should be of type "
+        f"{' or '.join(_but_null(error.validator_value))}"
+    ),
 }
+
+
+def _but_null(allowed: str | Sequence[Any]) -> list[Any]:
+    """``null`` takes an entry away: nobody who wrote another value meant it."""
+    each = [allowed] if isinstance(allowed, str) else allowed
+    return [one for one in each if one not in (None, "null")]
 
 
 def _short(value: object) -> str:

@@ -239,7 +239,7 @@ def from_json(data: dict[str, str]) -> RailgaugeError:
 
 
 def _by_kind(base: type[RailgaugeError]) -> dict[str, type[RailgaugeError]]:
-    found = {base.kind: base}
+    found: dict[str, type[RailgaugeError]] = {}
     for inner in base.__subclasses__():
         found.update(_by_kind(inner))
-    return found
+    return {**found, base.kind: base}  # and not what has no kind of its own

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from railgauge.core.problems import Problem, Severity
 from railgauge.core.terms import Role, Term
 
 # --- the cluster, as the hostfile declares it ---
@@ -259,18 +260,6 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that the tool complained about.
-
-    ``severity`` is ``error`` (no value of this output can be trusted) or ``warning``.
-    """
-
-    kind: str
-    severity: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Parsed:
     """Output, read. ``summary`` holds what is not a sample: header fields, averages, footers.
 
@@ -287,7 +276,7 @@ class Parsed:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        return tuple(problem for problem in self.problems if problem.severity == "error")
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
 
 # --- what it is compared with ---

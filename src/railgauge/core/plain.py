@@ -1,195 +1,226 @@
-"""Values as plain data and back: every field given, every type as declared.
+"""Values as plain data and back, by cattrs: every field given, every type exactly as declared.
 
 What is read back may have been written by anybody: a missing, unknown or wrongly typed field ends
-in one ``BadInput`` that names its place.
+in one ``BadInput`` that names its place. cattrs alone would make text of a number and a tuple of a
+text, and would list every fault of a long list; the hooks here refuse, and stop at the first one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from contextlib import suppress
+from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
-from railgauge.core.errors import BadInput
+from cattrs import (
+    AttributeValidationNote,
+    BaseValidationError,
+    ClassValidationError,
+    Converter,
+    ForbiddenExtraKeysError,
+    IterableValidationError,
+    IterableValidationNote,
+)
+from cattrs.gen import make_dict_structure_fn
+
+from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 
 _Value = TypeVar("_Value")
-_MOST_DIGITS = 2**63
-# A run of thousands of nodes has millions of values: how a type is written and read is worked out
-# once for each type, not for each value.
-_Writer = Callable[[Any], Any]
-_Reader = Callable[[Any], Any]
+_Read = Callable[[Any, Any], Any]
+_INTEGER_END = 2**63
+_SCALARS: dict[type, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "text"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+}
+_LONGEST, _LONGEST_PLACE = 60, 200
+_FAULTS = (BaseValidationError, ValueError, RecursionError)
 
 
 def to_plain(value: Any) -> Any:
     """Objects, arrays, strings, numbers, booleans and null only."""
-    kind: Any = type(value)
-    return _writer(kind)(value)
+    return _CONVERTER.unstructure(value)
 
 
-@cache
-def _writer(kind: type) -> _Writer:
-    if issubclass(kind, Enum):
-        return lambda value: value.value
-    if is_dataclass(kind):
-        names = tuple(item.name for item in fields(kind))
-        return lambda value: {name: to_plain(getattr(value, name)) for name in names}
-    if issubclass(kind, Mapping):
-        return lambda value: {key: to_plain(item) for key, item in value.items()}
-    if issubclass(kind, (list, tuple)):
-        return lambda value: [to_plain(item) for item in value]
-    return lambda value: value
-
-
-class _Unfit(Exception):
-    """What is wrong with a value; each part that it lies in adds its own name in front."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.place = ""
-
-    def inside(self, part: str) -> _Unfit:
-        self.place = part + self.place
-        return self
-
-
-def from_plain(kind: type[_Value], data: object, where: str = "") -> _Value:
+def from_plain(
+    kind: type[_Value], data: object, where: str = "", *, any_number: bool = False
+) -> _Value:
     """The value of dataclass ``kind`` that ``to_plain`` was given. Raises ``BadInput``.
 
-    A field with a default may be absent: files of earlier versions have fewer.
+    A field with a default may be absent: files of earlier versions have fewer. ``any_number``
+    takes NaN, infinity and whole numbers of more than 63 bits too.
     """
-    declared: Any = kind
     try:
-        value: _Value = _reader(declared)(data)
-    except _Unfit as unfit:
-        raise BadInput(str(unfit), where=f"{where}{unfit.place}".lstrip(".")) from None
-    return value
+        return (_OF_ANY_NUMBER if any_number else _CONVERTER).structure(data, kind)
+    except _FAULTS as fault:
+        place, what = _first(fault)
+        raise BadInput(what, where=f"{where}{place[:_LONGEST_PLACE]}".lstrip(".")) from None
 
 
-@cache
-def _reader(kind: Any) -> _Reader:
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        return _one_of(get_args(kind))
-    if origin is tuple:
-        return _tuple(get_args(kind))
-    if origin is not None and issubclass(origin, Mapping):
-        return _mapping(get_args(kind))
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _record(kind)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return _member(kind)
-    return _scalar(kind)
+def _converter(is_sane: Callable[[float], bool]) -> Converter:
+    made = Converter(unstruct_collection_overrides={tuple: list})
+    for kind in _SCALARS:
+        made.register_structure_hook(kind, _scalar(kind, is_sane))
+    made.register_structure_hook_func(lambda kind: kind is object, lambda data, _: data)
+    made.register_structure_hook_factory(is_dataclass, lambda kind: _record(kind, made))
+    made.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(kind, made))
+    made.register_structure_hook_factory(_is_tuple, lambda kind: _tuple(kind, made))
+    made.register_structure_hook_func(_is_error, _error)
+    made.register_unstructure_hook_func(_is_error, to_json)
+    for kind in (str, int):
+        made.register_unstructure_hook(kind, _bare)
+    return made
 
 
-def _one_of(kinds: tuple[Any, ...]) -> _Reader:
-    (kind,) = [kind for kind in kinds if kind is not NoneType]  # the only unions that are stored
-    read, optional = _reader(kind), NoneType in kinds
-    return lambda data: None if data is None and optional else read(data)
+def _bare(value: Any) -> Any:
+    """An enumeration of text is text to cattrs; what crosses processes must be text alone."""
+    return value if type(value) is str or not isinstance(value, Enum) else value.value
 
 
-def _tuple(kinds: tuple[Any, ...]) -> _Reader:
-    readers = [_reader(kind) for kind in kinds if kind is not ...]
-    endless = kinds[-1] is ...
-
-    def read(data: Any) -> tuple[Any, ...]:
-        if not isinstance(data, (list, tuple)):
-            _refuse("should be a list")
-        of_items = readers * len(data) if endless else readers
-        if len(of_items) != len(data):
-            _refuse(f"should have {len(of_items)} entries, has {len(data)}")
-        values = []
-        for one, item in zip(of_items, data, strict=True):
-            try:
-                values.append(one(item))
-            except _Unfit as unfit:
-                raise unfit.inside(f"[{len(values)}]") from None
-        return tuple(values)
-
-    return read
+def _is_mapping(kind: Any) -> bool:
+    return issubclass(get_origin(kind) or type(None), Mapping)
 
 
-def _mapping(kinds: tuple[Any, ...]) -> _Reader:
-    read_key, read_item = _reader(str), _reader(kinds[1])
-
-    def read(data: Any) -> dict[str, Any]:
-        if not isinstance(data, Mapping):
-            _refuse("should be an object")
-        values = {}
-        for key, item in data.items():
-            name = read_key(key)
-            try:
-                values[name] = read_item(item)
-            except _Unfit as unfit:
-                raise unfit.inside(f".{key}") from None
-        return values
-
-    return read
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple
 
 
-def _record(kind: Any) -> _Reader:
-    def read(data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            _refuse("should be an object")
-        readers, needed = _fields(kind)
-        if unknown := sorted(str(key) for key in data.keys() - readers.keys()):
-            _refuse(f"has an unknown field {unknown[0][:60]!r}")
-        if missing := [name for name in needed if name not in data]:
-            _refuse(f"has no field {missing[0]!r}")
-        values = {}
-        for name, item in data.items():
-            try:
-                values[name] = readers[name](item)
-            except _Unfit as unfit:
-                raise unfit.inside(f".{name}") from None
-        return kind(**values)
-
-    return read
+def _is_error(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, RailgaugeError)
 
 
-@cache
-def _fields(kind: Any) -> tuple[dict[str, _Reader], tuple[str, ...]]:
-    """How each field is read, and which must be there."""
-    hints = get_type_hints(kind)
-    readers = {item.name: _reader(hints[item.name]) for item in fields(kind)}
-    needed = (i.name for i in fields(kind) if i.default is i.default_factory is MISSING)
-    return readers, tuple(needed)
+def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
+    accepted, said = _SCALARS[kind]
 
-
-def _member(kind: type[Enum]) -> _Reader:
-    def read(data: Any) -> Enum:
-        try:
-            return kind(data)
-        except ValueError:
-            _refuse(f"{str(data)[:60]!r} is none of {', '.join(str(m.value) for m in kind)}")
-
-    return read
-
-
-def _scalar(kind: Any) -> _Reader:
-    if kind in (Any, object):
-        return lambda data: data
-    accepted = (int, float) if kind is float else (kind,)
-
-    def read(data: Any) -> Any:
+    def read(data: Any, asked: Any) -> Any:
+        if asked is not kind:
+            return _member(data, asked)  # as in _bare
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
-            _refuse(f"should be {_WORDS[kind]}")
-        if isinstance(data, (int, float)) and not _sane(data):
+            _refuse(f"should be {said}")
+        if isinstance(data, (int, float)) and not is_sane(data):
             _refuse("is a number beyond all measure")
         return data
 
     return read
 
 
-def _sane(number: float) -> bool:
-    return math.isfinite(number) if isinstance(number, float) else abs(number) < _MOST_DIGITS
+def _is_sane(number: float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else abs(number) < _INTEGER_END
 
 
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+def _record(kind: Any, converter: Converter) -> _Read:
+    read = make_dict_structure_fn(
+        kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
+    )
+    return lambda data, kind: read(_object(data), kind)
+
+
+def _mapping(kind: Any, converter: Converter) -> _Read:
+    item = get_args(kind)[1]
+    read, read_key = converter.get_structure_hook(item), converter.get_structure_hook(str)
+
+    def mapping(data: Any, _: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in _object(data).items():
+            name = read_key(key, str)
+            try:
+                found[name] = read(value, item)
+            except _FAULTS as fault:
+                raise _in(name, fault, kind) from None
+        return found
+
+    return mapping
+
+
+def _tuple(kind: Any, converter: Converter) -> _Read:
+    kinds = get_args(kind)
+    readers = [(converter.get_structure_hook(one), one) for one in kinds if one is not ...]
+    endless = kinds[-1] is ...
+
+    def read(data: Any, _: Any) -> tuple[Any, ...]:
+        if not isinstance(data, (list, tuple)):
+            _refuse("should be a list")
+        of_items = readers * len(data) if endless else readers
+        if len(of_items) != len(data):
+            _refuse(f"should have {len(of_items)} entries, has {len(data)}")
+        found: list[Any] = []
+        try:
+            for item, (read, one) in zip(data, of_items, strict=True):
+                found.append(read(item, one))
+        except _FAULTS as fault:
+            raise _in(len(found), fault, kind) from None
+        return tuple(found)
+
+    return read
+
+
+def _in(index: int | str, fault: Exception, kind: Any) -> IterableValidationError:
+    """The fault of an item with its place, as cattrs notes it."""
+    fault.__notes__ = [IterableValidationNote("", index, kind)]  # type: ignore[attr-defined]
+    return IterableValidationError("", [fault], kind)
+
+
+def _object(data: Any) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        _refuse("should be an object")
+    return data
+
+
+def _member(data: Any, kind: Any) -> Any:
+    found = None
+    with suppress(ValueError):
+        found = kind(data)
+    if found is None or type(found.value) is not type(data):  # True is no 1
+        _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(str(m.value) for m in kind)}")
+    return found
+
+
+def _error(data: Any, kind: type[RailgaugeError]) -> RailgaugeError:
+    """An error of ``kind``; one that is none of it keeps its words alone."""
+    words = ("kind", "what", "where", "remedy")
+    if {*_object(data)} != {*words} or not all(isinstance(data[word], str) for word in words):
+        _refuse("is no error")
+    error = from_json(dict(data))
+    return error if isinstance(error, kind) else kind(str(error))
 
 
 def _refuse(what: str) -> NoReturn:
-    raise _Unfit(what)
+    raise ValueError(what)
+
+
+# --- what is wrong, from what cattrs found ---
+
+
+def _first(error: BaseException) -> tuple[str, str]:
+    """The place and the description of one fault: of a record an unknown field comes first."""
+    place = ""
+    while isinstance(error, (ClassValidationError, IterableValidationError)):
+        part, error = min(_parts(error), key=lambda found: _RANKS.get(type(found[1]), 2))
+        place += "" if isinstance(error, KeyError) else part
+    return place, _described(error)
+
+
+def _parts(error: ClassValidationError | IterableValidationError) -> list[tuple[str, Any]]:
+    noted, alone = error.group_exceptions()
+    return [(_part(note), inner) for inner, note in noted] + [("", inner) for inner in alone]
+
+
+def _part(note: AttributeValidationNote | IterableValidationNote) -> str:
+    if isinstance(note, AttributeValidationNote):
+        return f".{note.name}"
+    return f"[{note.index}]" if isinstance(note.index, int) else f".{note.index}"
+
+
+def _described(error: BaseException) -> str:
+    if isinstance(error, ForbiddenExtraKeysError):
+        return f"has an unknown field {min(map(str, error.extra_fields))[:_LONGEST]!r}"
+    if isinstance(error, KeyError):
+        return f"has no field {error.args[0]!r}"
+    return "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+_RANKS: dict[type, int] = {ForbiddenExtraKeysError: 0, KeyError: 1}
+_CONVERTER, _OF_ANY_NUMBER = _converter(_is_sane), _converter(lambda _: True)

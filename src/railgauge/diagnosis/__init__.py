@@ -39,7 +39,6 @@ __all__ = [
     "Cause",
     "Kind",
     "RunResults",
-    "Where",
     "diagnose",
     "nodes_of",
     "notes",

@@ -8,32 +8,20 @@ from __future__ import annotations
 
 from railgauge.facts.model import (
     FactsByNode,
-    GidFacts,
-    GpuFacts,
-    IrqFacts,
-    NetdevFacts,
-    NicFacts,
     NodeAnswer,
     NodeFacts,
     from_json,
     require,
-    to_json,
 )
 from railgauge.facts.parse import parse_probe
 from railgauge.facts.probe import probe_script
 
 __all__ = [
     "FactsByNode",
-    "GidFacts",
-    "GpuFacts",
-    "IrqFacts",
-    "NetdevFacts",
-    "NicFacts",
     "NodeAnswer",
     "NodeFacts",
     "from_json",
     "parse_probe",
     "probe_script",
     "require",
-    "to_json",
 ]

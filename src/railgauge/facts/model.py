@@ -7,10 +7,11 @@ reason. It is never replaced by a default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
+from railgauge.core.plain import from_plain, to_plain
 from railgauge.stacks import GpuFacts
 
 __all__ = [
@@ -22,12 +23,7 @@ __all__ = [
     "NodeFacts",
     "from_json",
     "require",
-    "to_json",
 ]
-
-_Record = TypeVar(
-    "_Record", bound="GpuFacts | GidFacts | IrqFacts | NetdevFacts | NicFacts | NodeFacts"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,49 +212,19 @@ def _remedy(reason: str) -> str:
     return next(hints, "read the output of the probe on this node")
 
 
-def to_json(facts: NodeFacts) -> dict[str, Any]:
-    """Return the facts as objects, arrays, strings and numbers; ``from_json`` reads them back."""
-    plain: dict[str, Any] = _plain(facts)
-    return plain
+def from_json(data: object) -> NodeFacts:
+    """Return the facts that ``to_plain`` wrote. Raises ``BadInput`` for any other data.
 
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def from_json(data: Mapping[str, Any]) -> NodeFacts:
-    """Return the facts that ``to_json`` wrote. Raises ``BadInput`` for any other data."""
+    Every field must be given: a default would look like a value that was read. Numbers have no
+    upper limit here; the judges decide whether a value is plausible.
+    """
     try:
-        gpus = tuple(_record(GpuFacts, gpu) for gpu in data["gpus"])
-        nics = tuple(_nic(nic) for nic in data["nics"])
-        netdevs = tuple(_record(NetdevFacts, netdev) for netdev in data["netdevs"])
-        irqs = tuple(_record(IrqFacts, irq) for irq in data["irqs"])
-        lists = {"gpus": gpus, "nics": nics, "netdevs": netdevs, "irqs": irqs}
-        return _record(NodeFacts, {**data, **lists})
-    except (TypeError, KeyError, AttributeError) as error:
+        facts = from_plain(NodeFacts, data, any_number=True)
+        if to_plain(facts) != data:
+            raise BadInput("some fields are not given")
+    except BadInput as error:
         raise BadInput(
             f"the data are not the facts of a node: {error}",
             remedy="use the environment.json of a run of this version",
         ) from error
-
-
-def _nic(data: Mapping[str, Any]) -> NicFacts:
-    return _record(NicFacts, {**data, "gids": tuple(_record(GidFacts, g) for g in data["gids"])})
-
-
-def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
-    """Build a record. Every field must be given: a default would look like a value read.
-
-    Raises ``KeyError`` for missing or unknown fields.
-    """
-    wanted = {item.name for item in fields(kind)}
-    if set(data) != wanted:
-        raise KeyError(f"{kind.__name__} has other fields: {sorted(wanted ^ set(data))}")
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-    }
-    return kind(**values)
+    return facts

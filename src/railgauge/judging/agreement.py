@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.errors import OtherThanAsked
-from railgauge.core.model import Parsed, Problem, Transcript
+from railgauge.core.model import Parsed, Transcript
+from railgauge.core.problems import Problem, Severity
 from railgauge.judging.evidence import program
 from railgauge.tools import tool
 from railgauge.tools.claims import Asked, Claim, Heard
@@ -44,7 +45,7 @@ def _of_all_sides(outputs: Sequence[Parsed]) -> Iterator[Problem]:
     """What the reporting command complains of, and what the others warn of."""
     yield from outputs[0].problems
     for output in outputs[1:]:
-        yield from (one for one in output.problems if one.severity == "warning")
+        yield from (one for one in output.problems if one.severity is Severity.WARNING)
 
 
 # How often is the operator's to choose; what it leaves open is judged (``stability_doubt``).

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
+from railgauge.judging.assess import Assessor
 
 # What was asked, a line each; the transcripts of it stand in a folder of their own, for the same
 # pair may have been measured in the run itself.
@@ -40,3 +41,12 @@ class Confirmed:
     @property
     def missed(self) -> bool:
         return any(judged.outcome is Outcome.FAILED for judged in self.judgements)
+
+
+def confirmed(asked: Remeasurement, assessor: Assessor) -> Confirmed:
+    """What the evidence says to what was asked again."""
+    answer = assessor.answer(asked.question)
+    if answer.judgements:
+        return Confirmed(asked, answer.judgements)
+    error = str(answer.errors[0]) if answer.errors else "nothing was compared with a limit"
+    return Confirmed(asked, (), error)

@@ -25,8 +25,7 @@ class Spread:
     """What one group of samples looks like; all but ``n``, ``cv`` and the ratio in their unit.
 
     ``cv`` is standard deviation (of a sample) over mean. ``worst_over_median`` is at most 1: the
-    smallest over the median, or for times the median over the largest. Percentiles are
-    interpolated linearly between the ordered samples.
+    smallest over the median, or for times the median over the largest.
     """
 
     n: int
@@ -34,11 +33,6 @@ class Spread:
     median: float
     cv: float
     worst_over_median: float
-    p1: float
-    p5: float
-    p50: float
-    p95: float
-    p99: float
 
 
 def spread(values: Sequence[float], lower: bool = False) -> Spread:
@@ -57,11 +51,6 @@ def spread(values: Sequence[float], lower: bool = False) -> Spread:
         median=median,
         cv=deviation / mean,
         worst_over_median=median / ordered[-1] if lower else ordered[0] / median,
-        p1=_percentile(ordered, 0.01),
-        p5=_percentile(ordered, 0.05),
-        p50=median,
-        p95=_percentile(ordered, 0.95),
-        p99=_percentile(ordered, 0.99),
     )
 
 
@@ -70,13 +59,6 @@ def _measured(values: Sequence[float]) -> Sequence[float]:
     if wrong := [value for value in values if not (math.isfinite(value) and value > 0)]:
         raise Implausible(f"{wrong[0]:g} among the samples: it cannot have been measured")
     return values
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
 # --- drift ---

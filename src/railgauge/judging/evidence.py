@@ -11,56 +11,22 @@ from railgauge.core.errors import (
     ConditionsUnmet,
     ConnectionLost,
     DataCorrupted,
-    DeviceMissing,
-    LaunchFailed,
     MetricMissing,
     NoEvidence,
-    RankDied,
     StabilityUnproven,
     ToolFailed,
-    ToolMissing,
-    Unparsable,
 )
-from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Problem, Sample, Transcript
+from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Sample, Transcript
+from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Role
 from railgauge.core.units import format_size, format_sweep
 from railgauge.launchers.failures import DIED, NOT_STARTED, culprit
 from railgauge.tools import declared_metric
 from railgauge.tools.metric import SWEEP
 
-_PROBLEM_ERRORS: dict[str, type[NoEvidence]] = {
-    "tool-missing": ToolMissing,
-    "device-not-found": DeviceMissing,
-    "data-corruption": DataCorrupted,
-    "out-of-bounds": DataCorrupted,
-    "no-output": Unparsable,
-    "no-table": Unparsable,
-    "truncated": Unparsable,
-    "unparsable": Unparsable,
-    "not-a-number": Unparsable,
-    "unit-unknown": Unparsable,
-    "unit-mismatch": Unparsable,
-    "inconsistent": Unparsable,
-    "sweep-gap": Unparsable,
-    "zero-value": Unparsable,
-    "several-tables": Unparsable,
-    "size-skipped": MetricMissing,
-    "metric-missing": MetricMissing,
-    "missing-link": MetricMissing,
-    **dict.fromkeys(NOT_STARTED, LaunchFailed),
-    **dict.fromkeys(DIED, RankDied),
-}
 _CUT_OFF: dict[str, type[NoEvidence]] = {
     "command-timed-out": CommandTimedOut,
     "connection-lost": ConnectionLost,
-}
-_REMEDIES = {
-    "tool-missing": "install it there, or say where it is under 'tools' in the hostfile",
-    "no-output": "run the command of the transcript by hand on that node",
-    "device-not-found": "no RDMA device: see what ibv_devices and lspci list, load the driver",
-    "memory-registration": "raise the locked-memory limit (ulimit -l unlimited)",
-    **NOT_STARTED,
-    **DIED,
 }
 _NOT_FOUND = 127
 _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
@@ -90,7 +56,7 @@ def refuse_failure(
 
 
 # A diagnostic whose tests did not all pass ends with an exit code: what it printed is its answer.
-_ANSWERS = frozenset({"test-failed", "test-warned", "check-failed"})
+_ANSWERS = frozenset({ProblemKind.TEST_FAILED, ProblemKind.TEST_WARNED, ProblemKind.CHECK_FAILED})
 
 
 def _tells_why(output: Parsed) -> bool:
@@ -99,7 +65,7 @@ def _tells_why(output: Parsed) -> bool:
 
 def _gravest(problems: Sequence[Problem]) -> Problem:
     """Wrong results before all else: a tool that finds some fails, and its launcher says so too."""
-    wrong = (one for one in problems if _PROBLEM_ERRORS.get(one.kind) is DataCorrupted)
+    wrong = (one for one in problems if one.kind.error is DataCorrupted)
     return next(wrong, problems[0])
 
 
@@ -117,9 +83,9 @@ def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> No
 def _where(transcript: Transcript, problem: Problem, nodes: Sequence[str]) -> str:
     """The node that a launch failed on; nobody's, if it may be any of them."""
     node, tool = transcript.node, program(transcript)
-    if len(nodes) > 1 and problem.kind in (*NOT_STARTED, *DIED, "tool-missing"):
+    if len(nodes) > 1 and problem.kind in (*NOT_STARTED, *DIED, ProblemKind.TOOL_MISSING):
         named = culprit(problem.kind, problem.message, transcript.argv, nodes)
-        if not named and problem.kind != "tool-missing":
+        if not named and problem.kind is not ProblemKind.TOOL_MISSING:
             return f"{tool} on {node}"
         node = named or node
     return f"{node}: {tool}"
@@ -132,25 +98,27 @@ def program(transcript: Transcript) -> str:
     return name.rsplit("/", 1)[-1] or "?"
 
 
+_MAY_BE_SILENT = frozenset({ProblemKind.NO_OUTPUT, ProblemKind.NO_TABLE, ProblemKind.TRUNCATED})
+
+
 def _serious(transcript: Transcript, output: Parsed) -> Sequence[Problem]:
     """A server may say nothing at all; whoever reports may not."""
     if transcript.role == Role.SERVER:
-        return [p for p in output.errors if p.kind not in ("no-output", "no-table", "truncated")]
+        return [problem for problem in output.errors if problem.kind not in _MAY_BE_SILENT]
     return output.errors
 
 
 def _error(problem: Problem, where: str) -> NoEvidence:
-    kind = _PROBLEM_ERRORS.get(problem.kind, ToolFailed)
-    return kind(
-        f"{problem.message} ({problem.kind})", where=where, remedy=_REMEDIES.get(problem.kind, "")
-    )
+    kind = problem.kind
+    return kind.error(f"{problem.message} ({kind})", where=where, remedy=kind.remedy)
 
 
 def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
     said = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
     words = f": {said[-1][:200]}" if said else " and said nothing"
     if transcript.exit_code == _NOT_FOUND:
-        return ToolMissing(f"not found{words}", where=where, remedy=_REMEDIES["tool-missing"])
+        missing = ProblemKind.TOOL_MISSING
+        return missing.error(f"not found{words}", where=where, remedy=missing.remedy)
     return ToolFailed(f"ended with exit code {transcript.exit_code}{words}", where=where)
 
 
@@ -289,7 +257,9 @@ def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnme
     A bandwidth that saturates the link would be no better with a faster CPU (document 004 finds the
     same plateau before and after); message rates and latencies would.
     """
-    warned = (p.message for run in runs for p in run.problems if p.kind == "cpu-frequency")
+    warned = (
+        p.message for run in runs for p in run.problems if p.kind == ProblemKind.CPU_FREQUENCY
+    )
     message, ceiling, worst = next(warned, ""), judged.physical_ceiling, judged.worst
     if not message or (ceiling and worst is not None and worst >= _SATURATED * ceiling):
         return None

@@ -5,6 +5,6 @@ executables, which print the figures of the platform's document, and its own /sy
 Nothing outside this package knows that a node is not real.
 """
 
-from railgauge.lab.cluster import Lab, resized, start
+from railgauge.lab.cluster import resized, start
 
-__all__ = ["Lab", "resized", "start"]
+__all__ = ["resized", "start"]

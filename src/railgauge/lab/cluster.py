@@ -21,6 +21,7 @@ from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Cluster, Node, SshSettings
 from railgauge.lab import faults as lab_faults
 from railgauge.lab import platforms
+from railgauge.lab.sim import stored
 from railgauge.lab.tree import NodeFolders
 
 _START_LIMIT_S = 30.0
@@ -158,8 +159,8 @@ def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Pa
         node["address"] = f"{prefix}.{index + 1}"
         home = folders.write(node)
         served.append({key: node[key] for key in ("name", "address", "ssh")} | {"home": str(home)})
-    path = folder / "server.json"
-    path.write_text(json.dumps({"folder": str(folder), "nodes": served}), encoding="utf-8")
+    path = folder / "server"
+    stored.write(str(path), {"folder": str(folder), "nodes": served})
     return path
 
 

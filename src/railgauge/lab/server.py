@@ -21,6 +21,7 @@ import asyncssh
 
 from railgauge.lab.commands import Children, CommandRunner, end_descendants
 from railgauge.lab.sessions import SERVER_OPTIONS, undelayed
+from railgauge.lab.sim import stored
 
 _END_LIMIT_S = 8.0
 
@@ -167,7 +168,7 @@ def _write_keys(folder: Path, client_key: asyncssh.SSHKey, known_hosts: list[str
 
 def main() -> None:
     """Serve the configuration named on the command line."""
-    config = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    config = stored.read(sys.argv[1])
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(serve(config))

@@ -6,7 +6,6 @@ counters) is a file of the node's own.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.lab import files, net_files
+from railgauge.lab.sim import stored
 
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
@@ -39,12 +39,12 @@ class NodeFolders:
         self._pool: dict[str, str] = {}
 
     def write(self, node: dict[str, Any]) -> Path:
-        """The node's home: ``bin/``, ``root/`` and ``node.json``."""
+        """The node's home: ``bin/``, ``root/`` and ``node``, which its tools read."""
         home = self._folder / "nodes" / str(node["name"])
         root = home / "root"
-        described = node | {"root": str(root)}
+        described = node | {"root": str(root), "figures": self._figures(node["figures"])}
         (home / "bin").mkdir(parents=True)
-        (home / "node.json").write_text(json.dumps(described), encoding="utf-8")
+        stored.write(str(home / "node"), described)
         self._link_executables(home / "bin", node["tools"])
         self._write_root(root, described)
         for path, text in net_files.ethtool(described).items():
@@ -52,6 +52,15 @@ class NodeFolders:
             counter.parent.mkdir(parents=True, exist_ok=True)
             counter.write_text(text, encoding="utf-8")
         return home
+
+    def _figures(self, path: str) -> str:
+        """Where the lab's copy of the platform's figures is, beside those that they refer to."""
+        copies = self._shared / "figures"
+        if not copies.exists():
+            copies.mkdir()
+            for original in Path(path).parent.glob("*.json"):
+                stored.write(str(copies / original.stem), stored.from_json(str(original)))
+        return str(copies / Path(path).stem)
 
     def _link_executables(self, folder: Path, tools: dict[str, str]) -> None:
         for name, target in self._core:
@@ -98,4 +107,4 @@ def _find(name: str) -> tuple[str, str] | None:
 
 def _wrapper() -> str:
     python, launch = shlex.quote(sys.executable), shlex.quote(str(_LAUNCH))
-    return f'#!/bin/sh\nexec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node.json" "$@"\n'
+    return f'#!/bin/sh\nexec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node" "$@"\n'

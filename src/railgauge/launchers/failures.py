@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from railgauge.core.errors import LaunchFailed, RankDied
+from railgauge.core.problems import ProblemKind
 from railgauge.launchers import mpi_failures, slurm_failures
 
 _LONGEST_MESSAGE = 300
@@ -19,34 +21,20 @@ _LONGEST_MESSAGE = 300
 class Failure:
     """One failure: its kind, and the text in the output that shows it."""
 
-    kind: str
+    kind: ProblemKind
     message: str
 
 
-# Failures of the launcher, by kind, with their remedies: the ranks never ran together.
-NOT_STARTED: Mapping[str, str] = {
-    "version-mismatch": "install the same version of MPI on every node",
-    "host-key": "add the node's host key to known_hosts of the first node's user",
-    "login-refused": "allow the first node's user to log in to the other nodes by key",
-    "unknown-host": "use addresses in the hostfile that the nodes themselves can resolve",
-    "host-unreachable": "on the first node, try: ssh ADDRESS true",
-    "run-as-root": "set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, "
-    "or log in as another user",
-    "not-enough-slots": "start fewer ranks on a node, or allow the launcher more slots",
-    "launcher-daemon-missing": "install the same MPI on that node, or add its folder to the PATH "
-    "of non-interactive logins",
-    "launcher-daemon-lost": "install the same version of MPICH on every node",
-    "launcher-daemon": "on the first node, try for every other node: ssh ADDRESS true",
-}
-# Failures of ranks that ran, by kind, with their remedies.
-DIED: Mapping[str, str] = {
-    "tool-crashed": "read the stack trace in the tool's output, and look for a core file on that "
-    "node",
-    "rank-died": "read the kernel log of that node (dmesg); for signal 9 look for the "
-    "out-of-memory killer",
-}
+# Failures of the launcher: the ranks never ran together.
+NOT_STARTED = frozenset(kind for kind in ProblemKind if kind.error is LaunchFailed)
+# Failures of ranks that ran.
+DIED = frozenset(kind for kind in ProblemKind if kind.error is RankDied)
 # Failures that the first host reports about another host.
-_OF_ANOTHER = frozenset(NOT_STARTED) - {"run-as-root", "not-enough-slots", "version-mismatch"}
+_OF_ANOTHER = frozenset(NOT_STARTED) - {
+    ProblemKind.RUN_AS_ROOT,
+    ProblemKind.NOT_ENOUGH_SLOTS,
+    ProblemKind.VERSION_MISMATCH,
+}
 _HOST_OPTIONS = ("--host", "-host", "-H", "-hosts", "--hosts")
 
 
@@ -74,7 +62,7 @@ def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def culprit(kind: str, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
+def culprit(kind: ProblemKind, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
     """Return the node that a failure is about; empty if that is not known.
 
     ``nodes`` are the names of the hosts of ``argv``, in the same order. It is the node whose name

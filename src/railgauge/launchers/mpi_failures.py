@@ -9,77 +9,79 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from railgauge.core.problems import ProblemKind
+
 _DAEMONS = r"(?:orted|prted|hydra_pmi_proxy|hydra_bstrap_proxy)"
 
 # Causes come before their consequences: ssh's message before that of the launcher, whose daemon
 # then fails to start. Open MPI's advice lists every possible cause and is therefore not matched.
 # If a kind is listed twice, its more specific messages come first.
-_SIGNS: tuple[tuple[str, str], ...] = (
+_SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (
-        "tool-missing",
+        ProblemKind.TOOL_MISSING,
         r"was unable to launch the specified application as it could not access\s+or execute an "
         r"executable:\s+Executable: [^\n]{1,200}\s+Node: \S{1,255}"
         r"|\[proxy:[^\]\n]{1,80}\] HYDU_create_process [^\n]{1,80}execvp error on file \S{1,200}",
     ),
     (
-        "version-mismatch",
+        ProblemKind.VERSION_MISMATCH,
         r"(?:Open MPI|PRTE) detected a mismatch in versions between two processes"
         r"|UI version string does not match proxy version"
         rf"|{_DAEMONS}: Error: unknown option [^\n]{{1,80}}"
         r"|a different version of Open MPI|different versions of Open MPI|mismatched versions",
     ),
     (
-        "host-key",
+        ProblemKind.HOST_KEY,
         r"No \S{1,20} host key is known for \S{1,255} and you have requested strict checking"
         r"|Host key for \S{1,255} has changed and you have requested strict checking",
     ),
     (
-        "host-key",
+        ProblemKind.HOST_KEY,
         r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
     ),
     (
-        "login-refused",
+        ProblemKind.LOGIN_REFUSED,
         r"(?:\S{1,80}@)?\S{1,255}: Permission denied \([a-z,-]{1,80}\)"
         r"|Permission denied \(publickey|Too many authentication failures",
     ),
     (
-        "unknown-host",
+        ProblemKind.UNKNOWN_HOST,
         r"Could not resolve hostname \S{1,255}: [^\n]{1,80}|Name or service not known"
         r"|Temporary failure in name resolution|HYDU_getfullhostname|getaddrinfo",
     ),
-    ("host-unreachable", r"ssh: connect to host \S{1,255} port \d{1,5}: [^\n]{1,80}"),
-    ("run-as-root", r"attempt to run as root"),
+    (ProblemKind.HOST_UNREACHABLE, r"ssh: connect to host \S{1,255} port \d{1,5}: [^\n]{1,80}"),
+    (ProblemKind.RUN_AS_ROOT, r"attempt to run as root"),
     (
-        "not-enough-slots",
+        ProblemKind.NOT_ENOUGH_SLOTS,
         r"not enough slots available[^\n]{0,80}\n?[^\n]{0,80}"
         r"|requested more processes than the ppr|binding more processes than the number",
     ),
     (
-        "launcher-daemon-missing",
+        ProblemKind.LAUNCHER_DAEMON_MISSING,
         rf"(?:\S{{1,80}}/)?{_DAEMONS}: (?:command not found|not found|No such file|Permission "
         r"denied)[^\n]{0,80}",
     ),
     # Hydra's own proxy ended before it started any rank, as a proxy of another version does.
     (
-        "launcher-daemon-lost",
+        ProblemKind.LAUNCHER_DAEMON_LOST,
         r"\[mpiexec@[^\]\n]{1,80}\] control_cb \([^\n]{1,80}assert \(!closed\)",
     ),
     (
-        "launcher-daemon",
+        ProblemKind.LAUNCHER_DAEMON,
         r"was unable to reliably start one or more daemons|An ORTE daemon has unexpectedly"
         r"|(?:ORTE|PRTE) has lost communication|A daemon \(pid|unable to reach one or more"
         r"|tcp_peer_send_blocking|HYDU_sock_connect|unable to connect from"
         r"|failed to start a daemon",
     ),
     (
-        "rank-died",
+        ProblemKind.RANK_DIED,
         r"noticed that process rank \d{1,7} with PID \d{1,9} on node \S{1,255} exited on signal "
         r"[^\n]{1,60}"
         r"|BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES(?:\s+=\s+PID \d{1,9} RUNNING AT "
         r"\S{1,255}\s+=\s+EXIT CODE: \d{1,5})?",
     ),
     (
-        "rank-died",
+        ProblemKind.RANK_DIED,
         r"exited on signal|KILLED BY SIGNAL|returned\s+a non-zero exit code"
         r"|exited with non-zero status",
     ),
@@ -87,9 +89,9 @@ _SIGNS: tuple[tuple[str, str], ...] = (
 _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
 
 
-def find(text: str) -> Iterator[tuple[str, str]]:
+def find(text: str) -> Iterator[tuple[ProblemKind, str]]:
     """Yield each kind of failure in ``text`` with the text that shows it, most specific first."""
-    seen: set[str] = set()
+    seen: set[ProblemKind] = set()
     for kind, sign in _COMPILED:
         if kind not in seen and (found := sign.search(text)):
             seen.add(kind)

@@ -9,33 +9,45 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from railgauge.core.problems import ProblemKind
+
 # Causes come before their consequences.
-_SIGNS: tuple[tuple[str, str], ...] = (
-    ("job-time-limit", r"DUE TO TIME LIMIT"),
-    ("node-failed", r"DUE TO NODE FAILURE|error: Node failure on "),
-    ("job-cancelled", r"DUE TO PREEMPTION|Job has been cancelled|allocation \d+ has been revoked"),
-    ("out-of-memory", r"oom[-_]kill|[Oo]ut [Oo]f [Mm]emory|OUT_OF_MEMORY"),
-    ("tool-missing", r"slurmstepd\S*: error: execve\(\): [^\n]{0,200}: No such file"),
+_SIGNS: tuple[tuple[ProblemKind, str], ...] = (
+    (ProblemKind.JOB_TIME_LIMIT, r"DUE TO TIME LIMIT"),
+    (ProblemKind.NODE_FAILED, r"DUE TO NODE FAILURE|error: Node failure on "),
     (
-        "mpi-unsupported",
+        ProblemKind.JOB_CANCELLED,
+        r"DUE TO PREEMPTION|Job has been cancelled"
+        r"|allocation \d+ has been revoked",
+    ),
+    (ProblemKind.OUT_OF_MEMORY, r"oom[-_]kill|[Oo]ut [Oo]f [Mm]emory|OUT_OF_MEMORY"),
+    (ProblemKind.TOOL_MISSING, r"slurmstepd\S*: error: execve\(\): [^\n]{0,200}: No such file"),
+    (
+        ProblemKind.MPI_UNSUPPORTED,
         r"Invalid MPI type|not built with SLURM's PMI support|can not load PMIx library",
     ),
-    ("unknown-host", r"Invalid node name specified"),
+    (ProblemKind.UNKNOWN_HOST, r"Invalid node name specified"),
     (
-        "allocation-over",
+        ProblemKind.ALLOCATION_OVER,
         r"Unable to confirm allocation|Invalid job id specified|already completing or completed",
     ),
     (
-        "not-enough-slots",
+        ProblemKind.NOT_ENOUGH_SLOTS,
         r"More processors requested than permitted|Memory specification can not be satisfied",
     ),
     (
-        "node-outside-allocation",
+        ProblemKind.NODE_OUTSIDE_ALLOCATION,
         r"Unable to create step[^\n]{0,80}Requested node configuration is not available"
         r"|Only allocated \d+ nodes asked for",
     ),
-    ("node-unavailable", r"Requested nodes are busy|Requested node configuration is not available"),
-    ("launcher-daemon", r"Task launch for \S+ failed on node |Unable to contact slurm controller"),
+    (
+        ProblemKind.NODE_UNAVAILABLE,
+        r"Requested nodes are busy|Requested node configuration is not available",
+    ),
+    (
+        ProblemKind.LAUNCHER_DAEMON,
+        r"Task launch for \S+ failed on node |Unable to contact slurm controller",
+    ),
 )
 # With --kill-on-bad-exit the first rank that fails ends the others: Slurm reports them as
 # terminated, and the step as cancelled, as if a user had cancelled it.
@@ -47,13 +59,13 @@ _DIED = re.compile(
 _CANCELLED = re.compile(r"\*\*\* (?:STEP|JOB) [^\n]{0,80} CANCELLED AT ")
 
 
-def find(text: str) -> Iterator[tuple[str, int]]:
+def find(text: str) -> Iterator[tuple[ProblemKind, int]]:
     """Yield each kind of failure in ``text`` and its position, the most specific first."""
     for kind, sign in _SIGNS:
         if found := re.search(sign, text):
             yield kind, found.start()
     died, cancelled = _DIED.search(text), _CANCELLED.search(text)
     if died and (cancelled is None or died.start() < cancelled.start()):
-        yield "rank-died", died.start()
+        yield ProblemKind.RANK_DIED, died.start()
     elif cancelled and not re.search("DUE TO ", text):
-        yield "job-cancelled", cancelled.start()
+        yield ProblemKind.JOB_CANCELLED, cancelled.start()

@@ -7,6 +7,6 @@ really measure, and the rest of the project cannot tell such a node from one in 
 """
 
 from railgauge.netlab.cluster import run
-from railgauge.netlab.settings import LINE_RATE_MBIT, LinkSettings, settings
+from railgauge.netlab.settings import settings
 
-__all__ = ["LINE_RATE_MBIT", "LinkSettings", "run", "settings"]
+__all__ = ["run", "settings"]

@@ -21,19 +21,22 @@ from railgauge.plugin import (
     ending,
     holding,
     items,
-    one_host,
+    opening,
     options,
     recording,
     reporters,
-    resuming,
     session,
     signals,
     workers,
 )
-from railgauge.plugin.context import CONTEXT, Context, build
 from railgauge.plugin.items import ABOUT, describe
+from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
+from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, html, terminal
+from railgauge.run.gates import Gates
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
@@ -52,25 +55,44 @@ def pytest_configure(config: pytest.Config) -> None:
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
-        one_host.refuse_others(config)
-        context = build(config)
+        workers.refuse_elsewhere(config)
+        opening.open_run(config)
     except BadInput as error:
         raise pytest.UsageError(f"railgauge: {error}") from None
-    config.stash[CONTEXT] = context
-    reporters.direct_reports(context)
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
-    holding.register(context)
-    if context.is_worker:
-        signals.leave_sigterm_to_the_controller()
-        signals.hear_interrupts()
-        config.pluginmanager.register(workers.Hand(context), "railgauge-hand")
-    else:
-        signals.end_on_sigterm()
-        config.pluginmanager.register(session.Controller(context), "railgauge-controller")
-        config.pluginmanager.register(workers.Foreman(context), "railgauge-foreman")
-        if config.pluginmanager.hasplugin("html"):
-            config.pluginmanager.register(html.Columns(lambda: context.evidence), "railgauge-html")
+    settings, run = config.stash[SETTINGS], config.stash.get(SERVICES, None)
+    if settings.is_worker:
+        _become_worker(config, config.stash[SERVICES])
+        return
+    signals.end_on_sigterm()
+    if run is not None:
+        _become_controller(config, settings, run)
+    if config.pluginmanager.hasplugin("html"):
+        evidence = settings.evidence_of(())
+        columns = html.Columns(lambda: run.surveyed.evidence if run else evidence)
+        config.pluginmanager.register(columns, "railgauge-html")
+
+
+def _become_worker(config: pytest.Config, run: RunServices) -> None:
+    holding.end_with_controller(config)
+    signals.leave_sigterm_to_the_controller()
+    signals.hear_interrupts()
+    reporters.direct_reports(config.option, run.store.folder, is_worker=True)
+    config.pluginmanager.register(workers.Hand(run.store), "railgauge-hand")
+
+
+def _become_controller(config: pytest.Config, settings: RunSettings, run: RunServices) -> None:
+    option, folder, ending = config.option, run.store.folder, config.stash[ENDING]
+    reporters.direct_reports(option, folder, is_worker=False)
+    junit_files = reporters.junit_files(option, folder)
+    holds = holding.HoldingHooks(config, settings, run, ending)
+    start = SessionStart(config, settings, run, ending, holds)
+    controller = session.Controller(config, settings, run, ending, start, junit_files=junit_files)
+    register = config.pluginmanager.register
+    register(holds, "railgauge-holding")
+    register(controller, "railgauge-controller")
+    register(workers.Foreman(config, run), "railgauge-foreman")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -84,19 +106,17 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     except BaseException as error:
         if not _has_the_last_word(config):
             raise
-        config.stash[CONTEXT].ending.wrong("the session could not be ended", error)
+        config.stash[ENDING].wrong("the session could not be ended", error)
     if not _has_the_last_word(config):
         return code
-    context = config.stash[CONTEXT]
-    with context.ending.step("the session could not be ended"):
+    with config.stash[ENDING].step("the session could not be ended"):
         config._ensure_unconfigure()  # pytest's own end, if it did not come to it
-    return context.ending.last_word(code)
+    return config.stash[ENDING].last_word(code)
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:
     """Whether this is the controller of a run that reaches nodes."""
-    context = config.stash.get(CONTEXT, None)
-    return context is not None and not context.is_worker and context.folder is not None
+    return SERVICES in config.stash and not config.stash[SETTINGS].is_worker
 
 
 def _wants_ladder(config: pytest.Config) -> bool:
@@ -114,41 +134,44 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if context := config.stash.get(CONTEXT, None):
-        with context.ending.step("the connections could not be closed"):
-            context.close()
+    if run := config.stash.get(SERVICES, None):
+        with config.stash[ENDING].step("the connections could not be closed"):
+            run.close()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    context = config.stash.get(CONTEXT, None)
-    return [*terminal.header(context), *resuming.header(context)] if context else []
+    settings, run = config.stash.get(SETTINGS, None), config.stash.get(SERVICES, None)
+    if settings is None:
+        return []
+    lines = terminal.header(settings, run.store.folder if run else None)
+    return [*lines, f"resume: carries on {settings.resumed}"] if settings.resumed else lines
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
     """Tests that the platform does not have are not made into items; the report names them."""
-    context = collector.config.stash.get(CONTEXT, None)
-    if context is None or not name.startswith("test_") or not callable(obj):
+    stash = collector.config.stash
+    if SETTINGS not in stash or not name.startswith("test_") or not callable(obj):
         return None
     where = f"{collector.nodeid}::{name}"
     arguments = list(inspect.signature(obj).parameters)
     marks = getattr(obj, "pytestmark", [])
-    return None if items.applies(context, where, marks, arguments) else []
+    wanted = items.applies(stash[SETTINGS], stash[COMPLAINTS], where, marks, arguments)
+    return None if wanted else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    context = metafunc.config.stash.get(CONTEXT, None)
-    if context is not None:
-        items.parametrize(context, metafunc)
+    if settings := metafunc.config.stash.get(SETTINGS, None):
+        items.parametrize(settings, metafunc)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    if context := session.config.stash.get(CONTEXT, None):
-        context.ending.begin()
+    if ending := session.config.stash.get(ENDING, None):
+        ending.begin()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    if CONTEXT not in session.config.stash:
+    if SETTINGS not in session.config.stash:
         return (yield)
     with items.all_to_stay():
         return (yield)
@@ -157,35 +180,37 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The ladder is climbed from the bottom, whatever the folders are called."""
-    context = config.stash.get(CONTEXT, None)
-    if context is None:
+    settings = config.stash.get(SETTINGS, None)
+    if settings is None:
         return
-    session.refuse_complaints(context, items)
-    for item, about in describe(context, items):
+    if complaints := config.stash[COMPLAINTS]:
+        items.clear()  # pytest goes on to the end of the collection, where nodes are touched
+        store = config.stash[SERVICES].store if settings.is_worker else None
+        session.refuse_complaints(complaints, settings.platform.path, store)
+    for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    context = session.config.stash.get(CONTEXT, None)
-    if context is not None and context.folder is not None:
+    if run := session.config.stash.get(SERVICES, None):
         rows = [(i.nodeid, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
-        context.gates.expect((item_id, about.rung, about.gated) for item_id, about in rows)
+        run.gates.expect((item_id, about.rung, about.gated) for item_id, about in rows)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     about = item.stash.get(ABOUT, None)
     if about is None:
         return
-    context = item.config.stash[CONTEXT]
-    allure.announce(context.evidence, about.rung, about.subject.name)
-    if about.rung > 0 and not item.config.getoption("--no-gates"):
-        _pass_gate(context, item)
+    run = item.config.stash[SERVICES]
+    allure.announce(run.surveyed.evidence, about.rung, about.subject.name)
+    if about.rung > 0 and not item.config.stash[SETTINGS].no_gates:
+        _pass_gate(run.gates, item)
 
 
-def _pass_gate(context: Context, item: pytest.Item) -> None:
+def _pass_gate(gates: Gates, item: pytest.Item) -> None:
     about = item.stash[ABOUT]
-    blockers = context.gates.blockers(about.rung, about.gated)
+    blockers = gates.blockers(about.rung, about.gated)
     if blockers:
         item.stash[DRAFT].blocked_by = blockers
         more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
@@ -196,7 +221,8 @@ def _pass_gate(context: Context, item: pytest.Item) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if about := item.stash.get(ABOUT, None):
         where = " ".join(filter(None, (naming.place(about.nodes), about.pairing)))
-        allure.describe(item.config.stash[CONTEXT].evidence, about.title, where)
+        evidence = item.config.stash[SERVICES].surveyed.evidence
+        allure.describe(evidence, about.title, where)
     yield
     if about:
         recording.require_judgement(item)
@@ -218,8 +244,7 @@ def pytest_runtest_makereport(
 def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
     outcome = recording.outcome_of(report)
     assert outcome is not None
-    context = item.config.stash[CONTEXT]
-    context.gates.finished(item.nodeid, outcome)
+    item.config.stash[SERVICES].gates.finished(item.nodeid, outcome)
 
 
 class _Messages:

@@ -13,23 +13,23 @@ from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import worksheet
-from railgauge.plugin.context import Context
+from railgauge.plugin.reporters import tell
 from railgauge.report import allure_lost
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.verdict.unanswered import never_ran
 
 
-def warn(context: Context, collected: int) -> None:
+def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
     """Say at once, not only at the end, that a run cannot be accepted."""
-    wanted = count(DemandInputs(context.platform, context.declared, context.level))
-    out = context.config.pluginmanager.getplugin("terminalreporter")
-    if out is not None and collected < wanted:
-        out.ensure_newline()
-        line = f"level {context.level.name} demands {wanted:,} items, {collected:,} were collected"
-        out.write_line(f"{line}: the rest will not run, and the run is incomplete", yellow=True)
+    wanted = count(DemandInputs(settings.platform, settings.declared, settings.level))
+    if collected < wanted:
+        line = f"level {settings.level.name} demands {wanted:,} items, {collected:,} were collected"
+        tell(config, f"{line}: the rest will not run, and the run is incomplete")
 
 
 def never_came(
-    context: Context,
+    store: Store,
     session: pytest.Session,
     planned: Sequence[str],
     records: Mapping[str, ItemRecord],
@@ -37,22 +37,22 @@ def never_came(
     """The items that were collected and did not run: after ``-x``, an interrupt, a stop."""
     if all(item in records for item in planned):
         return []
-    sheet = worksheet.of(session.items) if session.items else worksheet.read(context)
+    sheet = worksheet.of(session.items) if session.items else worksheet.read(store)
     return [never_ran(item) for item in sheet.records(planned) if item.id not in records]
 
 
-def tell(context: Context, absent: Sequence[ItemRecord]) -> None:
+def report(config: pytest.Config, absent: Sequence[ItemRecord], evidence: str) -> None:
     """Have every reporter but the progress line hear of them, as of items that ended."""
-    manager = context.config.pluginmanager
+    manager = config.pluginmanager
     if absent and (out := manager.getplugin("terminalreporter")):
-        out.stats.setdefault("not run", []).extend(_report(item, context) for item in absent)
+        out.stats.setdefault("not run", []).extend(_report(item, evidence) for item in absent)
     for plugin in _readers(manager):
         for item in absent:
-            plugin.pytest_runtest_logreport(report=_report(item, context))
+            plugin.pytest_runtest_logreport(report=_report(item, evidence))
     if manager.hasplugin("allure_pytest"):
-        folder, now = Path(context.config.option.allure_report_dir), int(1000 * time.time())
+        folder, now = Path(config.option.allure_report_dir), int(1000 * time.time())
         for item in absent:
-            allure_lost.write(folder, item, context.evidence, now)
+            allure_lost.write(folder, item, evidence, now)
 
 
 def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
@@ -64,7 +64,7 @@ def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
             yield plugin
 
 
-def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
+def _report(item: ItemRecord, evidence: str) -> pytest.TestReport:
     path = item.id.partition("::")[0]
     report = pytest.TestReport(
         nodeid=item.id,
@@ -73,7 +73,7 @@ def _report(item: ItemRecord, context: Context) -> pytest.TestReport:
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
         when="teardown",  # of an item's phases this one makes the row of pytest-html
-        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(context.evidence))],
+        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]
     return report

@@ -26,8 +26,8 @@ from railgauge.judging.record import record_only
 from railgauge.planning import plan
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
-from railgauge.plugin.context import CONTEXT, Context
 from railgauge.plugin.items import ABOUT
+from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.report import allure
 
@@ -35,65 +35,60 @@ Check = Callable[[Measured], None]
 
 
 @pytest.fixture(scope="session")
-def context(request: pytest.FixtureRequest) -> Context:
-    """The session's state; tests of the ladder do not need it."""
-    return request.config.stash[CONTEXT]
-
-
-@pytest.fixture(scope="session")
-def platform(context: Context) -> Platform:
+def platform(request: pytest.FixtureRequest) -> Platform:
     """The platform file: what is declared, expected and limited."""
-    return context.platform
+    return request.config.stash[SETTINGS].platform
 
 
 @pytest.fixture
-def expect(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
     Which fact that is stands in ``railgauge.planning.expectations``, or with the expectation in the
     platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
     was not read, is an error here.
     """
-    item = request.node
+    item, run = request.node, request.config.stash[SERVICES]
 
     def expect(node: str, **part: object) -> None:
         name = item.stash[ABOUT].subject.name
-        question = fact_question(context.platform, name, node, part)
-        _conclude(item, context, question, Assessor(context.platform, context).answer(question))
+        question = fact_question(platform, name, node, part)
+        _conclude(item, question, Assessor(platform, run).answer(question))
 
     return expect
 
 
 @pytest.fixture
-def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., Measured]:
+def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., Measured]:
     """``measure(place[, pairing])``: make the test's measurement there, or take it from this run.
 
     A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
     file than the test's own, for what is compared.
     """
-    item = request.node
+    item, stash = request.node, request.config.stash
+    level, run, store = stash[SETTINGS].level, stash[SERVICES], stash[SERVICES].store
 
     def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
         name = of or item.stash[ABOUT].subject.name
-        measurement = context.platform.measurements[name]
-        case = plan.case_at(measurement, context.level.name, place, pairing)
-        item.stash[DRAFT].transcript = context.store.transcript_name(case)
+        measurement = platform.measurements[name]
+        case = plan.case_at(measurement, level.name, place, pairing)
+        item.stash[DRAFT].transcript = store.transcript_name(case)
         with allure.step(
             f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
         ):
-            result = context.runner.measure(case)
+            result = run.result(case)
             allure.commands(result.runs)
-            allure.attach(context.store.folder / context.store.transcript_name(case))
+            allure.attach(store.folder / store.transcript_name(case))
         question = Question(READ, case)
         try:
-            measured = assess.read(context.platform, case, result, context.found)
+            measured = assess.read(platform, case, result, run.found)
         except DataCorrupted as error:
             # Whatever else the nodes would measure, they may not be trusted with data.
             item.session.shouldfail = f"data corruption: {error}"
-            _conclude(item, context, question, Assessment((judge_corruption(error),)))
+            _conclude(item, question, Assessment((judge_corruption(error),)))
             raise
         except NoEvidence as error:
-            _conclude(item, context, question, Assessment(errors=(error,)))
+            _conclude(item, question, Assessment(errors=(error,)))
             raise
         _ask(item, question)
         return measured
@@ -102,78 +97,79 @@ def measure(request: pytest.FixtureRequest, context: Context) -> Callable[..., M
 
 
 @pytest.fixture
-def check(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``check(measured, size)``: every metric asserted at that size must keep to its limit.
 
     ``link=`` and ``gpu=`` ask for the metrics asserted for each link or GPU; without any of the
     three those asserted once for the run are judged.
     """
-    item = request.node
+    item, run = request.node, request.config.stash[SERVICES]
 
     def check(
         measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
     ) -> None:
         placement = link or (None if gpu is None else f"gpu{gpu}")
         question = Question(LIMITS, measured.case, size, placement)
-        findings = assess.limits(context.platform, measured, size, placement, context.found)
-        _conclude(item, context, question, findings)
+        findings = assess.limits(platform, measured, size, placement, run.found)
+        _conclude(item, question, findings)
 
     return check
 
 
 @pytest.fixture
-def check_traffic(request: pytest.FixtureRequest, context: Context) -> Check:
+def check_traffic(request: pytest.FixtureRequest, platform: Platform) -> Check:
     """``check_traffic(measured)``: the NICs that should carry the payload did, and only they."""
 
     def check_traffic(measured: Measured) -> None:
-        findings = assess.traffic(context.platform, measured)
-        _conclude(request.node, context, Question(TRAFFIC, measured.case), findings)
+        findings = assess.traffic(platform, measured)
+        _conclude(request.node, Question(TRAFFIC, measured.case), findings)
 
     return check_traffic
 
 
 @pytest.fixture
-def check_transport(request: pytest.FixtureRequest, context: Context) -> Check:
+def check_transport(request: pytest.FixtureRequest) -> Check:
     """``check_transport(measured)``: the library's log names the transport it should use."""
 
     def check_transport(measured: Measured) -> None:
         question = Question(TRANSPORT, measured.case)
-        _conclude(request.node, context, question, assess.transport(measured))
+        _conclude(request.node, question, assess.transport(measured))
 
     return check_transport
 
 
 @pytest.fixture
-def check_results(request: pytest.FixtureRequest, context: Context) -> Check:
+def check_results(request: pytest.FixtureRequest, platform: Platform) -> Check:
     """``check_results(measured)``: every named test was printed for every GPU, and passed."""
 
     def check_results(measured: Measured) -> None:
-        findings = assess.results(context.platform, measured)
-        _conclude(request.node, context, Question(RESULTS, measured.case), findings)
+        findings = assess.results(platform, measured)
+        _conclude(request.node, Question(RESULTS, measured.case), findings)
 
     return check_results
 
 
 @pytest.fixture
-def check_fabric(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``check_fabric(scan, switch)``: the subnet is as declared, as far as that switch's cables go.
 
     ``since=`` is an earlier scan: then what grew between the two is judged.
     """
+    fabric = request.config.stash[SETTINGS].declared.fabric
 
     def check_fabric(
         measured: Measured, switch: str | None = None, *, since: Measured | None = None
     ) -> None:
         other = since.case if since else None
         question = Question(FABRIC, measured.case, placement=switch, other=other)
-        findings = assess.fabric(context.declared.fabric, measured, switch, since)
-        _conclude(request.node, context, question, findings)
+        findings = assess.fabric(fabric, measured, switch, since)
+        _conclude(request.node, question, findings)
 
     return check_fabric
 
 
 @pytest.fixture
-def check_ratio(request: pytest.FixtureRequest, context: Context) -> Callable[..., None]:
+def check_ratio(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``check_ratio(one, other)``: a metric of ``one`` over that of ``other``.
 
     The platform file says which metric (``of``), under the limit of ``scaling``.
@@ -182,7 +178,7 @@ def check_ratio(request: pytest.FixtureRequest, context: Context) -> Callable[..
     def check_ratio(one: Measured, other: Measured) -> None:
         for metric in one.measurement.ratios:
             question = Question(RATIO, one.case, other=other.case, metric=metric)
-            _conclude(request.node, context, question, assess.ratio(one, other, metric))
+            _conclude(request.node, question, assess.ratio(one, other, metric))
 
     return check_ratio
 
@@ -191,13 +187,11 @@ def _ask(item: pytest.Item, question: Question) -> None:
     item.stash[DRAFT].questions.append(question)
 
 
-def _conclude(
-    item: pytest.Item, context: Context, question: Question, findings: Assessment
-) -> None:
+def _conclude(item: pytest.Item, question: Question, findings: Assessment) -> None:
     """Record first, then let pytest know: nothing that was measured is lost to an exception."""
     _ask(item, question)
     for judgement in findings.judgements:
-        note(item, judgement, context.store)
+        note(item, judgement, item.config.stash[SERVICES].store)
         allure.judgement(judgement)
     if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
         raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
 from railgauge.planning import demand, expectations, plan
 from railgauge.planning.marks import ways_of
-from railgauge.plugin.context import Context
+from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
 MARKS = {
@@ -47,38 +48,42 @@ def subject_of(marks: Sequence[pytest.Mark]) -> Subject | None:
 
 
 def applies(
-    context: Context, name: str, marks: Sequence[pytest.Mark], arguments: Sequence[str] = ()
+    settings: RunSettings,
+    complaints: list[str],
+    name: str,
+    marks: Sequence[pytest.Mark],
+    arguments: Sequence[str] = (),
 ) -> bool:
-    """Whether the platform has what this test is about; an unknown subject is a complaint."""
+    """Whether the platform has what this test is about; of an unknown subject it is complained."""
     subject = subject_of(marks)
     if subject is None:
-        context.complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
+        complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
         return False
-    if subject.name in context.not_applicable:
+    if subject.name in settings.not_applicable:
         return False
-    if context.level.lacks_scan and subject.name in demand.SUBNET:
+    if settings.level.lacks_scan and subject.name in demand.SUBNET:
         return False  # demanded all the same: what nobody can ask is not run
-    platform = context.platform
+    platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected
     if subject.name not in known:
         section = "measurements" if subject.kind == "measures" else "expected"
-        context.complaints.append(
+        complaints.append(
             f"{name}: {subject.name!r} is neither under '{section}' nor under 'not_applicable'"
         )
         return False
     if subject.kind == "expects":
         return True
-    wanted = demand.ways(platform.measurements[subject.name], context.level.name)
+    wanted = demand.ways(platform.measurements[subject.name], settings.level.name)
     return all(way in wanted for way in ways_of(arguments))
 
 
-def parametrize(context: Context, metafunc: pytest.Metafunc) -> None:
+def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
     """Give a test of the ladder its rows: one item for each piece of declared hardware."""
     subject = subject_of(list(metafunc.definition.iter_markers()))
     if subject is None:
         return
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
-    choices = [_choices(context, subject, name) for name in names]
+    choices = [_choices(settings, subject, name) for name in names]
     words = [
         [_shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
     ]
@@ -94,27 +99,27 @@ ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapte
 _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
-def _choices(context: Context, subject: Subject, argument: str) -> Sequence[object]:
-    platform = context.platform
+def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence[object]:
+    platform = settings.platform
     if subject.kind == "measures" and argument in _MEASURED:
-        return _measured_choices(context, subject.name, argument)
+        return _measured_choices(settings, subject.name, argument)
     if argument == "node":
-        return context.level.nodes
+        return settings.level.nodes
     if argument == "link":
         return demand.links(platform)
     return expectations.choices_of(platform, argument)
 
 
-def _measured_choices(context: Context, name: str, argument: str) -> Sequence[object]:
-    measurement = context.platform.measurements[name]
+def _measured_choices(settings: RunSettings, name: str, argument: str) -> Sequence[object]:
+    measurement = settings.platform.measurements[name]
     if argument == "size":  # those at which the platform asserts anything
-        sizes = measurement.extents[context.level.name].sizes
+        sizes = measurement.extents[settings.level.name].sizes
         return [size for size in sizes if measurement.asserted("size", size)]
     if argument == "pairing":
-        return plan.paths(context.platform, measurement, context.level.name)
+        return plan.paths(settings.platform, measurement, settings.level.name)
     if argument == "switch":
-        return declared_switches(context.declared.fabric)
-    return plan.places(measurement, context.level)
+        return declared_switches(settings.declared.fabric)
+    return plan.places(measurement, settings.level)
 
 
 def _shown(name: str, value: object) -> str:
@@ -171,7 +176,9 @@ class _Test:
     is_of_subnet: bool
 
 
-def describe(context: Context, items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, About]]:
+def describe(
+    platform: Platform, items: Iterable[pytest.Item]
+) -> Iterator[tuple[pytest.Item, About]]:
     """What each item of the ladder is about; other tests are left out.
 
     Marks are read once for each test function, not for each of its thousands of items.
@@ -182,16 +189,16 @@ def describe(context: Context, items: Iterable[pytest.Item]) -> Iterator[tuple[p
             continue
         key = id(item.parent), item.originalname
         if key not in known:
-            known[key] = _test(context, item)
+            known[key] = _test(platform, item)
         if test := known[key]:
             yield item, _about(test, item.callspec.params if hasattr(item, "callspec") else {})
 
 
-def _test(context: Context, item: pytest.Function) -> _Test | None:
+def _test(platform: Platform, item: pytest.Function) -> _Test | None:
     subject = subject_of(list(item.iter_markers()))
     if subject is None:
         return None
-    measured = context.platform.measurements.get(subject.name)
+    measured = platform.measurements.get(subject.name)
     return _Test(
         subject,
         ways=ways_of(list(inspect.signature(item.function).parameters)),

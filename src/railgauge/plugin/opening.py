@@ -1,27 +1,142 @@
-"""What a transport needs for a whole run, from before the survey until all sessions are closed."""
+"""From pytest's configuration to the settings and the services of a run, before the first test."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
 
+import pytest
+
+from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.plugin.context import Context
-from railgauge.transport.registry import opened
+from railgauge.planning import plan
+from railgauge.planning.plan import Level
+from railgauge.plugin import options, replay, resuming
+from railgauge.plugin.ending import Ending
+from railgauge.plugin.replay import Recording
+from railgauge.run import holding, inputs, services, storage, takeover
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.services import RunServices
+from railgauge.run.settings import MAIN, RunSettings
+from railgauge.run.store import Store
+from railgauge.verdict.decision import not_applicable
+
+SETTINGS = pytest.StashKey[RunSettings]()
+# Not there where tests are only collected.
+SERVICES = pytest.StashKey[RunServices]()
+ENDING = pytest.StashKey[Ending]()
+# Tests that nothing can be judged by, a line each.
+COMPLAINTS = pytest.StashKey[list[str]]()
+# Held as long as this process lives: whoever would carry on the run learns that it goes on.
+_ALIVE = pytest.StashKey[BinaryIO]()
+_WORKER_INPUT = "railgauge_folder"
 
 
-def reached(context: Context) -> Cluster:
-    """The cluster of this run as sessions need it; let go of when pytest has unconfigured itself.
+def open_run(config: pytest.Config) -> None:
+    """Put settings and services into the stash. Raises ``BadInput`` before a node is touched."""
+    earlier = resuming.earlier(config)
+    recording = replay.recording(config)
+    if recording:
+        config.add_cleanup(recording.close)
+    settings = _settings(config, earlier, recording)
+    started = resuming.invocation(config, settings, earlier)
+    if earlier is not None:
+        takeover.refuse_other_input(earlier, started, settings.platform.path)
+    if not config.option.collectonly:
+        folder = _folder(config, settings, started)
+        recorded = recording.contents if recording else None
+        config.stash[SERVICES] = services.built(settings, folder, earlier, recorded)
+    config.stash[SETTINGS] = settings
+    config.stash[ENDING] = Ending()
+    config.stash[COMPLAINTS] = []
 
-    Raises ``BadInput`` or ``TransportError`` if it cannot be had.
-    """
-    if context.recording:
-        return context.declared
-    stack = ExitStack()
-    context.config.add_cleanup(stack.close)
-    return stack.enter_context(opened(context.declared, lambda line: _tell(context, line)))
+
+def tell_worker(settings: RunSettings, folder: Path, workerinput: dict[str, str]) -> None:
+    """What a worker cannot make from the options by itself."""
+    workerinput[_WORKER_INPUT] = str(folder)
+    resuming.tell_worker(settings.resumed, workerinput)
+    replay.tell_worker(settings.replayed, workerinput)
 
 
-def _tell(context: Context, line: str) -> None:
-    if out := context.config.pluginmanager.getplugin("terminalreporter"):
-        out.ensure_newline()
-        out.write_line(line, yellow=True)
+def _settings(
+    config: pytest.Config, earlier: Earlier | None, recording: Recording | None
+) -> RunSettings:
+    cluster, platform = _replayed(config, recording) if recording else _site(config)
+    level, said = _level(config, cluster, platform, recording), config.option
+    return RunSettings(
+        cluster,
+        platform,
+        level,
+        rounds=said.rounds or (recording.plan.rounds if recording else None),
+        not_applicable=not_applicable(platform, level),
+        part=getattr(config, "workerinput", {}).get("workerid", MAIN),
+        replayed=recording.folder if recording else None,
+        resumed=earlier.folder if earlier else None,
+        no_gates=said.no_gates,
+        prepare=said.prepare,
+        confirm=said.confirm,
+        wait_s=said.wait,
+    )
+
+
+def _site(config: pytest.Config) -> tuple[Cluster, Platform]:
+    named = config.getoption("--platform")
+    cluster, platform = inputs.site(options.hostfile(config), config.rootpath, named)
+    return _with_lab_nodes(config, cluster), platform
+
+
+def _replayed(config: pytest.Config, recording: Recording) -> tuple[Cluster, Platform]:
+    """The cluster of the bundle, by the limits of the bundle, unless others are named."""
+    cluster = recording.cluster
+    if named := config.getoption("--platform"):
+        platform = inputs.platform(named, config.rootpath)
+    else:
+        path = recording.folder / "thresholds.json"
+        platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
+        inputs.check(platform, config.rootpath)
+    return cluster, thresholds.on_site(platform, cluster, cluster.source)
+
+
+def _level(
+    config: pytest.Config, cluster: Cluster, platform: Platform, recording: Recording | None
+) -> Level:
+    """As the options say; what they do not say in a replay is as it was in the run."""
+    name, rounds = config.getoption("--level"), config.getoption("--rounds")
+    if recording:
+        name, rounds = name or recording.plan.level, rounds or recording.plan.rounds
+    return plan.level(platform, cluster, name or options.LEVEL, rounds)
+
+
+def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
+    """Lab options belong to a lab; its size is known before it is started."""
+    count = config.getoption("--lab-nodes")
+    if cluster.transport != "lab":
+        if count or config.getoption("--lab-fault"):
+            raise BadInput(
+                f"--lab-nodes and --lab-fault need a lab, not transport {cluster.transport}",
+                where=cluster.source,
+                remedy="drop them, or name a hostfile with transport: lab",
+            )
+        return cluster
+    from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+    from railgauge.lab import faults  # noqa: PLC0415
+
+    cluster = lab.resized(cluster, count) if count else cluster
+    for fault in config.getoption("--lab-fault"):
+        faults.parse(fault, [node.name for node in cluster.nodes])
+    return cluster
+
+
+def _folder(config: pytest.Config, settings: RunSettings, started: Invocation) -> Path:
+    if hasattr(config, "workerinput"):
+        return Path(config.workerinput[_WORKER_INPUT])
+    reports = config.rootpath / "reports"
+    stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.declared.name}"
+    with storage.begun(reports, stem) as folder:
+        if not settings.replayed:  # a replay is started anew, it takes no time
+            config.stash[_ALIVE] = takeover.begin(Store(folder), started)
+        holding.write_tag(folder)
+    return folder

@@ -11,14 +11,11 @@ import pytest
 from railgauge.bundle import archive
 from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.errors import NotVerified
-from railgauge.core.errors import BadInput, NoEvidence
-from railgauge.core.model import Case, Cluster, Node
-from railgauge.core.question import CaseResult
-from railgauge.run.store import Store
-from railgauge.transport import Session
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster
 from railgauge.verdict.decision import RunPlan
 
-WORKER_INPUT = "railgauge_replay"
+_WORKER_INPUT = "railgauge_replay"
 _AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault")
 
 
@@ -51,12 +48,17 @@ def recording(config: pytest.Config) -> Recording | None:
     if not named:
         return None
     if hasattr(config, "workerinput"):
-        folder = Path(config.workerinput[WORKER_INPUT])
+        folder = Path(config.workerinput[_WORKER_INPUT])
         return Recording(folder, FolderContents(folder), None)
     for option in _AGAINST:
         if config.getoption(option):
             raise BadInput(f"{option} has no place in a replay", where="--replay")
     return _unpacked(Path(config.invocation_params.dir, named))
+
+
+def tell_worker(replayed: Path | None, workerinput: dict[str, str]) -> None:
+    if replayed is not None:
+        workerinput[_WORKER_INPUT] = str(replayed)
 
 
 def _unpacked(path: Path) -> Recording:
@@ -74,25 +76,3 @@ def _unpacked(path: Path) -> Recording:
     except BaseException:
         temporary.cleanup()
         raise
-
-
-class Replayer:
-    """Gives the recorded transcripts of a case where a runner would measure it."""
-
-    def __init__(self, contents: FolderContents, store: Store) -> None:
-        self._contents = contents
-        self._store = store
-
-    def measure(self, case: Case) -> CaseResult:
-        """The transcripts; an error of the case if the bundle has none of it."""
-        return self._store.load(case) or self._store.save(case, self._recorded(case))
-
-    def _recorded(self, case: Case) -> CaseResult:
-        try:
-            return self._contents.result(case)
-        except NoEvidence as error:
-            return CaseResult((), error)
-
-
-def refuse_connection(node: Node) -> Session:
-    raise NoEvidence("nothing is reached in a replay", where=node.name)

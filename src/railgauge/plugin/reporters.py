@@ -1,30 +1,25 @@
-"""Where the reports of pytest's plugins go, and what is left off the screen."""
+"""Where the reports of pytest's plugins go, and what is said on the screen and left off it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from railgauge.plugin.context import Context
 from railgauge.report import junit
 
 
-def direct_reports(context: Context) -> None:
+def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
     """Send the reports of pytest's plugins into the run's folder, if the user named no place."""
-    option, folder = context.config.option, context.folder
-    if folder is None:
-        return
     # Allure's results are written where the tests run; xdist hands no option on to its workers.
     _unless_named(option, "allure_report_dir", folder / "allure-results")
-    if not context.is_worker:
-        context.junit = _junit_files(option, folder)
-        if _unless_named(option, "htmlpath", folder / "report.html"):
-            option.self_contained_html = True
+    if not is_worker and _unless_named(option, "htmlpath", folder / "report.html"):
+        option.self_contained_html = True
 
 
-def _junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
+def junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
     """Where ``junit.xml`` goes; pytest's own, which follows marks and hooks, is switched off."""
     named = getattr(option, "xmlpath", None)
     option.xmlpath = None
@@ -49,6 +44,24 @@ def quieten(config: pytest.Config) -> None:
         config.option.tbstyle = "no"
     if config.option.reportchars == "fE":
         config.option.reportchars = "N"
+
+
+def tell(config: pytest.Config, line: str) -> None:
+    """A line of its own on the terminal, in yellow, if there is one: workers have none."""
+    if out := config.pluginmanager.getplugin("terminalreporter"):
+        out.ensure_newline()
+        out.write_line(line, yellow=True)
+
+
+def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], None]:
+    """Writes a line on the terminal where its cursor is, if there is a terminal."""
+    out = config.pluginmanager.getplugin("terminalreporter")
+
+    def write(line: str) -> None:
+        if out is not None:
+            out.write_line(line, yellow=yellow)
+
+    return write
 
 
 def show_faults(config: pytest.Config) -> None:

@@ -1,31 +1,19 @@
-"""``--resume RUN``: the options of the earlier run, and what of it the new one takes over."""
+"""``--resume RUN``: the run that is named, and its options where others are not said."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
-from railgauge.bundle.commands import ELSEWHERE, addresses
-from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Case, Cluster
-from railgauge.core.plain import to_plain
-from railgauge.core.question import CaseResult
+from railgauge.core.model import Cluster
 from railgauge.core.redaction import mask_named
-from railgauge.facts.boot import once
-from railgauge.leases.files import held_open
-from railgauge.plugin import options, reboots
+from railgauge.plugin import options
 from railgauge.run import resume
 from railgauge.run.resume import Earlier, Invocation
-from railgauge.run.runner import Earlier as TakeOver
-from railgauge.run.store import Store
-
-if TYPE_CHECKING:
-    from railgauge.plugin.context import Context
+from railgauge.run.settings import RunSettings
 
 # The field of an invocation, and the option that it comes from. One that is not said is as it was.
 _OPTIONS = {
@@ -42,8 +30,6 @@ _OPTIONS = {
 }
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"
-# Held as long as this process lives: whoever would carry on the run learns that it goes on.
-_ALIVE = pytest.StashKey[BinaryIO]()
 
 
 def earlier(config: pytest.Config) -> Earlier | None:
@@ -64,9 +50,9 @@ def earlier(config: pytest.Config) -> Earlier | None:
     return found
 
 
-def tell_worker(context: Context, workerinput: dict[str, Any]) -> None:
-    if context.earlier is not None:
-        workerinput[_WORKER_INPUT] = str(context.earlier.folder)
+def tell_worker(resumed: Path | None, workerinput: dict[str, str]) -> None:
+    if resumed is not None:
+        workerinput[_WORKER_INPUT] = str(resumed)
 
 
 def _complete(config: pytest.Config, found: Earlier) -> None:
@@ -99,10 +85,9 @@ def _shown(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def invocation(
-    config: pytest.Config, cluster: Cluster, platform: Platform, level: str, before: Earlier | None
-) -> Invocation:
+def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | None) -> Invocation:
     """How this run is started."""
+    cluster = settings.declared
     said = {name: getattr(config.option, _DEST.get(name, name)) for name in _OPTIONS}
     return Invocation(
         **{
@@ -110,8 +95,8 @@ def invocation(
             "schema_version": resume.SCHEMA_VERSION,
             "hostfile": cluster.source,
             "hostfile_sha256": _sha256(_hostfile_text(cluster)),
-            "thresholds_sha256": _sha256(Path(platform.path).read_text(encoding="utf-8")),
-            "level": level,
+            "thresholds_sha256": _sha256(settings.platform.text),
+            "level": settings.level.name,
             "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),
             "resumes": before.name if before else "",
@@ -126,77 +111,3 @@ def _hostfile_text(cluster: Cluster) -> str:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def refuse_other_input(before: Earlier, now: Invocation, platform: Platform) -> None:
-    """Raise ``BadInput`` if the hostfile or the limits are not as they were."""
-    for name, path in (("hostfile", now.hostfile), ("thresholds", platform.path)):
-        field = f"{name}_sha256"
-        if getattr(before.invocation, field) != getattr(now, field):
-            raise BadInput(
-                f"{path} is not as it was in the run",
-                where=f"--resume {before.name}",
-                remedy=f"compare it with {before.folder} and put it back, or start a new run",
-            )
-
-
-def begin(config: pytest.Config, store: Store, started: Invocation) -> None:
-    """Write down how the run was started, before anything else is done."""
-    resume.write(store, started)
-    config.stash[_ALIVE] = held_open(store.folder / resume.FILE)
-
-
-def header(context: Context) -> list[str]:
-    return [f"resume: carries on {context.earlier.folder}"] if context.earlier else []
-
-
-def named(context: Context) -> dict[str, str]:
-    """What the manifest says of the run that is carried on."""
-    return {"resumes": context.earlier.name} if context.earlier else {}
-
-
-def check_items(context: Context, planned: Sequence[str]) -> None:
-    if context.earlier is not None:
-        context.earlier.refuse_other_items(planned)
-
-
-def log_changes(context: Context, facts: Mapping[str, Any]) -> None:
-    """Say and keep what the survey found other than then, and which nodes were rebooted."""
-    if context.recording:
-        reboots.keep(context, context.recording.contents.reboots())
-    if context.earlier is None:
-        return
-    before = once(context.earlier.reboots(facts))
-    reboots.keep(context, before)
-    out = context.config.pluginmanager.getplugin("terminalreporter")
-    for reboot in before:
-        if out is not None and reboot.after == context.earlier.name:
-            out.write_line(f"resume: {reboot.node} was rebooted since that run", yellow=True)
-    _log_addresses(context, context.earlier)
-    for node, changes in context.earlier.facts_changed(facts):
-        context.store.append(resume.LOG, {"node": node, "changed": changes})
-        if out is not None:
-            out.write_line(f"resume: {node} is no longer as it was: {changes}", yellow=True)
-
-
-def _log_addresses(context: Context, before: Earlier) -> None:
-    """Commands of an earlier run name its nodes' addresses; those of a lab are others each time."""
-    now = addresses("", context.cluster).nodes
-    for run, cluster in before.clusters():
-        then = addresses(run, cluster)
-        if then.nodes != now:
-            context.store.append(ELSEWHERE, to_plain(then))
-
-
-def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:
-    """What the runner asks for cases that were measured before; each is written down."""
-
-    def take(case: Case) -> CaseResult | None:
-        found = before(case, folder) if before else None
-        if before and found:
-            key = f"{folder}/{case.key}" if folder else case.key
-            taken = {"case": key, "run": before.name, "repeats": len(found.runs)}
-            store.append(resume.LOG, {**taken, "of": case.repeats})
-        return found
-
-    return take

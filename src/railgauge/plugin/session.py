@@ -1,110 +1,105 @@
-"""The course of a session as its controller sees it: survey, record, verdict, folder of the run."""
+"""The course of a session as its controller sees it: start, record, verdict, folder of the run."""
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 import shutil
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from railgauge import __version__
-from railgauge.config.hostfile import cluster_to_json
-from railgauge.core.errors import NoEvidence, RailgaugeError
-from railgauge.core.model import Cluster, Command, Outcome, Transcript
+from railgauge.bundle.contents import FolderContents
+from railgauge.core.model import Outcome
 from railgauge.core.plain import to_plain
-from railgauge.core.redaction import mask_environment, mask_named
 from railgauge.diagnosis import RunResults
-from railgauge.facts import NodeAnswer
 from railgauge.judging import record
+from railgauge.judging.assess import Assessor
+from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.judge import CORRUPTION
-from railgauge.planning.plan import platform_stack
-from railgauge.plugin import (
-    confirming,
-    demanded,
-    distinct,
-    holding,
-    opening,
-    options,
-    reboots,
-    replay,
-    resuming,
-)
-from railgauge.plugin.context import Context
-from railgauge.plugin.storage import Trouble
+from railgauge.plugin import demanded, opening
+from railgauge.plugin.ending import Ending
+from railgauge.plugin.reporters import writer
+from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal
+from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.run.prepare import Preparer
-from railgauge.run.store import write_whole
-from railgauge.run.survey import FILE as SURVEY
-from railgauge.run.survey import found_to_json, survey
+from railgauge.run import confirming, storage
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store, write_whole
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
+# A run that ended so has asked all that it could.
+_ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
-def refuse_complaints(context: Context, items: list[pytest.Item]) -> None:
+def refuse_complaints(complaints: Sequence[str], path: str, store: Store | None) -> None:
     """Stop before a node is touched if a test has nothing that it can be judged by.
 
-    No item is left, for pytest goes on to the end of the collection, where nodes are touched. A
-    usage error in a worker would read as an internal error: there the list is left for the
-    controller.
+    ``path`` is the platform file's. A usage error in a worker would read as an internal error:
+    there the list is left for the controller, in ``store``.
     """
-    if not context.complaints:
-        return
-    items.clear()
-    if context.is_worker:
-        context.store.write_json(_COMPLAINTS, context.complaints)
+    if store:
+        store.write_json(_COMPLAINTS, complaints)
     else:
-        raise pytest.UsageError(_complaint_text(context, context.complaints))
+        raise pytest.UsageError(_complaint_text(path, complaints))
 
 
-def _complaint_text(context: Context, complaints: Sequence[str]) -> str:
-    head = f"railgauge: {context.platform.path} does not cover these tests:"
+def _complaint_text(path: str, complaints: Sequence[str]) -> str:
+    head = f"railgauge: {path} does not cover these tests:"
     return "\n  ".join([head, *complaints])
 
 
 class Controller:
     """Plugin of the process that the user started: the only one that reports."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: RunSettings,
+        run: RunServices,
+        ending: Ending,
+        start: SessionStart,
+        *,
+        junit_files: Sequence[Path],
+    ) -> None:
+        """``junit_files`` are all places that JUnit's XML is written to."""
+        self.config = config
+        self.settings = settings
+        self.run = run
+        self.ending = ending
         self.planned: list[str] = []
         self.records: dict[str, record.ItemRecord] = {}
         self.verdict: RunVerdict | None = None
         self.plots: list[Plot] = []
+        self._start = start
+        self._junit_files = junit_files
         self._began = datetime.now().astimezone()
-        self._lab: Any = None
-        self._lab_folder: TemporaryDirectory[str] | None = None
-        self._preparer: Preparer | None = None
-        self._disk = Trouble(context.folder) if context.folder else None
+        self._disk = storage.Trouble(run.store.folder)
 
     # --- before the first test ---
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput["railgauge_folder"] = str(self.context.folder)
-        resuming.tell_worker(self.context, node.workerinput)
-        if self.context.recording:
-            node.workerinput[replay.WORKER_INPUT] = str(self.context.recording.folder)
+        opening.tell_worker(self.settings, self.run.store.folder, node.workerinput)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if self.context.folder is not None and session.items:
+        if session.items:
             self._prepare([item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        folder = self.context.folder
-        if folder is not None and (folder / _COMPLAINTS).exists():
-            complaints = self.context.store.read_json(_COMPLAINTS)
-            pytest.exit(_complaint_text(self.context, complaints), pytest.ExitCode.USAGE_ERROR)
+        store = self.run.store
+        if (store.folder / _COMPLAINTS).exists():
+            text = _complaint_text(self.settings.platform.path, store.read_json(_COMPLAINTS))
+            pytest.exit(text, pytest.ExitCode.USAGE_ERROR)
         if ids and not self.planned:
             self._prepare(list(ids))
 
@@ -120,97 +115,13 @@ class Controller:
     def _make_ready(self, ids: list[str]) -> None:
         """Start the lab if there is one, hold every node, survey it once."""
         self.planned = ids
-        context = self.context
-        try:
-            resuming.check_items(context, ids)
-            cluster = self._live_cluster()
-        except RailgaugeError as error:
-            pytest.exit(f"railgauge: {error}", pytest.ExitCode.USAGE_ERROR)
+        cluster = self._start.reach(ids)
         self._run_plan()
-        demanded.warn(context, len(ids))
-        context.store.write_json("cluster.json", _without_secrets(cluster))
-        self._keep_hostfile()
-        limits = Path(context.platform.path).read_bytes().decode()  # to the byte
-        write_whole(context.store.folder / "thresholds.json", limits)
-        for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
-            (context.store.folder / name).touch()
-        holding.take(context)  # before anything else is done on a node
-        self._apply_preparations(cluster)
-        found = self._surveyed(cluster)
-        self._write_environment(found)
-        distinct.check(context, found)
-        terminal.played(context)
+        demanded.warn(self.config, self.settings, len(ids))
+        self._start.survey(cluster)
+        evidence, expected = self.run.surveyed.evidence, self.settings.evidence_of(())
+        terminal.played(self.config, evidence, expected)
         self._run_plan()  # again: only now is it known what the evidence is
-
-    def _surveyed(self, cluster: Cluster) -> dict[str, NodeAnswer]:
-        """What is true of every node now; in a replay, what was."""
-        context = self.context
-        if context.recording:
-            return context.recording.contents.found
-        progress = terminal.Progress(context.config, len(cluster.nodes))
-        return survey(cluster, context.sessions, platform_stack(context.platform), progress)
-
-    def _keep_hostfile(self) -> None:
-        """The hostfile as it was, but for the values of secret variables."""
-        source = Path(self.context.declared.source)
-        text = mask_named(source.read_text(encoding="utf-8"), self.context.declared.environment)
-        write_whole(self.context.store.folder / f"hostfile{source.suffix or '.txt'}", text)
-
-    def _apply_preparations(self, cluster: Cluster) -> None:
-        """The only changes that are made on nodes, and only if asked for."""
-        context = self.context
-        if not context.config.getoption("--prepare"):
-            return
-
-        def run(command: Command) -> Transcript:
-            return context.sessions[command.node].run(command)
-
-        self._preparer = Preparer(run, context.store, cluster.rootfs)
-        try:
-            nodes = [node.name for node in cluster.nodes]
-            self._preparer.apply(nodes, context.platform.preparations)
-        except NoEvidence as error:
-            self._undo_preparations()
-            pytest.exit(f"railgauge: --prepare: {error}", pytest.ExitCode.USAGE_ERROR)
-        terminal.prepared(context.config, self._preparer.changes)
-
-    def _undo_preparations(self) -> None:
-        if self._preparer is not None:
-            complaints = self._preparer.undo()
-            self._preparer = None  # told once; an interrupt before this leads here again
-            for complaint in complaints:
-                self.context.ending.trouble(f"prepare: NOT UNDONE: {complaint}")
-
-    def _live_cluster(self) -> Cluster:
-        if self.context.declared.transport != "lab" or self.context.recording:
-            return opening.reached(self.context)
-        from railgauge import lab  # noqa: PLC0415 - only a lab needs it
-
-        option = self.context.config.getoption
-        self._lab_folder = TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True)
-        self._lab = lab.start(
-            self.context.declared,
-            nodes=None,
-            seed=options.lab_seed(self.context.config),
-            faults=tuple(option("--lab-fault")),
-            folder=Path(self._lab_folder.name, "lab"),
-        )
-        cluster: Cluster = self._lab.cluster
-        return cluster
-
-    def _write_environment(self, found: dict[str, NodeAnswer]) -> None:
-        context = self.context
-        context.store.write_json(
-            SURVEY,
-            {
-                "schema_version": 1,
-                "evidence": context.evidence_of(found),
-                "cluster": context.declared.name,
-                "platform": context.platform.name,
-                "nodes": found_to_json(found),
-            },
-        )
-        resuming.log_changes(context, found_to_json(found))
 
     # --- while tests run ---
 
@@ -219,7 +130,7 @@ class Controller:
         data = getattr(report, "railgauge", None)
         if data and report.when == "teardown":
             line = {"schema_version": record.SCHEMA_VERSION, **data}
-            self.context.store.append(record.FILE, line)
+            self.run.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
 
@@ -228,7 +139,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excrepr: object) -> None:
         """A full disk is no fault of the suite, whoever could not write."""
-        if self._disk and (line := self._disk.of_text(str(excrepr))):
+        if line := self._disk.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -248,53 +159,73 @@ class Controller:
         return result
 
     def _end_without_disk(self, session: pytest.Session, trouble: OSError) -> None:
-        if self._disk is None:
-            raise trouble
         self._disk.tell(trouble)
         self.verdict = None
-        self.context.ending.without_verdict()
+        self.ending.without_verdict()
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
-        begun = self.context.folder is not None and bool(self.planned)
-        if begun:
-            confirming.after_the_last(self.context, session, self._findings())
-        self._undo_preparations()
-        self.context.hurry()
-        if not begun:
+        if self.planned:
+            self._confirm(session)
+        self._start.undo_preparations()
+        self.run.hurry()
+        if not self.planned:
             return
         self._tell_absent(session)
         self.verdict = self._decide()
-        self.context.store.write_json("verdict.json", self.verdict.to_json())
+        self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
         self._draw()
         allure_folder = Path(session.config.option.allure_report_dir)
-        surroundings = (self.verdict, self.records, self.context.platform, self.plots)
+        surroundings = (self.verdict, self.records, self.settings.platform, self.plots)
         allure.write_surroundings(allure_folder, *surroundings)
-        allure.write_config(self.context.store.folder / "allurerc.json", self.verdict)
+        allure.write_config(self.run.store.folder / "allurerc.json", self.verdict)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
-        session.exitstatus = self.context.ending.settle(self.verdict.exit_code, ends_with)
+        session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
+
+    def _confirm(self, session: pytest.Session) -> None:
+        """Measure suspects again, if that was wanted and the run came to its end."""
+        run, platform = self.run, self.settings.platform
+        asked = self._suspects(session)
+        if asked:
+            again = confirming.Again(run.found, run.measure_again)
+            write = self._printer()
+            if not confirming.ask_again(asked, run.store, Assessor(platform, again), write):
+                session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+    def _suspects(self, session: pytest.Session) -> Sequence[Remeasurement]:
+        """A replay repeats what its run asked: it can have no other answers."""
+        if self.run.recorded:
+            return self.run.recorded.asked()
+        if not self.settings.confirm or session.exitstatus not in _ENDED:
+            return ()
+        return confirming.suspects(self._findings(), self._printer())
+
+    def _printer(self) -> Callable[[str], None]:
+        """Writes words of nodes and tools, which must not steer the terminal."""
+        write = writer(self.config)
+        return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
         now = datetime.now().astimezone()
         took_s = (now - self._began).total_seconds()
-        session = junit.SessionInfo(self._began, took_s, platform.node(), self.context.evidence)
+        session = junit.SessionInfo(
+            self._began, took_s, platform.node(), self.run.surveyed.evidence
+        )
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
-        first, *others = self.context.junit
+        first, *others = self._junit_files
         write_whole(first, text)
         for path in others:
-            with self.context.ending.step(f"{path} could not be written"):
+            with self.ending.step(f"{path} could not be written"):
                 write_whole(path, text)
 
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
-        context = self.context
-        self.plots = plots(
-            self.records.values(), context.platform, context.declared, context.evidence
-        )
+        settings, evidence = self.settings, self.run.surveyed.evidence
+        self.plots = plots(self.records.values(), settings.platform, settings.declared, evidence)
         for plot in self.plots:
-            write_whole(context.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
+            write_whole(self.run.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
 
     def _stopped_itself(self) -> bool:
         """Data corruption stops the run, which xdist takes for an interrupt; it is a verdict."""
@@ -305,40 +236,38 @@ class Controller:
         return decision.decide(self._run_plan(), self._findings())
 
     def _findings(self) -> RunResults:
-        context = self.context
-        found = context.found if context.is_surveyed else {}
-        known = (context.platform, context.declared, reboots.noticed(context))
-        return RunResults(self.records, found, *known, confirming.results(context))
+        """What was found so far, read from the folder as ``railgauge verify`` does it."""
+        kept, platform = FolderContents(self.run.store.folder), self.settings.platform
+        known = (platform, self.settings.declared, kept.reboots(), kept.confirmed(platform))
+        return RunResults(self.records, self.run.found, *known)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """What did not run becomes a record like any other."""
-        context = self.context
-        absent = demanded.never_came(context, session, self.planned, self.records)
+        absent = demanded.never_came(self.run.store, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
-        demanded.tell(context, [*absent, *unasked])
+        demanded.report(self.config, [*absent, *unasked], self.run.surveyed.evidence)
 
     def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
         for item in absent:
             self.records[item.id] = item
             line = {"schema_version": record.SCHEMA_VERSION, **item.to_json()}
-            self.context.store.append(record.FILE, line)
+            self.run.store.append(record.FILE, line)
 
     def _run_plan(self) -> RunPlan:
         """What this run set out to do; what it left out joins it at its end."""
-        context = self.context
         run = RunPlan(
             schema_version=decision.SCHEMA_VERSION,
-            run_id=context.store.folder.name,
-            evidence=context.evidence,
-            level=context.level.name,
-            rounds=context.rounds,
+            run_id=self.run.store.folder.name,
+            evidence=self.run.surveyed.evidence,
+            level=self.settings.level.name,
+            rounds=self.settings.rounds,
             planned=tuple(self.planned),
             software=__version__,
         )
-        context.store.write_json(decision.FILE, to_plain(run))
+        self.run.store.write_json(decision.FILE, to_plain(run))
         return run
 
     @pytest.hookimpl(optionalhook=True)
@@ -346,8 +275,10 @@ class Controller:
         from railgauge.report import html  # noqa: PLC0415
 
         if self.verdict:
-            columns = self.context.config.pluginmanager.getplugin("railgauge-html")
-            prefix.append(html.above(self.verdict, self.records, self.context, self.plots))
+            columns = self.config.pluginmanager.getplugin("railgauge-html")
+            prefix.append(
+                html.above(self.verdict, self.records, self.settings, self.run.store, self.plots)
+            )
             postfix.append(html.below(self.verdict, columns))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -357,34 +288,21 @@ class Controller:
         """Last of all: the verdict is what stays on the screen."""
         yield
         if self.verdict:
-            terminal.summary(
-                terminalreporter, self.verdict, self.records, self.context.store.folder
-            )
+            terminal.summary(terminalreporter, self.verdict, self.records, self.run.store.folder)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        step = self.context.ending.step
+        step = self.ending.step
         with step("the lab could not be ended"):
-            if self._lab is not None:
-                self._lab.close()
-            if self._lab_folder is not None:
-                self._lab_folder.cleanup()
+            self._start.close_lab()
         with step("manifest.json could not be written"):
-            if self.context.folder is not None:
-                shutil.rmtree(self.context.folder / "leases", ignore_errors=True)
-                self._write_manifest()
+            shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
+            self._write_manifest()
 
     def _write_manifest(self) -> None:
+        resumed = self.settings.resumed
         try:
-            self.context.store.write_manifest(resuming.named(self.context))
+            self.run.store.write_manifest({"resumes": resumed.name} if resumed else {})
         except OSError as error:
-            if self._disk is None:
-                raise
             self._disk.tell(error)
-            self.context.ending.without_verdict()
-
-
-def _without_secrets(cluster: Cluster) -> dict[str, Any]:
-    return cluster_to_json(
-        dataclasses.replace(cluster, environment=mask_environment(cluster.environment))
-    )
+            self.ending.without_verdict()

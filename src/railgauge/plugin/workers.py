@@ -1,4 +1,10 @@
-"""The workers of ``-n K``: they are handed items, and what one of them leaves is not lost."""
+"""The workers of ``-n K``: they are handed items, and what one of them leaves is not lost.
+
+All of them are on the machine that the run was started on. The kernel ends a worker there when its
+controller dies, and the locks of the run's folder are the kernel's; on another machine neither
+holds, and a node could be measured twice at the same time. See docs/slurm.md for what to do where
+one machine is not enough.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,6 @@ import functools
 import time
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +19,44 @@ import pytest
 from _pytest.runner import runtestprotocol
 from xdist.dsession import get_default_max_worker_restart
 
-from railgauge.core.errors import NoEvidence
+from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.judging.record import MEASUREMENTS, with_error
 from railgauge.plugin import worksheet
-from railgauge.plugin.context import Context
+from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
-from railgauge.report import allure_lost
+from railgauge.report import allure_lost, html
+from railgauge.run.services import RunServices
+from railgauge.run.store import Store
 
 _LOG = "crashes.jsonl"
+
+
+def refuse_elsewhere(config: pytest.Config) -> None:
+    """Raises ``BadInput`` if ``--tx`` asks for a worker on another machine."""
+    if hasattr(config, "workerinput"):
+        return
+    for spec in getattr(config.option, "tx", None) or ():
+        if not _is_here(spec):
+            raise BadInput(
+                "a run is carried out from one machine",
+                where=f"--tx {spec}",
+                remedy="use -n K; for more, see 'Several control hosts' in docs/slurm.md",
+            )
+
+
+def _is_here(spec: str) -> bool:
+    """``popen`` or ``3*popen//python=…``, but not by way of another gateway."""
+    kind, *settings = spec.rpartition("*")[2].split("//")
+    return kind == "popen" and not any(setting.startswith("via=") for setting in settings)
 
 
 class Foreman:
     """Plugin of the controller: has items handed out, and sees to those of workers that die."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, config: pytest.Config, run: RunServices) -> None:
+        self._config = config
+        self._run = run
         self._scheduling: CaseScheduling | None = None
         self._told: list[str] = []
 
@@ -45,7 +72,7 @@ class Foreman:
 
     @functools.cached_property
     def _sheet(self) -> worksheet.Worksheet:
-        return worksheet.read(self._context)
+        return worksheet.read(self._run.store)
 
     # --- a worker that has ended with items in its queue ---
 
@@ -55,7 +82,7 @@ class Foreman:
             return
         running = self._id(loss.running)
         # It had been judged, perhaps, but nobody has heard of it: what counts is the next time.
-        self._context.store.take_out(MEASUREMENTS, lambda line: line["id"] == running)
+        self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] == running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
         for item in loss.given_up:
@@ -69,7 +96,7 @@ class Foreman:
         worker, running = loss.workers[-1], self._id(loss.running)
         then = "another worker runs it" if again else "it is given up"
         self._told.append(f"worker {worker} died while it ran {running}; {then}")
-        self._context.store.append(
+        self._run.store.append(
             _LOG,
             {
                 "schema_version": 1,
@@ -79,9 +106,7 @@ class Foreman:
                 "again": again,
             },
         )
-        if out := self._context.config.pluginmanager.getplugin("terminalreporter"):
-            out.ensure_newline()
-            out.write_line(self._told[-1], yellow=True)
+        tell(self._config, self._told[-1])
 
     def _report(self, loss: Loss, item: int) -> None:
         """Have an item that killed its workers end as an error, for every reporter."""
@@ -101,20 +126,20 @@ class Foreman:
             when="teardown",
         )
         report.railgauge = record.to_json()
-        results = Path(self._context.config.option.allure_report_dir)
-        allure_lost.write(results, record, self._context.evidence, int(1000 * time.time()))
-        xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
+        results = Path(self._config.option.allure_report_dir)
+        allure_lost.write(results, record, self._run.surveyed.evidence, int(1000 * time.time()))
+        xdist: Any = self._config.pluginmanager.getplugin("dsession")
         xdist.worker_testreport(node=loss.worker, rep=report)  # as if it had told it: -x counts it
 
     def _never(self, items: Iterable[int]) -> None:
         """Let those who wait for items that will not end know it."""
         for item in items:
-            self._context.gates.finished(self._id(item), Outcome.ERROR)
+            self._run.gates.finished(self._id(item), Outcome.ERROR)
 
     def _is_replaced(self) -> bool:
         """Whether xdist starts another worker: not if too many have died, or the run is to stop."""
-        most = get_default_max_worker_restart(self._context.config)
-        xdist: Any = self._context.config.pluginmanager.getplugin("dsession")
+        most = get_default_max_worker_restart(self._config)
+        xdist: Any = self._config.pluginmanager.getplugin("dsession")
         return not xdist.shouldstop and (most is None or len(self._told) < most)
 
     def _id(self, item: int | None) -> str:
@@ -133,18 +158,18 @@ class Foreman:
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
-        prefix.extend(f"<p>{escape(line)}</p>" for line in self._told)
+        prefix.append(html.paragraphs(self._told))
 
 
 class Hand:
     """Plugin of a worker: says what there is to do, and reports an item when it is through."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        worksheet.write(self._context, session.items)
+        worksheet.write(self._store, session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(

@@ -13,9 +13,8 @@ from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit
-from railgauge.plugin.context import Context
 from railgauge.plugin.items import ABOUT
-from railgauge.run.store import write_whole
+from railgauge.run.store import Store, write_whole
 
 # In a folder that is gone when the run has ended.
 _FILE = "leases/worksheet.json"
@@ -54,9 +53,9 @@ class Worksheet:
         )
 
 
-def write(context: Context, items: Sequence[pytest.Item]) -> None:
+def write(store: Store, items: Sequence[pytest.Item]) -> None:
     """The same whichever worker writes it; there before the controller hears of the items."""
-    path = context.store.folder / _FILE
+    path = store.folder / _FILE
     if not path.exists():
         sheet = of(items)
         units = [[u.items, u.rung, u.nodes, u.case] for u in sheet.units]
@@ -67,8 +66,8 @@ def of(items: Sequence[pytest.Item]) -> Worksheet:
     return Worksheet(tuple(units_of(items)), [_row(item) for item in items])
 
 
-def read(context: Context) -> Worksheet:
-    data = context.store.read_json(_FILE)
+def read(store: Store) -> Worksheet:
+    data = store.read_json(_FILE)
     units = (Unit(tuple(i), rung, tuple(nodes), case) for i, rung, nodes, case in data["units"])
     return Worksheet(tuple(units), data["items"])
 

@@ -18,6 +18,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, printable, unexplained
 from railgauge.run.prepare import SettingChange
+from railgauge.run.settings import RunSettings
 from railgauge.verdict.counts import (
     RunVerdict,
     failure_groups,
@@ -37,20 +38,23 @@ _MOST_LINES = 10
 _MOST_ABSENT = 6
 
 
-def header(context: Any) -> list[str]:
-    """The first lines of a run: what is accepted, by which limits, on what evidence."""
-    cluster, platform = context.declared, context.platform
+def header(settings: RunSettings, folder: Path | None) -> list[str]:
+    """The first lines of a run: what is accepted, by which limits, on what evidence.
+
+    ``folder`` is where the reports are written, if there are to be any.
+    """
+    cluster, platform, level = settings.declared, settings.platform, settings.level
     lines = [
         f"cluster: {cluster.name}, {len(cluster.nodes)} nodes over {cluster.transport}, "
         f"platform {platform.name} ({platform.title})",
-        f"level: {context.level.name}, {len(context.level.pairs)} node pairs "
-        f"in {len(context.level.rounds)} rounds",
+        f"level: {level.name}, {len(level.pairs)} node pairs in {len(level.rounds)} rounds",
     ]
-    lines += subnet_notes(context.level)
-    if context.evidence != Evidence.HARDWARE:
-        lines.append(_no_hardware(context.evidence))
-    if context.folder:
-        lines.append(f"reports: {context.folder}")
+    lines += subnet_notes(level)
+    evidence = settings.evidence_of(())  # what is known before the survey
+    if evidence != Evidence.HARDWARE:
+        lines.append(_no_hardware(evidence))
+    if folder:
+        lines.append(f"reports: {folder}")
     return lines
 
 
@@ -58,11 +62,11 @@ def _no_hardware(evidence: str) -> str:
     return f"evidence: {evidence.upper()} - no hardware is measured in this run"
 
 
-def played(context: Any) -> None:
+def played(config: pytest.Config, evidence: str, expected: str) -> None:
     """Say what the header could not know: the nodes that were surveyed only play hardware."""
-    out = context.config.pluginmanager.getplugin("terminalreporter")
-    if out is not None and context.evidence != context.evidence_of({}):
-        out.write_line(_no_hardware(context.evidence), yellow=True)
+    out = config.pluginmanager.getplugin("terminalreporter")
+    if out is not None and evidence != expected:
+        out.write_line(_no_hardware(evidence), yellow=True)
 
 
 def status(outcome: Outcome, report: pytest.TestReport) -> Any:

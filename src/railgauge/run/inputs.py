@@ -18,7 +18,7 @@ from railgauge.planning import plan, soundness
 from railgauge.planning.demand import SUBNET
 from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.plan import Level
-from railgauge.tools import check_plannable
+from railgauge.tools import check_keys, check_plannable
 
 # Any port will do for a command that is not run.
 _PORT = 18515
@@ -76,6 +76,8 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     for measurement in thresholds.with_model(platform, _MODEL).measurements.values():
         _try_out(gathered, replace(platform, measurements={measurement.name: measurement}), cluster)
     if cluster:
+        with gathered.trying():
+            check_keys(cluster)
         for error in (*_undeclared(platform, cluster), *_unserved(platform, cluster)):
             gathered.add(error)
     gathered.raise_any()

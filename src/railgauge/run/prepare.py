@@ -9,12 +9,13 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Preparation
 from railgauge.core.errors import NoEvidence, ToolFailed
 from railgauge.core.model import Command, Transcript
+from railgauge.core.plain import from_plain, to_plain
 from railgauge.run.store import Store
 
 JOURNAL = "prepared.json"
@@ -121,7 +122,7 @@ class Preparer:
         return done.stdout
 
     def _write_journal(self) -> None:
-        self._store.write_json(JOURNAL, {"changes": [asdict(change) for change in self.changes]})
+        self._store.write_json(JOURNAL, {"changes": to_plain(self.changes)})
 
 
 def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
@@ -132,6 +133,4 @@ def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
 
 def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
     """The changes that a run wrote down."""
-    return [
-        SettingChange(**{**change, "undo": tuple(change["undo"])}) for change in data["changes"]
-    ]
+    return [from_plain(SettingChange, change) for change in data["changes"]]

@@ -12,17 +12,17 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from railgauge.core import chain
-from railgauge.core.errors import from_json, to_json
+from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
+from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
-from railgauge.core.terms import Role
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 
@@ -32,6 +32,24 @@ VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
 _TAIL_BYTES = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The case that a file of transcripts is of."""
+
+    key: str
+    sizes: tuple[int, ...]
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file of transcripts, for programs."""
+
+    case: Identity
+    runs: tuple[tuple[Transcript, ...], ...]
+    error: RailgaugeError | None
 
 
 class Store:
@@ -70,12 +88,10 @@ class Store:
         """
         try:
             data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-            if data["case"] != identity(case):
-                return None
-            runs = tuple(tuple(_transcript(t) for t in run) for run in data["runs"])
-            return CaseResult(runs, from_json(data["error"]) if data["error"] else None)
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            kept = from_plain(Kept, data)
+        except (FileNotFoundError, ValueError, BadInput):
             return None
+        return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
         """Keep a case's transcripts, for people and for programs, before they are parsed.
@@ -92,12 +108,8 @@ class Store:
     def keep(self, case: Case, result: CaseResult) -> CaseResult:
         """Keep the repeats of a case so far: what is measured outlives whoever measures."""
         result = self._masked(result)
-        data = {
-            "case": identity(case),
-            "runs": [[asdict(transcript) for transcript in run] for run in result.runs],
-            "error": to_json(result.error) if result.error else None,
-        }
-        name, text = case_file(case), json_text(self._plain(data))
+        kept = Kept(identity(case), result.runs, result.error)
+        name, text = case_file(case), json_text(self._plain(to_plain(kept)))
         self._vouch(name, text)
         write_whole(self.folder / name, text, durable=True)
         return result
@@ -281,8 +293,8 @@ def point_latest(reports: Path, folder: Path) -> None:
     beside.replace(reports / "latest")
 
 
-def identity(case: Case) -> dict[str, Any]:
-    return {"key": case.key, "sizes": list(case.sizes), "repeats": case.repeats}
+def identity(case: Case) -> Identity:
+    return Identity(case.key, case.sizes, case.repeats)
 
 
 def case_file(case: Case) -> str:
@@ -321,13 +333,6 @@ def _slug(key: str) -> str:
     are two files.
     """
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", key.replace(":", "+")).strip("_")
-
-
-def _transcript(data: Mapping[str, Any]) -> Transcript:
-    known = {field.name for field in fields(Transcript)}
-    kept = {key: value for key, value in data.items() if key in known}
-    role = Role(kept.get("role", Role.CLIENT))
-    return Transcript(**{**kept, "argv": tuple(kept["argv"]), "role": role})
 
 
 def _readable(run: Sequence[Transcript], number: int) -> str:

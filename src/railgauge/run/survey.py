@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from railgauge import facts as node_facts
-from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, from_json, to_json
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.plain import from_plain, to_plain
 from railgauge.facts import NodeAnswer
+from railgauge.judging.stamp import Evidence
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
 from railgauge.transport.registry import fan_out
@@ -77,24 +83,66 @@ def _read(
     return node_facts.parse_probe(node, answer.stdout, nonce, stack)
 
 
+def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
+    """Write down the survey: from now on it has ended, for all processes of the run."""
+    store.write_json(
+        FILE,
+        {
+            "schema_version": 1,
+            "evidence": settings.evidence_of(found.values()),
+            "cluster": settings.declared.name,
+            "platform": settings.platform.name,
+            "nodes": found_to_json(found),
+        },
+    )
+
+
 def found_to_json(found: Mapping[str, NodeAnswer]) -> dict[str, Any]:
-    """``environment.json``: the facts of each node, or the error that left none."""
+    """The facts of each node, or the error that left none."""
     return {
-        node: {"error": to_json(value)}
-        if isinstance(value, NoEvidence)
-        else {"facts": node_facts.to_json(value)}
+        node: {"error" if isinstance(value, NoEvidence) else "facts": to_plain(value)}
         for node, value in found.items()
     }
 
 
 def found_from_json(data: Mapping[str, Any]) -> dict[str, NodeAnswer]:
-    """The inverse of ``found_to_json``."""
+    """The inverse of ``found_to_json``. Raises ``BadInput``."""
     return {
-        node: _error(entry["error"]) if "error" in entry else node_facts.from_json(entry["facts"])
+        node: from_plain(NoEvidence, entry["error"])
+        if "error" in entry
+        else node_facts.from_json(entry["facts"])
         for node, entry in data.items()
     }
 
 
-def _error(data: dict[str, str]) -> NoEvidence:
-    error = from_json(data)
-    return error if isinstance(error, NoEvidence) else NoEvidence(str(error))
+class Surveyed:
+    """The survey of a run as each of its processes reads it, once the controller has written it."""
+
+    def __init__(
+        self, folder: Path, evidence_of: Callable[[Iterable[NodeAnswer]], Evidence]
+    ) -> None:
+        """``evidence_of`` stamps a survey, also one that has found nothing yet."""
+        self._path = folder / FILE
+        self._evidence_of = evidence_of
+        self._found: dict[str, NodeAnswer] | None = None
+        self._evidence: Evidence | None = None
+
+    @property
+    def found(self) -> Mapping[str, NodeAnswer]:
+        """What was found on each node; nothing as long as the survey has not ended."""
+        if self._found is None:
+            if not self._path.exists():
+                return {}
+            data = json.loads(self._path.read_text(encoding="utf-8"))
+            self._found = found_from_json(data["nodes"])
+        return self._found
+
+    @property
+    def evidence(self) -> Evidence:
+        """What stands on every page. Known for certain once the nodes were surveyed."""
+        if self._evidence:
+            return self._evidence
+        evidence = self._evidence_of(self.found.values())
+        if self._found is not None:
+            self._evidence = evidence
+        return evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from railgauge.core.errors import HostfileError
 from railgauge.core.model import Fabric
@@ -74,11 +74,6 @@ def _refuse(path: Path, what: str) -> NoReturn:
 def declared_leaves(fabric: Fabric, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the leaf groups for a hostfile that declares none."""
     return leaf_groups(topology(fabric.topology), nodes)
-
-
-def fabric_from_json(data: Mapping[str, Any] | None) -> Fabric | None:
-    """Return the subnet of a stored run; ``None`` for runs of earlier versions, which have none."""
-    return Fabric(**data) if data else None
 
 
 def declared_switches(fabric: Fabric | None) -> tuple[str, ...]:

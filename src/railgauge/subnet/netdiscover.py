@@ -39,7 +39,6 @@ class DiscoveredPort:
     speed: str
     peer: str = ""
     peer_guid: str = ""
-    peer_lid: int | None = None
     peer_port: int | None = None
 
 
@@ -76,7 +75,6 @@ def _row(match: re.Match[str]) -> DiscoveredPort:
         speed=f"{match[5]}x{match[6]}",
         peer=peer.strip(),
         peer_guid=match[10] or "",
-        peer_lid=_number(match[8]),
         peer_port=_number(match[9]),
     )
 
@@ -113,7 +111,6 @@ def _record_port(head: re.Match[str], match: re.Match[str]) -> DiscoveredPort:
         speed=match[7].replace(" ", ""),
         peer=match[5].strip(),
         peer_guid=match[2],
-        peer_lid=int(match[6]),
         peer_port=int(match[3]),
     )
 

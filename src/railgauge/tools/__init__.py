@@ -1,8 +1,11 @@
 """Measuring tools: one module each, found by name.
 
 A tool turns a setting into commands and output into samples, and says what of the output must
-agree with the commands. A new tool is a new module here, and a line in ``_MODULES``. What other
-people run and only its output is read is a line in ``_PARSE_ONLY``: no platform file can plan it.
+agree with the commands. A new tool is a new module here and a line in ``_RUN``, or in ``_READ``
+where only its output is read; nothing else lists the tools.
+
+A tool is laid out in one way: one module, or above some 350 lines a folder of modules, whose
+``plan`` has ``METRICS``, ``commands`` and ``claims``, and whose ``parse`` has ``parse``.
 """
 
 from __future__ import annotations
@@ -14,41 +17,67 @@ from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from railgauge.config.thresholds.model import Measurement, Platform
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, HostfileError
 from railgauge.core.model import Case, Cluster, Command, Parsed
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.stacks import Stack
 from railgauge.tools.claims import Asked, Claim, Heard
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
-_MODULES = {
-    "perftest": "railgauge.tools.perftest",
-    "ccl-tests": "railgauge.tools.ccl_tests",
-    "transferbench": "railgauge.tools.transferbench",
-    "nvbandwidth": "railgauge.tools.nvbandwidth",
-    "iperf3": "railgauge.tools.iperf3",
-    "vllm-bench": "railgauge.tools.vllm_bench",
-    "sminfo": "railgauge.tools.infiniband_diags.sminfo",
-    "ibnetdiscover": "railgauge.tools.infiniband_diags.ibnetdiscover",
-    "iblinkinfo": "railgauge.tools.infiniband_diags.iblinkinfo",
-    "ibqueryerrors": "railgauge.tools.infiniband_diags.ibqueryerrors",
-    "mpi-bench": "railgauge.tools.mpi_bench",
-    "dcgmi-diag": "railgauge.tools.dcgmi_diag",
-    "azure-nhc": "railgauge.tools.azure_nhc",
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One line of the registry: the tool's module, and what its name alone does not say.
+
+    ``keys`` are the names under ``tools`` in a hostfile that say where its programs are; its own
+    name, if there are none here. ``is_two_ended``: each of its two sides is told its NIC.
+    """
+
+    module: str
+    keys: tuple[str, ...] = ()
+    is_two_ended: bool = False
+
+
+_INFINIBAND = "infiniband-diags"
+# Tools that the suite starts: a platform file may name them.
+_RUN = {
+    "perftest": Registered("railgauge.tools.perftest", is_two_ended=True),
+    "ccl-tests": Registered("railgauge.tools.ccl_tests", keys=("ccl_tests",)),
+    "transferbench": Registered(
+        "railgauge.tools.transferbench", keys=("transferbench", "TransferBench")
+    ),
+    "nvbandwidth": Registered("railgauge.tools.nvbandwidth"),
+    "iperf3": Registered("railgauge.tools.iperf3", is_two_ended=True),
+    "vllm-bench": Registered(
+        "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
+    ),
+    "sminfo": Registered("railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND)),
+    "ibnetdiscover": Registered(
+        "railgauge.tools.infiniband_diags.ibnetdiscover", keys=("ibnetdiscover", _INFINIBAND)
+    ),
+    "iblinkinfo": Registered(
+        "railgauge.tools.infiniband_diags.iblinkinfo", keys=("iblinkinfo", _INFINIBAND)
+    ),
+    "ibqueryerrors": Registered(
+        "railgauge.tools.infiniband_diags.ibqueryerrors", keys=("ibqueryerrors", _INFINIBAND)
+    ),
+    "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
+    "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
+    "azure-nhc": Registered("railgauge.tools.azure_nhc"),
 }
-_PARSE_ONLY = {
-    "rocm-bandwidth-test": "railgauge.tools.rocm_bandwidth_test",
-    "p2p-bandwidth-latency": "railgauge.tools.p2p_bandwidth_latency",
-    "superbench-copy": "railgauge.tools.superbench_copy",
-    "rvs": "railgauge.tools.rvs",
-    "ras-status": "railgauge.tools.ras_status",
-    "perfquery": "railgauge.tools.infiniband_diags.perfquery",
+# Tools that other people ran: their output is read, and nothing is started.
+_READ = {
+    "rocm-bandwidth-test": Registered("railgauge.tools.rocm_bandwidth_test"),
+    "p2p-bandwidth-latency": Registered("railgauge.tools.p2p_bandwidth_latency"),
+    "superbench-copy": Registered("railgauge.tools.superbench_copy"),
+    "rvs": Registered("railgauge.tools.rvs"),
+    "ras-status": Registered("railgauge.tools.ras_status"),
+    "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
 }
 
-PLANNABLE = tuple(_MODULES)
-NAMES = (*PLANNABLE, *_PARSE_ONLY)
-# Those whose two sides are told their NIC one by one.
-_TWO_ENDED = frozenset({"perftest", "iperf3"})
+PLANNABLE = tuple(_RUN)
+NAMES = (*PLANNABLE, *_READ)
+_TWO_ENDED = tuple(name for name, one in _RUN.items() if one.is_two_ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +128,23 @@ def tool(name: str) -> Tool:
     """The tool module ``name``, be it only a reader. Raises ``BadInput`` for an unknown one."""
     if name not in NAMES:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
-    return cast(Tool, import_module({**_MODULES, **_PARSE_ONLY}[name]))
+    return cast(Tool, import_module({**_RUN, **_READ}[name].module))
+
+
+def keys(name: str) -> tuple[str, ...]:
+    """Under which names of ``tools`` a hostfile says where the programs of a tool are."""
+    return _RUN[name].keys or (name,)
+
+
+def check_keys(cluster: Cluster) -> None:
+    """Raises ``BadInput`` if the hostfile says where a program is that no tool starts."""
+    known = dict.fromkeys(key for name in _RUN for key in keys(name))
+    if unknown := [key for key in cluster.tools if key not in known]:
+        raise HostfileError(
+            f"tools: {', '.join(map(repr, unknown))} is not one of {', '.join(known)}",
+            where=cluster.source,
+            remedy="a program is looked for under these names alone",
+        )
 
 
 def declared_metric(name: str, called: str) -> Metric | None:

@@ -6,8 +6,8 @@ import json
 import math
 from dataclasses import dataclass
 
-from railgauge.core.model import Problem
-from railgauge.tools.findings import problem
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.tools.collector import problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,18 @@ def read_document(text: str) -> Document | Problem:
 
 def _nothing(text: str) -> Problem:
     if not text.strip():
-        return problem("no-output", "nothing was printed")
-    return problem("no-table", "no JSON in this text")
+        return problem(ProblemKind.NO_OUTPUT, "nothing was printed")
+    return problem(ProblemKind.NO_TABLE, "no JSON in this text")
 
 
 def _broken(text: str, error: Exception) -> Problem:
     position = error.pos if isinstance(error, json.JSONDecodeError) else 0
     is_cut = position >= len(text.rstrip()) or "Unterminated" in str(error)
     if is_cut or not text.rstrip().endswith("}"):
-        return problem("truncated", f"the JSON ends before it is complete ({str(error)[:100]})")
-    return problem("unparsable", f"invalid JSON ({str(error)[:100]})")
+        return problem(
+            ProblemKind.TRUNCATED, f"the JSON ends before it is complete ({str(error)[:100]})"
+        )
+    return problem(ProblemKind.UNPARSABLE, f"invalid JSON ({str(error)[:100]})")
 
 
 def part(content: object, *names: str) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from railgauge.core.errors import BadInput
 from railgauge.core.units import format_size
-from railgauge.tools import Setting
+from railgauge.tools import Setting, keys
 
 _PORTS = range(1, 65536)
 
@@ -66,16 +66,17 @@ def read_options(setting: Setting, known: frozenset[str]) -> Options:
     return options
 
 
-def program(setting: Setting, name: str, *keys: str) -> str:
-    """The program ``name``, where the hostfile's ``tools`` says under one of ``keys``.
+def program(setting: Setting, name: str, beside: tuple[str, ...] = ()) -> str:
+    """The program ``name``, where the hostfile's ``tools`` says it is.
 
-    The hostfile gives a folder, or the full path of the program itself.
+    The hostfile gives a folder, or the full path of the program or of one ``beside`` it.
     """
-    given = next((setting.cluster.tools[key] for key in keys if key in setting.cluster.tools), "")
+    where = setting.cluster.tools
+    given = next((where[key] for key in keys(setting.measurement.tool) if key in where), "")
     if not given:
         return name
     path = PurePosixPath(given)
-    return str(path if path.name == name else path / name)
+    return str((path.parent if path.name in (name, *beside) else path) / name)
 
 
 def one_size(setting: Setting) -> int | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.squares import Square, is_torn, read_squares, whole_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.squares import Square, read_squares
+from railgauge.tools.text import clean, is_torn, whole_lines
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -38,51 +40,55 @@ def parse(text: str) -> Parsed:
     peer access (warning ``no-peer-access``) the enabled figures are copies through the host.
     ``size_bytes`` is ``None``: it is not printed.
     """
-    text = plain(text)
+    text = clean(text)
     lines = whole_lines(text)
-    findings = Findings()
-    if missing := missing_program(text, ("p2pBandwidthLatencyTest",)):
-        findings.problems.append(missing)
-    elif failed := _FAILED.search(text):
-        findings.complain("tool-failed", failed[0])
+    collector = OutputCollector()
+    if collector.check_started(text, "p2pBandwidthLatencyTest") and (
+        failed := _FAILED.search(text)
+    ):
+        collector.error(ProblemKind.TOOL_FAILED, failed[0])
     for match in _NO_PEER.finditer(text):
-        findings.warn("no-peer-access", match[0])
+        collector.warn(ProblemKind.NO_PEER_ACCESS, match[0])
     squares = list(read_squares(lines))
-    _collect_announced(lines, squares, findings)
+    _collect_announced(lines, squares, collector)
     for square in squares:
-        _collect_matrix(square, findings)
+        _collect_matrix(square, collector)
     if is_torn(text):
-        findings.complain("truncated", "the last line has no end")
-    _collect_nothing(text, findings)
+        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+    _collect_nothing(text, collector)
     devices = {f"gpu{match[1]}": match[2] for match in _DEVICE.finditer(text)}
-    return findings.parsed(_TOOL, None, {"devices": devices, "matrices": len(squares)})
+    return collector.parsed(_TOOL, None, {"devices": devices, "matrices": len(squares)})
 
 
-def _collect_announced(lines: list[str], squares: list[Square], findings: Findings) -> None:
+def _collect_announced(lines: list[str], squares: list[Square], collector: OutputCollector) -> None:
     """Matrices that are announced and missing, or of one kind and printed twice."""
     headings = [square.heading for square in squares if square.corner != "CPU"]
     if len(set(headings)) < len(headings):
-        findings.complain("several-tables", "the output of several runs: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+        )
     printed = {square.at for square in squares}
     for at, line in enumerate(lines):
         if "Matrix" in line[:120] and at not in printed:
-            findings.complain("truncated", f"announced and not printed: {line[:120]}")
+            collector.error(ProblemKind.TRUNCATED, f"announced and not printed: {line[:120]}")
 
 
-def _collect_matrix(square: Square, findings: Findings) -> None:
+def _collect_matrix(square: Square, collector: OutputCollector) -> None:
     if not square.is_whole:
         rows, devices = len(square.rows), len(square.devices)
-        findings.complain("truncated", f"{rows} whole rows for {devices} GPUs: {square.heading}")
+        collector.error(
+            ProblemKind.TRUNCATED, f"{rows} whole rows for {devices} GPUs: {square.heading}"
+        )
         return
     if square.heading == _CONNECTIVITY:
         return
     match = _MATRIX.fullmatch(square.heading)
     if match is None:
-        findings.complain("no-heading", f"which matrix is this? {square.heading[:120]!r}")
+        collector.error(ProblemKind.NO_HEADING, f"which matrix is this? {square.heading[:120]!r}")
     elif match[5] != _UNITS[match[3]]:
-        findings.complain("unit-unknown", square.heading)
+        collector.error(ProblemKind.UNIT_UNKNOWN, square.heading)
     else:
-        _collect_cells(square, _metric(match, square.corner), match[5], findings)
+        _collect_cells(square, _metric(match, square.corner), match[5], collector)
 
 
 def _metric(match: re.Match[str], corner: str) -> str:
@@ -92,22 +98,18 @@ def _metric(match: re.Match[str], corner: str) -> str:
     return f"{clock}{way}_p2p_{match[2].lower()}{reads}"
 
 
-def _collect_cells(square: Square, metric: str, unit: str, findings: Findings) -> None:
+def _collect_cells(square: Square, metric: str, unit: str, collector: OutputCollector) -> None:
     links = 0
     for row, column, cell in square.cells():
         placement = f"gpu{row}" if row == column else f"gpu{row}>gpu{column}"
         if not _NUMBER.fullmatch(cell):
-            findings.complain("not-a-number", f"{metric} of {placement} is {cell}")
+            collector.error(ProblemKind.NOT_A_NUMBER, f"{metric} of {placement} is {cell}")
             continue
-        findings.add(metric, unit, float(cell), placement)
+        collector.add(metric, unit, float(cell), placement)
         links += row != column
-    findings.add(f"{metric}_cells", "count", links, "all", may_be_zero=True)
+    collector.add(f"{metric}_cells", "count", links, "all", may_be_zero=True)
 
 
-def _collect_nothing(text: str, findings: Findings) -> None:
-    if findings.samples or findings.has_errors:
-        return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    else:
-        findings.complain("no-table", "no matrix of p2pBandwidthLatencyTest in this text")
+def _collect_nothing(text: str, collector: OutputCollector) -> None:
+    if collector.is_empty:
+        collector.nothing(text, "no matrix of p2pBandwidthLatencyTest in this text")

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.squares import whole_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean, whole_lines
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -42,7 +43,6 @@ class _Group:
 
     group: str
     communicators: str
-    nodes_per_communicator: str
     ranks_per_node: str
     ranks_per_communicator: str
     ranks: str
@@ -60,26 +60,24 @@ def parse(text: str) -> Parsed:
     ``summary.missing`` names rank, GPU, process and node. A report without its last section is
     ``truncated``; a service that did not answer is ``connection-lost``.
     """
-    text = plain(text)
-    findings = Findings()
+    text = clean(text)
+    collector = OutputCollector()
     sections = _sections(whole_lines(text))
-    if missing := missing_program(text, ("rcclras", "ncclras")):
-        findings.problems.append(missing)
-    elif failed := _FAILED.search(text):
-        findings.complain("connection-lost", failed[0])
-    _collect_job(sections.get("Job summary", []), findings)
+    if collector.check_started(text, "rcclras", "ncclras") and (failed := _FAILED.search(text)):
+        collector.error(ProblemKind.CONNECTION_LOST, failed[0])
+    _collect_job(sections.get("Job summary", []), collector)
     groups = [match for line in sections.get("Communicators", []) if (match := _group(line))]
     for group in groups:
-        _collect_group(group, sections.get("Errors", []), findings)
+        _collect_group(group, sections.get("Errors", []), collector)
     for line in filter(str.strip, sections.get("Warnings", [])):
-        findings.warn("ras-warning", line)
-    _collect_end(text, sections, bool(groups), findings)
+        collector.warn(ProblemKind.RAS_WARNING, line)
+    _collect_end(text, sections, bool(groups), collector)
     version = _VERSION.search(text)
     summary = {
         "groups": [asdict(group) for group in groups],
         "missing": _missing(sections.get("Errors", [])),
     }
-    return findings.parsed(_TOOL, version[1] if version else None, summary)
+    return collector.parsed(_TOOL, version[1] if version else None, summary)
 
 
 def _sections(lines: list[str]) -> dict[str, list[str]]:
@@ -97,38 +95,48 @@ def _sections(lines: list[str]) -> dict[str, list[str]]:
 
 def _group(line: str) -> _Group | None:
     match = _GROUP.fullmatch(line)
-    return _Group(*match.groups()) if match else None
+    if match is None:
+        return None
+    group, communicators, _nodes_each, *rest = match.groups()
+    return _Group(group, communicators, *rest)
 
 
-def _collect_job(lines: list[str], findings: Findings) -> None:
+def _collect_job(lines: list[str], collector: OutputCollector) -> None:
     for line in lines:
         match = _JOB.fullmatch(line)
         if match is None:
             continue
         for metric, cell in (("nodes", 1), ("processes", 4), ("gpus", 5)):
             if match[cell].isdigit():
-                findings.add(metric, "count", float(match[cell]))
+                collector.add(metric, "count", float(match[cell]))
 
 
-def _collect_group(group: _Group, errors: list[str], findings: Findings) -> None:
+def _collect_group(group: _Group, errors: list[str], collector: OutputCollector) -> None:
     placement = f"group{group.group}"
     if group.communicators.isdigit() and group.ranks.isdigit():
-        findings.add("communicators", "count", float(group.communicators), placement)
-        findings.add("ranks", "count", float(group.ranks), placement)
+        collector.add("communicators", "count", float(group.communicators), placement)
+        collector.add("ranks", "count", float(group.ranks), placement)
         if group.ranks_per_communicator.isdigit():
             declared = int(group.communicators) * int(group.ranks_per_communicator)
             missing = float(declared - int(group.ranks))
-            findings.add("missing_ranks", "count", missing, placement, may_be_zero=True)
+            collector.add("missing_ranks", "count", missing, placement, may_be_zero=True)
             if missing and group.errors == "OK":
-                findings.complain("incomplete", f"{placement}: {missing:.0f} ranks are missing")
+                collector.error(
+                    ProblemKind.COMMUNICATOR_INCOMPLETE,
+                    f"{placement}: {missing:.0f} ranks are missing",
+                )
     if group.errors != "OK":
-        kind = "incomplete" if group.errors == "INCOMPLETE" else "communicator-errors"
+        kind = (
+            ProblemKind.COMMUNICATOR_INCOMPLETE
+            if group.errors == "INCOMPLETE"
+            else ProblemKind.COMMUNICATOR_ERRORS
+        )
         said = " ".join(line.strip() for line in errors if line.strip())
-        findings.complain(kind, f"{placement} is {group.errors}: {said}")
+        collector.error(kind, f"{placement} is {group.errors}: {said}")
     if group.status in _UNDERWAY:
-        findings.warn("communicator-status", f"{placement} is {group.status}")
+        collector.warn(ProblemKind.COMMUNICATOR_STATUS, f"{placement} is {group.status}")
     elif group.status != "RUNNING":
-        findings.complain("communicator-status", f"{placement} is {group.status}")
+        collector.error(ProblemKind.COMMUNICATOR_STATUS, f"{placement} is {group.status}")
 
 
 def _missing(lines: list[str]) -> list[dict[str, object]]:
@@ -139,13 +147,10 @@ def _missing(lines: list[str]) -> list[dict[str, object]]:
 
 
 def _collect_end(
-    text: str, sections: dict[str, list[str]], has_groups: bool, findings: Findings
+    text: str, sections: dict[str, list[str]], has_groups: bool, collector: OutputCollector
 ) -> None:
     if sections and "Warnings" not in sections:
-        findings.complain("truncated", "the report ends before its last section")
-    if findings.has_errors or has_groups:
+        collector.error(ProblemKind.TRUNCATED, "the report ends before its last section")
+    if collector.has_errors or has_groups:
         return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    else:
-        findings.complain("no-table", "no communicator in this text")
+    collector.nothing(text, "no communicator in this text")

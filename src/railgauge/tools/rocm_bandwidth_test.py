@@ -9,12 +9,14 @@ import re
 from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.squares import Square, is_torn, read_squares, whole_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.squares import Square, read_squares
+from railgauge.tools.text import clean, is_torn, whole_lines
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -62,23 +64,23 @@ def parse(text: str) -> Parsed:
     tool's own count, which has the CPUs first. ``summary.devices`` is what ``-e`` lists: a list
     alone is no bandwidth, the warning ``no-bandwidth``.
     """
-    text = plain(text)
+    text = clean(text)
     lines = whole_lines(text)
-    findings = Findings()
-    if missing := missing_program(text, ("rocm-bandwidth-test", "rocm_bandwidth_test")):
-        findings.problems.append(missing)
-    elif failed := _FAILED.search(text):
-        findings.complain("tool-failed", failed[0])
+    collector = OutputCollector()
+    if collector.check_started(text, "rocm-bandwidth-test", "rocm_bandwidth_test") and (
+        failed := _FAILED.search(text)
+    ):
+        collector.error(ProblemKind.TOOL_FAILED, failed[0])
     summary: dict[str, object] = {"devices": _devices(lines)}
-    _collect_tables(lines, findings)
-    _collect_matrices(lines, findings, summary)
+    _collect_tables(lines, collector)
+    _collect_matrices(lines, collector, summary)
     if is_torn(text):
-        findings.complain("truncated", "the last line has no end")
-    _collect_nothing(text, findings, summary)
+        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+    _collect_nothing(text, collector, summary)
     version, launched = _VERSION.search(text), _LAUNCHED.search(text)
     if launched:
         summary["launched"] = launched[1].strip()
-    return findings.parsed(_TOOL, version[1] if version else None, summary)
+    return collector.parsed(_TOOL, version[1] if version else None, summary)
 
 
 def _devices(lines: list[str]) -> list[dict[str, str]]:
@@ -96,119 +98,125 @@ def _devices(lines: list[str]) -> list[dict[str, str]]:
     return devices
 
 
-def _collect_tables(lines: list[str], findings: Findings) -> None:
+def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
     table: _Table | None = None
     for line in map(str.strip, lines):
         if title := _TITLE.fullmatch(line):
-            _complain_if_empty(table, findings)
+            _complain_if_empty(table, collector)
             table = _Table(title[1] == "Bidirectional")
         elif side := _SIDE.match(line):
             if table:
                 table.sides[side[1]] = side[2]
         elif table and _HEADING.fullmatch(line):
-            table.columns = _columns(line, findings)
+            table.columns = _columns(line, collector)
         elif table and (row := _ROW.fullmatch(line)):
-            _collect_row(table, row, findings)
-    _complain_if_empty(table, findings)
+            _collect_row(table, row, collector)
+    _complain_if_empty(table, collector)
 
 
-def _complain_if_empty(table: _Table | None, findings: Findings) -> None:
+def _complain_if_empty(table: _Table | None, collector: OutputCollector) -> None:
     if table and not table.rows:
-        findings.complain("truncated", f"the table of {table.placement} has no row")
+        collector.error(ProblemKind.TRUNCATED, f"the table of {table.placement} has no row")
 
 
-def _columns(line: str, findings: Findings) -> tuple[tuple[str, str], ...]:
+def _columns(line: str, collector: OutputCollector) -> tuple[tuple[str, str], ...]:
     found = []
     for name in re.split(r"\s{2,20}", line)[1:]:
         match = _COLUMN.fullmatch(name)
         if match is None:
-            findings.complain("unknown-column", name)
+            collector.error(ProblemKind.UNKNOWN_COLUMN, name)
             return ()
         found.append((f"{match[1]}_{match[2]}".lower(), match[3]))
     return tuple(found)
 
 
-def _collect_row(table: _Table, row: re.Match[str], findings: Findings) -> None:
+def _collect_row(table: _Table, row: re.Match[str], collector: OutputCollector) -> None:
     words = row[3].split()
     if len(words) != len(table.columns):
-        findings.complain("unparsable", f"{len(words)} values in a row: {row[0]}")
+        collector.error(ProblemKind.UNPARSABLE, f"{len(words)} values in a row: {row[0]}")
         return
     if not all(map(_NUMBER.fullmatch, words)):
-        findings.complain("not-a-number", row[0])
+        collector.error(ProblemKind.NOT_A_NUMBER, row[0])
         return
     table.rows += 1
-    findings.size_bytes = int(row[1]) * _SIZES[row[2]]
+    collector.size_bytes = int(row[1]) * _SIZES[row[2]]
     prefix = "bidirectional_" if table.is_bidirectional else ""
     for (metric, unit), word in zip(table.columns, words, strict=True):
-        findings.add(f"{prefix}{metric}", unit, float(word), table.placement)
+        collector.add(f"{prefix}{metric}", unit, float(word), table.placement)
     if not prefix:
         named = {
             metric: float(word) for (metric, _), word in zip(table.columns, words, strict=True)
         }
-        _check(findings, row[0], named.get("avg_time"), named.get("avg_bw"))
-        _check(findings, row[0], named.get("min_time"), named.get("peak_bw"))
-    findings.size_bytes = None
+        _check(collector, row[0], named.get("avg_time"), named.get("avg_bw"))
+        _check(collector, row[0], named.get("min_time"), named.get("peak_bw"))
+    collector.size_bytes = None
 
 
-def _check(findings: Findings, row: str, time_us: float | None, printed: float | None) -> None:
+def _check(
+    collector: OutputCollector, row: str, time_us: float | None, printed: float | None
+) -> None:
     """Bandwidth is size over time, as far as three decimals show it."""
-    if not time_us or printed is None or findings.size_bytes is None:
+    if not time_us or printed is None or collector.size_bytes is None:
         return
-    expected = findings.size_bytes / time_us / 1e3
+    expected = collector.size_bytes / time_us / 1e3
     if abs(expected - printed) > _ROUNDING * (1 + expected / time_us) + 1e-4 * expected:
-        findings.complain("inconsistent", f"size over time is {expected:.3f} GB/s: {row}")
+        collector.error(ProblemKind.INCONSISTENT, f"size over time is {expected:.3f} GB/s: {row}")
 
 
-def _collect_matrices(lines: list[str], findings: Findings, summary: dict[str, object]) -> None:
+def _collect_matrices(
+    lines: list[str], collector: OutputCollector, summary: dict[str, object]
+) -> None:
     squares = list(read_squares(lines))
     announced = {at for at, line in enumerate(lines) if _MATRIX.fullmatch(line.strip())}
     for _ in announced - {square.at for square in squares}:
-        findings.complain("truncated", "a matrix is announced and not printed")
+        collector.error(ProblemKind.TRUNCATED, "a matrix is announced and not printed")
     seen = set()
     for square in squares:
         if square.heading in seen:
-            findings.complain("several-tables", f"printed twice: {square.heading[:80]}")
+            collector.error(ProblemKind.SEVERAL_TABLES, f"printed twice: {square.heading[:80]}")
         seen.add(square.heading)
-        _collect_matrix(square, findings, summary)
+        _collect_matrix(square, collector, summary)
 
 
-def _collect_matrix(square: Square, findings: Findings, summary: dict[str, object]) -> None:
+def _collect_matrix(square: Square, collector: OutputCollector, summary: dict[str, object]) -> None:
     if not square.is_whole:
         rows, devices = len(square.rows), len(square.devices)
-        findings.complain("truncated", f"{rows} whole rows for {devices} devices: {square.heading}")
+        collector.error(
+            ProblemKind.TRUNCATED, f"{rows} whole rows for {devices} devices: {square.heading}"
+        )
         return
     match = _MATRIX.fullmatch(square.heading)
     if match is None:
         # Access and NUMA distance are matrices too, of no bandwidth.
         summary[square.heading[:80]] = [list(row) for row in square.rows]
     elif match[3] != "GB/s":
-        findings.complain("unit-unknown", square.heading)
+        collector.error(ProblemKind.UNIT_UNKNOWN, square.heading)
     else:
         prefix = "bidirectional_" if match[1] == "Bidirectional" else ""
-        _collect_cells(square, f"{prefix}{match[2]}_bw", findings)
+        _collect_cells(square, f"{prefix}{match[2]}_bw", collector)
 
 
-def _collect_cells(square: Square, metric: str, findings: Findings) -> None:
+def _collect_cells(square: Square, metric: str, collector: OutputCollector) -> None:
     measured = 0
     for source, target, cell in square.cells():
         if _NUMBER.fullmatch(cell):
-            findings.add(metric, "GB/s", float(cell), f"device{source}>device{target}")
+            collector.add(metric, "GB/s", float(cell), f"device{source}>device{target}")
             measured += 1
         elif cell != "N/A":
-            findings.complain(
-                "not-a-number", f"{metric} of device{source}>device{target} is {cell}"
+            collector.error(
+                ProblemKind.NOT_A_NUMBER, f"{metric} of device{source}>device{target} is {cell}"
             )
         elif source != target:
-            findings.warn("missing-cell", f"{metric} of device{source}>device{target} is N/A")
-    findings.add(f"{metric}_cells", "count", measured, "all", may_be_zero=True)
+            collector.warn(
+                ProblemKind.MISSING_CELL, f"{metric} of device{source}>device{target} is N/A"
+            )
+    collector.add(f"{metric}_cells", "count", measured, "all", may_be_zero=True)
 
 
-def _collect_nothing(text: str, findings: Findings, summary: dict[str, object]) -> None:
-    if findings.samples or findings.has_errors:
+def _collect_nothing(text: str, collector: OutputCollector, summary: dict[str, object]) -> None:
+    if not collector.is_empty:
         return
     if summary["devices"]:
-        findings.warn("no-bandwidth", "a list of devices, and no bandwidth")
-    elif not text.strip():
-        findings.complain("no-output", "nothing was printed")
+        collector.warn(ProblemKind.NO_BANDWIDTH, "a list of devices, and no bandwidth")
     else:
-        findings.complain("no-table", "nothing of rocm-bandwidth-test in this text")
+        collector.nothing(text, "nothing of rocm-bandwidth-test in this text")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.squares import is_torn, whole_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean, is_torn, whole_lines
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -32,59 +33,58 @@ def parse(text: str) -> Parsed:
     ``summary.peers`` maps a placement to whether the GPUs reach each other. An id or a figure that
     is no number (the manual prints ``<result>``) is the error ``not-a-number``.
     """
-    text = plain(text)
-    findings = Findings()
-    if missing := missing_program(text, ("rvs",)):
-        findings.problems.append(missing)
+    text = clean(text)
+    collector = OutputCollector()
+    collector.check_started(text, "rvs")
     peers: dict[str, bool] = {}
     for line in whole_lines(text):
         match = _LINE.fullmatch(line.rstrip()) if len(line) < 500 else None  # noqa: PLR2004 - a line
         if match:
-            _collect_line(match[1], match[2], findings, peers)
+            _collect_line(match[1], match[2], collector, peers)
     if is_torn(text):
-        findings.complain("truncated", "the last line has no end")
-    _collect_nothing(text, findings, peers)
-    return findings.parsed("rvs", None, {"peers": peers})
+        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+    _collect_nothing(text, collector, peers)
+    return collector.parsed("rvs", None, {"peers": peers})
 
 
-def _collect_line(level: str, said: str, findings: Findings, peers: dict[str, bool]) -> None:
+def _collect_line(
+    level: str, said: str, collector: OutputCollector, peers: dict[str, bool]
+) -> None:
     if level == "ERROR":
-        findings.complain("tool-failed", said)
+        collector.error(ProblemKind.TOOL_FAILED, said)
     elif level == "INFO":
         return
     elif found := _PEERS.fullmatch(said):
         peers[_placement(found[2], found[3])] = found[4] == "true"
     elif figure := _BANDWIDTH.fullmatch(said):
-        _collect_figure(figure, findings)
+        _collect_figure(figure, collector)
     elif "p2p-bandwidth" in said:
-        findings.complain("unparsable", said)
+        collector.error(ProblemKind.UNPARSABLE, said)
 
 
 def _placement(source: str, target: str) -> str:
     return ">".join(f"gpu{end}" if _ID.fullmatch(end) else end for end in (source, target))
 
 
-def _collect_figure(figure: re.Match[str], findings: Findings) -> None:
+def _collect_figure(figure: re.Match[str], collector: OutputCollector) -> None:
     source, target, both_ways, value, unit = figure.groups()
     ids = _ID.fullmatch(source) and _ID.fullmatch(target)
     if not ids or not _NUMBER.fullmatch(value):
-        findings.complain("not-a-number", figure[0])
+        collector.error(ProblemKind.NOT_A_NUMBER, figure[0])
     elif unit != "GBps":
-        findings.complain("unit-unknown", figure[0])
+        collector.error(ProblemKind.UNIT_UNKNOWN, figure[0])
     else:
         ending = "_bidirectional" if both_ways == "true" else ""
-        findings.add(f"p2p_bw{ending}", "GB/s", float(value), _placement(source, target))
+        collector.add(f"p2p_bw{ending}", "GB/s", float(value), _placement(source, target))
 
 
-def _collect_nothing(text: str, findings: Findings, peers: dict[str, bool]) -> None:
+def _collect_nothing(text: str, collector: OutputCollector, peers: dict[str, bool]) -> None:
     for placement, can_reach in peers.items():
         if not can_reach:
-            findings.warn("no-peer-access", placement)
-    if findings.samples or findings.has_errors:
+            collector.warn(ProblemKind.NO_PEER_ACCESS, placement)
+    if not collector.is_empty:
         return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    elif peers:
-        findings.warn("no-bandwidth", "peers, and no bandwidth between them")
+    if peers:
+        collector.warn(ProblemKind.NO_BANDWIDTH, "peers, and no bandwidth between them")
     else:
-        findings.complain("no-table", "no pair of GPUs of rvs in this text")
+        collector.nothing(text, "no pair of GPUs of rvs in this text")

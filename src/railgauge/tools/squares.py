@@ -37,15 +37,6 @@ class Square:
                 yield label, device, cell
 
 
-def whole_lines(text: str) -> list[str]:
-    """The lines that were printed to their end; a torn last one is none."""
-    return text.split("\n")[:-1]
-
-
-def is_torn(text: str) -> bool:
-    return bool(text.rpartition("\n")[2].strip())
-
-
 def read_squares(lines: list[str]) -> Iterator[Square]:
     """All tables, whole or not; blank lines between rows are passed over."""
     heading, heading_at = "", -1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.squares import is_torn, whole_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean, is_torn, whole_lines
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -54,29 +55,27 @@ def parse(text: str) -> Parsed:
     unit; its figures are decimal GB/s. A 0 below 64 KiB is the rounding of the program: the
     warning ``below-resolution`` and no sample.
     """
-    text = plain(text)
-    findings = Findings()
-    if missing := missing_program(text, _PROGRAMS):
-        findings.problems.append(missing)
-    elif failed := _FAILED.search(text):
-        findings.complain("tool-failed", failed[0])
-    programs = _collect(whole_lines(text), findings)
+    text = clean(text)
+    collector = OutputCollector()
+    if collector.check_started(text, *_PROGRAMS) and (failed := _FAILED.search(text)):
+        collector.error(ProblemKind.TOOL_FAILED, failed[0])
+    programs = _collect(whole_lines(text), collector)
     if is_torn(text):
-        findings.complain("truncated", "the last line has no end")
-    _collect_nothing(text, programs, findings)
+        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+    _collect_nothing(text, programs, collector)
     if len(programs) > 1:
-        findings.complain("several-tables", f"the output of several: {', '.join(programs)}")
-    return findings.parsed(_TOOL, None, {"program": next(iter(programs), None)})
+        collector.error(ProblemKind.SEVERAL_TABLES, f"the output of several: {', '.join(programs)}")
+    return collector.parsed(_TOOL, None, {"program": next(iter(programs), None)})
 
 
-def _collect(lines: list[str], findings: Findings) -> dict[str, bool]:
+def _collect(lines: list[str], collector: OutputCollector) -> dict[str, bool]:
     """The programs whose rows were found, and whether their last line was printed."""
     programs: dict[str, bool] = {}
     for line in lines:
         words = line[:400].split()
         if line.startswith(_SHMOO_START):
             programs["bandwidthTest"] = False
-            _collect_shmoo(line, findings)
+            _collect_shmoo(line, collector)
         elif line.startswith(_SHMOO_END) and "bandwidthTest" in programs:
             programs["bandwidthTest"] = True
         elif words == _BUS_HEADING:
@@ -84,59 +83,63 @@ def _collect(lines: list[str], findings: Findings) -> dict[str, bool]:
         elif line.startswith(_BUS_END) and "hipBusBandwidth" in programs:
             programs["hipBusBandwidth"] = True
         elif words and "hipBusBandwidth" in programs and (test := _BUS_TEST.fullmatch(words[0])):
-            _collect_statistics(test, words[1:], findings)
+            _collect_statistics(test, words[1:], collector)
         elif copy := _COPY.fullmatch(line.strip()[:200]):
             programs["gpu_copy"] = True
-            _collect_copy(copy, findings)
+            _collect_copy(copy, collector)
     return programs
 
 
-def _collect_shmoo(line: str, findings: Findings) -> None:
+def _collect_shmoo(line: str, collector: OutputCollector) -> None:
     match = _SHMOO.fullmatch(line.rstrip()[:400])
     if match is None:
-        findings.complain("unparsable", line[:160])
+        collector.error(ProblemKind.UNPARSABLE, line[:160])
     elif match[4] != "GB/s":
-        findings.complain("unit-unknown", line[:160])
+        collector.error(ProblemKind.UNIT_UNKNOWN, line[:160])
     else:
-        findings.size_bytes = int(match[5])
+        collector.size_bytes = int(match[5])
         metric = "_".join(filter(None, (match[1], match[2], "bw"))).lower()
-        _add(metric, match[4], match[3], findings)
+        _add(metric, match[4], match[3], collector)
 
 
-def _collect_statistics(test: re.Match[str], words: list[str], findings: Findings) -> None:
+def _collect_statistics(test: re.Match[str], words: list[str], collector: OutputCollector) -> None:
     size = _BUS_SIZE.fullmatch(words[0]) if words else None
     unit = _BUS_UNITS.get(words[1]) if len(words) > 1 else None
     if size is None or unit is None or len(words) != len(_STATISTICS) + 2:
-        findings.complain("unparsable", " ".join([test[0], *words])[:160])
+        collector.error(ProblemKind.UNPARSABLE, " ".join([test[0], *words])[:160])
         return
-    findings.size_bytes = int(size[1]) * (1024 if size[2] == "kB" else 1)
+    collector.size_bytes = int(size[1]) * (1024 if size[2] == "kB" else 1)
     kind = "bw" if test[2] == "Bandwidth" else "time"
     name = "_".join(filter(None, (test[1], test[3], kind))).lower()
-    if _is_below_resolution(words[2], findings.size_bytes):
-        findings.warn("below-resolution", f"{name} of {findings.size_bytes} bytes is {words[2]}")
+    if _is_below_resolution(words[2], collector.size_bytes):
+        collector.warn(
+            ProblemKind.BELOW_RESOLUTION, f"{name} of {collector.size_bytes} bytes is {words[2]}"
+        )
         return
     for statistic, word in zip(_STATISTICS, words[2:], strict=True):
-        _add(f"{name}_{statistic}", unit, word, findings)
+        _add(f"{name}_{statistic}", unit, word, collector)
 
 
-def _collect_copy(match: re.Match[str], findings: Findings) -> None:
-    findings.size_bytes = None
+def _collect_copy(match: re.Match[str], collector: OutputCollector) -> None:
+    collector.size_bytes = None
     ends = (end.replace("gpu_all", "all") for end in (match[1], match[3]))
     way = "copy" if match[2] == "to" else "bidirectional"
-    _add(f"{way}_{match[4]}", "GB/s", match[5], findings, ">".join(ends))
+    _add(f"{way}_{match[4]}", "GB/s", match[5], collector, ">".join(ends))
 
 
 def _add(
-    metric: str, unit: str, word: str, findings: Findings, placement: str | None = None
+    metric: str, unit: str, word: str, collector: OutputCollector, placement: str | None = None
 ) -> None:
     if not _NUMBER.fullmatch(word):
-        findings.complain("not-a-number", f"{metric} is {word}")
+        collector.error(ProblemKind.NOT_A_NUMBER, f"{metric} is {word}")
         return
-    if _is_below_resolution(word, findings.size_bytes) and not metric.endswith("_stddev"):
-        findings.warn("below-resolution", f"{metric} of {findings.size_bytes} bytes is {word}")
+    if _is_below_resolution(word, collector.size_bytes) and not metric.endswith("_stddev"):
+        collector.warn(
+            ProblemKind.BELOW_RESOLUTION, f"{metric} of {collector.size_bytes} bytes is {word}"
+        )
         return
     may_be_zero = metric.endswith("_stddev")
-    findings.add(metric, unit, float(word), placement, may_be_zero=may_be_zero)
+    collector.add(metric, unit, float(word), placement, may_be_zero=may_be_zero)
 
 
 def _is_below_resolution(word: str, size_bytes: int | None) -> bool:
@@ -144,13 +147,9 @@ def _is_below_resolution(word: str, size_bytes: int | None) -> bool:
     return is_small and bool(_NUMBER.fullmatch(word)) and float(word) == 0
 
 
-def _collect_nothing(text: str, programs: dict[str, bool], findings: Findings) -> None:
+def _collect_nothing(text: str, programs: dict[str, bool], collector: OutputCollector) -> None:
     for name, has_ended in programs.items():
         if not has_ended:
-            findings.complain("truncated", f"the last line of {name} was not printed")
-    if findings.samples or findings.has_errors:
-        return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    else:
-        findings.complain("no-table", f"no figure of {', '.join(_PROGRAMS)} in this text")
+            collector.error(ProblemKind.TRUNCATED, f"the last line of {name} was not printed")
+    if collector.is_empty:
+        collector.nothing(text, f"no figure of {', '.join(_PROGRAMS)} in this text")

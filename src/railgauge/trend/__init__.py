@@ -2,11 +2,9 @@
 
 from railgauge.trend.findings import findings
 from railgauge.trend.values import (
-    Fleet,
     Night,
     Rules,
-    SeriesKey,
     Trend,
 )
 
-__all__ = ["Fleet", "Night", "Rules", "SeriesKey", "Trend", "findings"]
+__all__ = ["Night", "Rules", "Trend", "findings"]

@@ -5,11 +5,12 @@ from railgauge.config.thresholds.limits import (
     limits_in_use,
     uncovered,
 )
-from railgauge.config.thresholds.load import available, load, load_file
+from railgauge.config.thresholds.load import load, load_file
 from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Platform
 from railgauge.config.thresholds.physics import ideal, in_its_unit, physical_ceiling
 from railgauge.config.thresholds.site import lacking_model, on_site, with_model
-from railgauge.config.thresholds.versions import VERSIONS, with_versions
+from railgauge.config.thresholds.source import available
+from railgauge.config.thresholds.versions import VERSIONS
 
 __all__ = [
     "LEVELS",
@@ -29,5 +30,4 @@ __all__ = [
     "physical_ceiling",
     "uncovered",
     "with_model",
-    "with_versions",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from railgauge.config.schema import complaints
+from railgauge.config.thresholds import source
+from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -37,78 +40,57 @@ def load(name: str, folder: Path) -> Platform:
     Raises ``ThresholdError``, or ``BadInputs`` with all complaints at once.
     """
     path = folder / f"{name}.json"
-    document = _read(path, folder)
-    _check(path, document, folder / "schema.json")
-    if document["platform"] != name:
-        _refuse(path, "$/platform", f"says {document['platform']!r}, the file is named {name!r}")
-    return _Reader(path).platform(document)
+    platform = _loaded(path, source.text(path, folder), folder, folder / source.SCHEMA)
+    if platform.name != name:
+        _refuse(path, "$/platform", f"says {platform.name!r}, the file is named {name!r}")
+    return platform
 
 
-def load_file(path: Path, text: str) -> Platform:
-    """The platform in ``text``, which stands in the file ``path`` of whatever name."""
-    document = _parse(path, text)
-    _check(path, document, _SCHEMA)
-    return _Reader(path).platform(document)
+def load_file(path: Path, text: str, folder: Path | None = None) -> Platform:
+    """The platform in ``text``, which stands in the file ``path`` of whatever name.
+
+    What it extends is read from ``folder``; without one it must extend nothing, as the file of a
+    run does.
+    """
+    return _loaded(path, text, folder, _SCHEMA)
 
 
 # The same file as ``thresholds/schema.json``, which is not there where only the package is.
-_SCHEMA = Path(__file__).with_name("schema.json")
+_SCHEMA = Path(__file__).with_name(source.SCHEMA)
 
 
-def _check(path: Path, document: Any, schema_file: Path) -> None:
+def _loaded(path: Path, text: str, folder: Path | None, schema_file: Path) -> Platform:
+    files = source.files(path, source.parsed(path, text), folder)
+    for file in files:
+        _check(file, schema_file, "" if file != files[-1] or is_short(file.document) else _COMPLETE)
+    long = expanded(files)
+    if long.document != files[-1].document:
+        _check(Written(str(path), long.document), schema_file, _COMPLETE, long.origins)
+        text = json.dumps(long.document, indent=2, ensure_ascii=False) + "\n"
+    return replace(_Reader(path).platform(long.document), text=text)
+
+
+# What the schema asks of the long form, and not of every file that is a part of it.
+_COMPLETE = "complete"
+
+
+def _check(
+    file: Written, schema_file: Path, definition: str, origins: Origins = MappingProxyType({})
+) -> None:
     gathered = Gathered()
-    for json_path, what in complaints(schema_file, document):
+    for keys, what in complaints(schema_file, file.document, definition):
         with gathered.trying():
-            _refuse(path, "/".join(["$", *map(str, json_path)]), what)
+            raise ThresholdError(what, where=_where(file, [*map(str, keys)], origins))
     gathered.raise_any()
 
 
-def available(folder: Path) -> list[str]:
-    """The names of the platform files in ``folder``."""
-    return sorted(path.stem for path in folder.glob("*.json") if path.stem != "schema")
-
-
-def _read(path: Path, folder: Path) -> Any:
-    try:
-        return _parse(path, path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
-        raise ThresholdError(
-            f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
-
-
-def _parse(path: Path, text: str) -> Any:
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_float=lambda text: float(_finite(text)),
-            parse_int=lambda text: int(_finite(text)),
-        )
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON keeps the last of two equal keys without a word; a limit must not vanish that way."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
-        raise ValueError(f"key {twice!r} is given twice")
-    return result
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text[:20]} is not a number that a limit can have")
-
-
-def _finite(text: str) -> str:
-    """``1e999`` is JSON and becomes infinity: as a ceiling, one that nothing could miss."""
-    return text if math.isfinite(float(text)) else _no_constant(text)
+def _where(file: Written, keys: list[str], origins: Origins) -> str:
+    """The place in the file as it was written: there ``mlx5_[0-7]`` may stand for ``mlx5_3``."""
+    entry, rest = tuple(keys[:2]), keys[2:]
+    if origins and entry == ("hardware", "nics") and rest:
+        entry, rest = ("nics", file.document["hardware"]["nics"][int(rest[0])]["name"]), rest[1:]
+    path, key = origins.get((entry[0], entry[-1]) if entry else ("", ""), (file.path, ""))
+    return "/".join([f"{path}: {key}", *rest] if key else [f"{file.path}: $", *keys])
 
 
 def _refuse(path: Path, json_path: str, what: str) -> NoReturn:

@@ -251,7 +251,10 @@ class FabricLimits:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A checked platform file. ``not_applicable`` maps a test's subject to the reason."""
+    """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
+
+    ``text`` is the file in the long form, which needs no other: what a run keeps.
+    """
 
     name: str
     title: str
@@ -265,6 +268,7 @@ class Platform:
     not_applicable: Mapping[str, str]
     environment: Mapping[str, str] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
+    text: str = field(default="", repr=False, compare=False)
 
     @property
     def fabric_nics(self) -> tuple[Nic, ...]:

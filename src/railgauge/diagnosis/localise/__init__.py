@@ -4,15 +4,13 @@ Everything here is a pure function of results; nothing is guessed. What the evid
 decide is returned as such, with the measurement that would decide it.
 """
 
-from railgauge.diagnosis.localise.links import LinkBlame, blame_links
+from railgauge.diagnosis.localise.links import blame_links
 from railgauge.diagnosis.localise.nodes import Blamed, PairResult, Undecided, blame
 from railgauge.diagnosis.localise.parts import Part, PathResult
-from railgauge.diagnosis.localise.paths import Located, blame_paths
+from railgauge.diagnosis.localise.paths import blame_paths
 
 __all__ = [
     "Blamed",
-    "LinkBlame",
-    "Located",
     "PairResult",
     "Part",
     "PathResult",

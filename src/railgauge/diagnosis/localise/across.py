@@ -65,12 +65,6 @@ class Ends:
             if group.between and self.between.issuperset(group.between):
                 yield _undecided(group)
 
-    def contradicting(self) -> Iterator[str]:
-        for one, other in sorted(self.between):
-            if len(self.said[one, other]) > 1:
-                (node, path), (peer, its) = self.known[one], self.known[other]
-                yield f"{node}:{peer} {path_name(path)}:{path_name(its)}"
-
 
 def _undecided(group: OpenGroup[str]) -> Undecided:
     """Ends and not nodes are to be measured: which pairs of nodes that takes is not said."""

@@ -40,13 +40,12 @@ class Undecided:
 class Blamed:
     """``nodes`` are slow in all their pairs, proven so; ``pairs`` (sorted) only together.
 
-    ``contradicting`` are pairs of which the same direction was slow and fast: taken as slow.
+    A pair of which the same direction was slow and fast is taken as slow.
     """
 
     nodes: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     undecided: tuple[Undecided, ...]
-    contradicting: tuple[tuple[str, str], ...] = ()
 
 
 def blame(results: Iterable[PairResult]) -> Blamed:
@@ -62,7 +61,6 @@ def blame(results: Iterable[PairResult]) -> Blamed:
         nodes=found.slow,
         pairs=unordered(found.pairs),
         undecided=tuple(undecided(group) for group in found.open),
-        contradicting=tuple(sorted(pair for pair, said in seen.items() if len(said) > 1)),
     )
 
 

@@ -22,11 +22,10 @@ from railgauge.diagnosis.localise.parts import (
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Faulty parts, what is undecided, and results (``a:b gpu3-mlx5_0``) that contradict."""
+    """Faulty parts, and what is undecided."""
 
     parts: tuple[Part, ...]
     undecided: tuple[Undecided, ...]
-    contradicting: tuple[str, ...] = ()
 
 
 Said = Mapping[Path, Mapping[tuple[str, str], set[bool]]]
@@ -53,7 +52,6 @@ def blame_paths(results: Iterable[PathResult]) -> Located:
     return Located(
         (*parts, *_pairs(said, first), *ends.pairs()),
         (*(item for _, some in found for item in some), *_open(nodes, again), *ends.open(parts)),
-        (*_contradicting(said), *ends.contradicting()),
     )
 
 
@@ -70,13 +68,6 @@ def _order(path: Path) -> tuple[int, str]:
 
 def _slow(pairs: Mapping[tuple[str, str], set[bool]]) -> dict[tuple[str, str], bool]:
     return {pair: True in said for pair, said in pairs.items()}
-
-
-def _contradicting(said: Said) -> Iterator[str]:
-    for path, pairs in said.items():
-        for (one, other), values in pairs.items():
-            if len(values) > 1:
-                yield f"{one}:{other} {path_name(path)}"
 
 
 def _by_node(

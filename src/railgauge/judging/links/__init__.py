@@ -11,7 +11,6 @@ from railgauge.judging.links.counters import (
     BIT_ERRORS,
     ERRORS,
     GROWTH,
-    surely_at_least,
 )
 from railgauge.judging.links.links import LINK_RATE, LINK_STATE
 from railgauge.judging.links.model import Scan
@@ -27,5 +26,4 @@ __all__ = [
     "MANAGER",
     "Scan",
     "judge_scan",
-    "surely_at_least",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
+
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
 
 
 def _json(entries: list[dict[str, Any]]) -> str:
-    return json.dumps([_small(entry) for entry in entries], indent=4)
+    return stored.as_json([_small(entry) for entry in entries], indent=4)
 
 
 def _small(value: Any) -> Any:
@@ -236,7 +237,7 @@ def _rocm(arguments: list[str], node: Node) -> int:
         return 0
     document: dict[str, Any] = {f"card{i}": _card(i, g) for i, g in enumerate(node["gpus"])}
     document["system"] = _system(node)
-    print("\n" + json.dumps(document, indent=4))
+    print("\n" + stored.as_json(document, indent=4))
     return 0
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
+
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def write(path: str, job: Job, rows: list[dict[str, Any]], average: float) -> No
         "end_time": now,
     }
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        json.dump(document, file, indent=2)
-        file.write("\n")
+        file.write(stored.as_json(document, indent=2) + "\n")
 
 
 def _bounds(count: int) -> dict[str, Any]:

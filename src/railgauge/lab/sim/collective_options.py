@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from .options import UsageError, parse
+from .options import UsageError, parse, sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ _LONG = {
     "output_file": "json", "unalign": "unalign",
 }  # fmt: skip
 _VALUED = frozenset(_SHORT.values())
-_SIZE = re.compile(r"(\d+)([kKmMgGtT]?)[bB]?")
-_FACTOR = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 TYPES = {
     "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "half": 2, "float": 4,
     "double": 8, "bfloat16": 2, "f8e4m3": 1, "f8e5m2": 1,
@@ -95,10 +92,11 @@ def _usage(tool: str, complaint: str) -> str:
 
 
 def _bytes(given: dict[str, str], key: str, default: int) -> int:
-    match = _SIZE.fullmatch(given.get(key, str(default)))
-    if not match:
+    text = given.get(key, str(default))
+    size = sized(text[:-1] if text[-1:] in ("b", "B") else text, _FACTOR)
+    if size is None:
         raise CollectiveRefused(f"invalid size specified for '{key}bytes'\n", 255)
-    return int(match[1]) << _FACTOR[match[2].lower()]
+    return size
 
 
 def _step(given: dict[str, str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
+from . import stored
 from .nvidia_query import bus_id, settings, uuid
 
 TYPE_CHECKING = False
@@ -170,7 +170,7 @@ def _as_json(results: Results, node: Node) -> str:
         }
         for category, tests in results
     ]
-    return json.dumps({"DCGM GPU Diagnostic": {"test_categories": categories}}, indent=2)
+    return stored.as_json({"DCGM GPU Diagnostic": {"test_categories": categories}}, indent=2)
 
 
 def _json_result(printed: str, everyone: str) -> dict[str, str]:

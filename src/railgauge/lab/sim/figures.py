@@ -8,9 +8,10 @@ stays, above the last one the bandwidth does.
 
 from __future__ import annotations
 
-import json
 import math
 from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +35,9 @@ _loaded: dict[str, Any] = {}
 
 
 def load(path: str) -> dict[str, Any]:
-    """The figures file of a platform, read once."""
+    """The figures of a platform, read once: the lab's own copy, or the file that is JSON."""
     if path not in _loaded:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-            _loaded[path] = json.load(file)
+        _loaded[path] = stored.from_json(path) if path.endswith(".json") else stored.read(path)
     return _loaded[path]  # type: ignore[no-any-return]
 
 
@@ -138,7 +138,8 @@ def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[f
 def _other(figures: dict[str, Any], name: str) -> dict[str, Any]:
     """The figures of another platform, which lie beside these."""
     own = next(path for path, loaded in _loaded.items() if loaded is figures)
-    return load(f"{own.rpartition('/')[0]}/{name}")
+    other = name if own.endswith(".json") else name.removesuffix(".json")
+    return load(f"{own.rpartition('/')[0]}/{other}")
 
 
 def plateau(node: Node, size: int) -> float:

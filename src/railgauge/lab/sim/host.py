@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 from .options import UsageError, parse
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     Function = dict[str, Any]
 
 _FLAGS = "SrcValid TransBlk ReqRedir CmpltRedir UpstreamFwd EgressCtrl DirectTrans".split()  # noqa: SIM905
-_BEHIND_BRIDGE = re.compile(r"\[([0-9a-f]{2})\]----00\.0  .*")
+_BEHIND_BRIDGE = r"\[([0-9a-f]{2})\]----00\.0  .*"
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
@@ -109,10 +108,12 @@ def _sign(on: bool) -> str:
 
 def _tree(node: Node) -> list[str]:
     """The tree of the healthy machine, with the slots of lost devices empty."""
+    import re  # noqa: PLC0415 - lspci starts sooner without
+
     present = {function["address"].split(":")[1] for function in node["pci"]}
 
     def emptied(match: re.Match[str]) -> str:
         bus = match[1]
         return match[0] if bus in present else f"[{bus}]--"
 
-    return [_BEHIND_BRIDGE.sub(emptied, line) for line in node["pci_tree"]]
+    return [re.sub(_BEHIND_BRIDGE, emptied, line) for line in node["pci_tree"]]

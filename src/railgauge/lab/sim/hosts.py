@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
+
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     Node = dict[str, Any]
-
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 class Unreachable(Exception):
@@ -36,9 +34,7 @@ def names(node: Node) -> list[str]:
 
 def _all(node: Node) -> list[dict[str, Any]]:
     home = os.path.dirname(node["root"])  # noqa: PTH120 - see main.py
-    path = f"{home}/../../server.json"
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        found: list[dict[str, Any]] = json.load(file)["nodes"]
+    found: list[dict[str, Any]] = stored.read(f"{home}/../../server")["nodes"]
     return found
 
 
@@ -50,13 +46,14 @@ def _entered(one: dict[str, Any], host: str) -> Node:
         raise Unreachable("Host key verification failed.")
     if ssh["refuses"]:
         raise Unreachable(f"lab@{host}: Permission denied (publickey).")
-    with open(f"{one['home']}/node.json", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        found: Node = json.load(file)
+    found: Node = stored.read(f"{one['home']}/node")
     return found
 
 
 def expanded(text: str) -> list[str]:
     """``a[01-03,7],b`` as the names it stands for."""
+    import re  # noqa: PLC0415 - only srun has such lists, and mpirun starts sooner without
+
     found: list[str] = []
     for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", text):
         head, bracket, rest = part.partition("[")
@@ -67,7 +64,7 @@ def expanded(text: str) -> list[str]:
 
 def _numbers(text: str) -> list[str]:
     numbers: list[str] = []
-    for match in _RANGE.finditer(text):
-        first, last = match[1], match[2] or match[1]
-        numbers += [f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1)]
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        numbers += [f"{n:0{len(first)}d}" for n in range(int(first), int(last or first) + 1)]
     return numbers

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
-from . import figures, wire
+from . import figures, stored, wire
 from .counters import count_ethernet, turn
 from .options import UsageError, parse
 
@@ -73,7 +72,7 @@ def _serve(options: Options, node: Node, port: int) -> int:
             sys.stderr.write("iperf3: error - unable to start listener for connections: Address"
                              " already in use\niperf3: exiting\n")  # fmt: skip
             return 1
-        code = _one_test(wire.accept(listener), options, node, port)
+        code = _one_test(wire.accept_only(listener), options, node, port)
         if "one" in options:
             return code
 
@@ -142,7 +141,7 @@ def _client(options: Options, node: Node, port: int) -> int:
     test = {"host": host, "port": port, "streams": streams, "seconds": seconds, "reverse": reverse}
     test |= {"length": _length(options), "omit": int(options.get("omit", 0))}
     if "json" in options:
-        print(json.dumps(_document(test, node, gbps), indent="\t", separators=(",", ":\t")))
+        print(stored.as_json(_document(test, node, gbps), indent="\t", separators=(",", ":\t")))
     else:
         print("\n".join(_table(gbps, seconds, "sender")))
     return 0
@@ -155,7 +154,7 @@ def _refused() -> str:
 def _failed(options: Options, why: str) -> int:
     if "json" in options:
         document = {"start": {"connected": [], "version": "iperf 3.17.1"}, "intervals": []}
-        print(json.dumps({**document, "end": {}, "error": why}, indent="\t"))
+        print(stored.as_json({**document, "end": {}, "error": why}, indent="\t"))
     else:
         sys.stderr.write(f"iperf3: error - {why}\n")
     return 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
-from . import figures
+from . import figures, stored
 from .counters import turn
 from .options import UsageError, parse
 
@@ -173,4 +172,4 @@ def _document(results: dict[str, Matrix], node: Node) -> str:
             "version": "v0.8",
         }
     }
-    return json.dumps(document, indent="\t", separators=(",", " : "))
+    return stored.as_json(document, indent="\t", separators=(",", " : "))

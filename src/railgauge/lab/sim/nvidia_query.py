@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def fabric(gpu: Gpu) -> dict[str, str]:
 def settings(node: Node) -> dict[str, Any]:
     """What was changed on this node since it started."""
     try:
-        with open(_state(node), encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-            changed: dict[str, Any] = json.load(file)
+        changed: dict[str, Any] = stored.read(_state(node))
     except FileNotFoundError:
         changed = {}
     smi = node["smi"]
@@ -100,8 +100,7 @@ def changed(rest: list[str], gpus: list[tuple[int, Gpu]], node: Node) -> int:
     else:
         sys.stdout.write(f"Invalid combination of input arguments. {' '.join(rest)}\n")
         return 2
-    with open(_state(node), "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        json.dump(state, file)
+    stored.write(_state(node), state)
     return 0
 
 
@@ -111,7 +110,7 @@ def _tell(gpus: list[tuple[int, Gpu]], state: str, what: str) -> None:
 
 
 def _state(node: Node) -> str:
-    return f"{os.path.dirname(node['root'])}/smi.json"  # noqa: PTH120 - see main.py
+    return f"{os.path.dirname(node['root'])}/smi"  # noqa: PTH120 - see main.py
 
 
 def csv(rest: list[str], gpus: list[tuple[int, Gpu]], node: Node) -> int:

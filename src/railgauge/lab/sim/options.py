@@ -67,3 +67,11 @@ def _short(
             raise UsageError(f"option requires an argument -- '{letter}'")
         into[meaning] = letters or rest.pop(0)
         return
+
+
+def sized(text: str, factors: dict[str, int]) -> int | None:
+    """``8M`` as a number of bytes, with ``factors`` by lower-case suffix; None if it is no size."""
+    suffix = text[-1:].lower()
+    known = suffix if suffix in factors else ""
+    digits = text[: len(text) - len(known)]
+    return int(digits) * factors[known] if digits.isdecimal() else None

@@ -109,7 +109,7 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
         listener = wire.listen(node["address"], test["tcp_port"])
     except OSError:
         raise PerftestRefused(_no_socket(f"Couldn't listen to port {test['tcp_port']}")) from None
-    link = wire.accept(listener)
+    link = wire.accept_only(listener)
     try:
         theirs = link.receive()
         mine = _side(test, node, theirs.get("sizes", ()), theirs.get("device", ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from . import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ _TIMES = ("t_min", "t_max", "t_typical", "t_avg", "t_stdev", "percentile_99", "p
 
 def document(test: dict[str, Any], row: dict[str, Any]) -> str:
     """One object with the header's fields and one row; no unit is named anywhere in it."""
-    return json.dumps({"test_info": _info(test), "results": _results(row)}, indent=2) + "\n"
+    return stored.as_json({"test_info": _info(test), "results": _results(row)}, indent=2) + "\n"
 
 
 def _info(test: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from . import layout
-from .options import UsageError, parse
+from .options import UsageError, parse, sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +38,6 @@ _FLAGS = {
     "unsorted", "histogram", "no_relaxed_ordering", "json", "hugepages", "warm_up",
 }  # fmt: skip
 _VALUED = frozenset((set(_SHORT.values()) | set(_LONG.values()) | {"gpu"}) - _FLAGS)
-_SIZE = re.compile(r"(\d+)([kKmMgG]?)")
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _SWEEP = [2**power for power in range(1, 24)]
 _MTUS = {"256", "512", "1024", "2048", "4096"}
@@ -117,10 +114,10 @@ def _test(tool: str, given: dict[str, str], words: list[str], node: Node) -> Tes
 def _sizes(given: dict[str, str], kind: str) -> list[int]:
     if "all" in given:
         return _SWEEP
-    match = _SIZE.fullmatch(given.get("size", "65536" if kind == "bw" else "2"))
-    if not match or int(match[1]) == 0:
+    size = sized(given.get("size", "65536" if kind == "bw" else "2"), _FACTOR)
+    if not size:
         raise UsageError(f"invalid message size '{given['size']}'")
-    return [int(match[1]) * _FACTOR[match[2].lower()]]
+    return [size]
 
 
 def _cq_moderation(given: dict[str, str]) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 from . import figures
 from .counters import turn
+from .options import sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     Node = dict[str, Any]
     Matrix = list[list[float | None]]
 
-_SIZE = re.compile(r"(\d+)([kKmMgG]?)")
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _DEFAULT_BYTES = {"a2a": 64 << 20, "p2p": 64 << 20}
 _REFERENCE_BYTES = 64 << 20
@@ -36,11 +35,10 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     if preset not in ("a2a", "p2p"):
         print(f"[ERROR] Unable to open config file: [{preset}]")
         return 1
-    match = _SIZE.fullmatch(arguments[1]) if len(arguments) > 1 else None
-    if len(arguments) > 1 and not match:
+    size = sized(arguments[1], _FACTOR) if len(arguments) > 1 else _DEFAULT_BYTES[preset]
+    if size is None:
         print(f"[ERROR] Unable to parse number of bytes per transfer: {arguments[1]}")
         return 1
-    size = int(match[1]) * _FACTOR[match[2].lower()] if match else _DEFAULT_BYTES[preset]
     units = int(os.environ.get("NUM_SUB_EXEC") or _position(arguments, 2, _FULL_UNITS))
     lines = _all_to_all(node, size, units) if preset == "a2a" else _peer_to_peer(node, size)
     sys.stdout.write("\n".join(lines) + "\n")

@@ -5,14 +5,12 @@ The figures are illustrative: no document gives any of a healthy system.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
 import time
-from urllib.parse import urlparse
 
-from . import fabric, figures, interference, vllm_nodes, wire
+from . import fabric, figures, interference, stored, vllm_nodes, wire
 from .counters import turn
 from .options import UsageError
 
@@ -94,13 +92,12 @@ def _serve(options: Options, node: Node) -> int:
     print(f"INFO:     Uvicorn running on http://{node['address']}:{port}")
     sys.stdout.flush()
     while True:
-        connection, _ = listener.accept()
-        link = wire.Wire(connection)
+        link = wire.accept(listener)
         try:
             link.receive()
             link.send({**able, "model": options.get("model", ""), "nodes": len(nodes)})
         except wire.Hangup:
-            connection.close()
+            link.close()
 
 
 def _able(nodes: list[Node]) -> dict[str, float]:
@@ -121,6 +118,8 @@ def _able(nodes: list[Node]) -> dict[str, float]:
 
 
 def _bench(options: Options, node: Node) -> int:
+    from urllib.parse import urlparse  # noqa: PLC0415 - the servers start sooner without
+
     url = urlparse(options.get("base-url", ""))
     host = url.hostname or options.get("host", "127.0.0.1")
     port = url.port or int(options.get("port", 8000))
@@ -244,4 +243,4 @@ def _save(options: Options, result: dict[str, Any]) -> None:
     folder = options.get("result-dir", ".")
     name = options.get("result-filename", "vllm-result.json")
     with open(f"{folder}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 - see main.py
-        json.dump(document, file)
+        file.write(stored.as_json(document))

@@ -57,8 +57,7 @@ def _joined(node: Node, options: Options, count: int) -> list[Node]:
     listener = wire.listen(node["address"], _port(options))
     links: list[wire.Wire] = []
     while len(links) < count:
-        connection, _ = listener.accept()
-        links.append(wire.Wire(connection))
+        links.append(wire.accept(listener))
     listener.close()
     _held.extend(links)  # they hang up when this process ends
     return [hosts.named(node, link.receive()["name"]) for link in links]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median_high
 
 from railgauge.core import naming
 from railgauge.core.errors import RailgaugeError
@@ -74,8 +75,7 @@ def _plot(rung: int, found: Sequence[_Strip], evidence: str) -> Plot:
 
 
 def _median(one: _Strip) -> float:
-    ordered = sorted(one.judged.values)
-    return ordered[len(ordered) // 2]
+    return median_high(one.judged.values)  # a value that was measured
 
 
 def _axis(x: Scale, height: float) -> Iterator[str]:

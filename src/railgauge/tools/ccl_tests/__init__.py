@@ -5,9 +5,7 @@ JSON file of ``-J``. Formats: nccl-tests 2.0 to 2.20, their AMD and MetaX forks,
 """
 
 from railgauge.tools.ccl_tests.claims import claims
-from railgauge.tools.ccl_tests.metrics import METRICS
-from railgauge.tools.ccl_tests.parse import parse
-from railgauge.tools.ccl_tests.payload import payload_bytes
-from railgauge.tools.ccl_tests.plan import commands
+from railgauge.tools.ccl_tests.parse import parse, payload_bytes
+from railgauge.tools.ccl_tests.plan import METRICS, commands
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]

@@ -1,4 +1,4 @@
-"""Arithmetic that every row must satisfy, whoever printed it.
+"""All that is checked of one output: arithmetic, sweep, shape and closing lines.
 
 ``algbw`` is size over time and ``busbw`` is ``algbw`` times a factor that follows from the
 collective and its ranks (nccl-tests, doc/PERFORMANCE.md). A column read as another, a digit lost
@@ -7,14 +7,149 @@ by a launcher or a figure edited by hand does not survive both.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.errors import UnitUnknown
-from railgauge.core.model import Problem
+from railgauge.core.problems import ProblemKind
 from railgauge.core.units import convert, format_size
-from railgauge.tools.ccl_tests.figures import Figure
-from railgauge.tools.ccl_tests.rows import Row, Side
+from railgauge.tools.ccl_tests.facts import Facts
+from railgauge.tools.ccl_tests.rows import Figure, Row, Side
+from railgauge.tools.ccl_tests.tables import Reading, Table
+from railgauge.tools.collector import OutputCollector
+
+
+def check_tables(
+    reading: Reading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
+) -> bool:
+    """What is wrong with a printed output; whether its bandwidths are GiB/s."""
+    if not reading.tables:
+        if not collector.problems and not has_said_why:
+            _say_why_nothing(facts, text, collector)
+        return False
+    _check_shape(reading, facts, collector)
+    is_binary = False
+    for table in reading.tables:
+        is_binary = table.heading.has_binary_units and follows_binary(table.rows)
+        several = len(reading.tables) > 1
+        known = not several and not reading.is_elided
+        check_rows(table.rows, facts, collector, is_binary=is_binary, is_run_known=known)
+        if not several:
+            excerpt = not facts.argument_lines and facts.out_of_bounds is None
+            elided = reading.is_elided
+            check_whole(table.rows, facts, collector, is_elided=elided, is_excerpt=excerpt)
+    return is_binary
+
+
+def check_rows(
+    rows: list[Row],
+    facts: Facts,
+    collector: OutputCollector,
+    *,
+    is_binary: bool = False,
+    is_run_known: bool = True,
+) -> None:
+    """Ranks, rates and factors.
+
+    Without ``is_run_known`` the facts may be another table's, or not all shown.
+    """
+    _check_dtypes(rows, collector)
+    ranks = facts.nranks if is_run_known else None
+    if (ranks is not None and ranks < 2) or (ranks is None and is_alone(rows)):  # noqa: PLR2004
+        message = "a single rank moves nothing between GPUs: its bandwidth is no measurement"
+        collector.error(ProblemKind.TOO_FEW_RANKS, message)
+    else:
+        collective = facts.named_collective if is_run_known else None
+        check_factor(rows, collective, ranks, collector)
+    check_rates(rows, collector, is_binary=is_binary)
+
+
+def check_whole(
+    rows: list[Row],
+    facts: Facts,
+    collector: OutputCollector,
+    *,
+    is_elided: bool = False,
+    is_excerpt: bool = False,
+) -> None:
+    """Whether all rows are there, and whether the closing lines agree with them.
+
+    ``is_excerpt``: argument line and closing lines were cut away by hand, so rows may be too.
+    """
+    check_sweep(rows, facts, collector, is_elided=is_elided)
+    _check_results(facts, collector)
+    if facts.average is not None and (wrong := check_average(rows, facts.average)):
+        tell = collector.warn if is_elided or is_excerpt else collector.error
+        tell(ProblemKind.AVERAGE_MISMATCH, wrong)
+        if not facts.average_is_whole:
+            facts.average = None
+
+
+def _check_results(facts: Facts, collector: OutputCollector) -> None:
+    if facts.bounds_failed or facts.out_of_bounds:
+        collector.error(
+            ProblemKind.OUT_OF_BOUNDS, f"{facts.out_of_bounds} values are out of bounds"
+        )
+    if facts.bitwise_mismatches:
+        collector.error(
+            ProblemKind.BITWISE_MISMATCH, f"{facts.bitwise_mismatches} bits differ between runs"
+        )
+    if facts.average_failed:
+        message = "the tool itself found its average below NCCL_TESTS_MIN_BW"
+        collector.error(ProblemKind.BELOW_TOOL_LIMIT, message)
+    if facts.repeated_ranks:
+        message = f"{facts.repeated_ranks} ranks are listed more than once"
+        collector.error(ProblemKind.SEVERAL_TABLES, message)
+    if facts.ranks and not facts.lists_all_ranks:
+        message = f"{len(facts.ranks)} of {max(facts.ranks) + 1} ranks are listed"
+        collector.warn(ProblemKind.RANKS_ELIDED, message)
+
+
+def _check_shape(reading: Reading, facts: Facts, collector: OutputCollector) -> None:
+    tables = reading.tables
+    if len(tables) > 1 or facts.argument_lines > 1 or facts.bounds_lines > 1:
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "several runs in one output: each is to be read by itself"
+        )
+    for table in tables:
+        _check_table(table, collector, is_elided=reading.is_elided)
+    is_closed = any(table.is_closed for table in tables)
+    if not is_closed and facts.argument_lines and any(table.rows for table in tables):
+        collector.error(ProblemKind.TRUNCATED, "no closing lines: the run did not come to its end")
+    elif not is_closed:
+        message = "no closing lines: the output may go on where this text ends"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
+
+
+def _check_table(table: Table, collector: OutputCollector, *, is_elided: bool) -> None:
+    if not table.rows and not is_elided:
+        collector.error(ProblemKind.TRUNCATED, "a heading without any row: nothing was measured")
+    if not table.has_heading:
+        message = "rows without their heading, read by the columns that every version prints"
+        collector.warn(ProblemKind.NO_HEADING, message)
+
+
+def _check_dtypes(rows: list[Row], collector: OutputCollector) -> None:
+    dtypes = dict.fromkeys((row.dtype, row.redop) for row in rows)
+    if len(dtypes) > 1:
+        named = ", ".join(" ".join(filter(None, pair)) for pair in dtypes)
+        collector.warn(ProblemKind.SEVERAL_DTYPES, f"one table of {named}: their rows are mixed")
+
+
+def _say_why_nothing(facts: Facts, text: str, collector: OutputCollector) -> None:
+    """What kind of nothing an output without a table is."""
+    if facts.average is not None or facts.out_of_bounds is not None:
+        message = "closing lines without a table: its rows are missing"
+        collector.error(ProblemKind.TRUNCATED, message)
+    elif facts.argument_lines or facts.ranks or facts.collective:
+        collector.error(ProblemKind.TRUNCATED, "the output ends before the heading of the table")
+    else:
+        collector.nothing(text, "no table of a collective test in this text")
+
+
+# --- rates and factors of rows ---
 
 _EDGE = 1e-4
 _GIB_PER_GB = 1e9 / 2**30
@@ -25,13 +160,14 @@ def follows_binary(rows: Iterable[Row]) -> bool:
     return all(_follows(row.size_bytes, side, _GIB_PER_GB) for row in rows for side in row.sides)
 
 
-def check_rates(rows: Iterable[Row], *, binary: bool) -> Iterator[Problem]:
+def check_rates(rows: Iterable[Row], collector: OutputCollector, *, is_binary: bool) -> None:
     """``algbw`` that is not size over time."""
-    scale = _GIB_PER_GB if binary else 1.0
+    scale = _GIB_PER_GB if is_binary else 1.0
     for row in rows:
         for side in row.sides:
             if not _follows(row.size_bytes, side, scale):
-                yield _inconsistent(row, side, "the algorithm bandwidth is not size over time")
+                message = "the algorithm bandwidth is not size over time"
+                collector.error(ProblemKind.INCONSISTENT, _about(row, side, message))
 
 
 def _follows(size_bytes: int, side: Side, scale: float = 1.0) -> bool:
@@ -54,8 +190,8 @@ def _in(figure: Figure, unit: str) -> Figure | None:
 
 
 def check_factor(
-    rows: Sequence[Row], collective: str | None, ranks: int | None
-) -> Iterator[Problem]:
+    rows: Sequence[Row], collective: str | None, ranks: int | None, collector: OutputCollector
+) -> None:
     """``busbw`` that does not follow from ``algbw``; for unknown ranks, rows that disagree."""
     reference = _reference(rows)
     if reference is None:
@@ -65,12 +201,13 @@ def check_factor(
     if expected is None and not fits(*reference):
         low, high = reference
         message = f"bus over algorithm bandwidth is {(low + high) / 2:.4g}, which no collective has"
-        yield Problem("inconsistent", "error", message)
+        collector.error(ProblemKind.INCONSISTENT, message)
         return
     low, high = (expected, expected) if expected is not None else reference
     for row, side, ratio in _ratios(rows):
         if not (low * (1 - _EDGE) <= ratio[1] and ratio[0] <= high * (1 + _EDGE)):
-            yield _inconsistent(row, side, f"bus over algorithm bandwidth is not {low:.4g}")
+            message = f"bus over algorithm bandwidth is not {low:.4g}"
+            collector.error(ProblemKind.INCONSISTENT, _about(row, side, message))
 
 
 def is_alone(rows: Sequence[Row]) -> bool:
@@ -126,11 +263,74 @@ def check_average(rows: Sequence[Row], average: Figure) -> str:
     return f"the average is printed as {average.value:g}, the rows shown have {mean:.6g}"
 
 
-def _inconsistent(row: Row, side: Side, what: str) -> Problem:
+def _about(row: Row, side: Side, what: str) -> str:
     figures = ", ".join(
         f"{name} {figure.value:g}"
         for name, figure in (("time", side.time), ("algbw", side.algbw), ("busbw", side.busbw))
         if figure
     )
     where = f"{format_size(row.size_bytes)} {(side.placement or '').replace('_', '-')}".strip()
-    return Problem("inconsistent", "error", f"{where}: {what} ({figures})")
+    return f"{where}: {what} ({figures})"
+
+
+# --- the sweep that the argument line announces ---
+
+_MOST_STEPS = 100_000
+_ALIGNED_BYTES = 16
+
+
+def check_sweep(
+    rows: list[Row], facts: Facts, collector: OutputCollector, *, is_elided: bool
+) -> None:
+    """Sizes that were skipped, rows that are missing. Cycles and types multiply the rows."""
+    if facts.reduced_to is not None:
+        message = f"GPU memory was short: no size above {facts.reduced_to} B was measured"
+        collector.error(ProblemKind.SIZE_SKIPPED, message)
+    tell = collector.warn if is_elided else collector.error
+    if is_elided:
+        collector.warn(ProblemKind.ROWS_ELIDED, "dots stand where rows were left out")
+    expected = len(announced(facts))
+    if rows and expected and len(rows) % expected:
+        message = f"{len(rows)} rows where the arguments announce {expected} (or a multiple)"
+        tell(ProblemKind.SWEEP_GAP, message)
+    elif rows and not expected and (gap := _gap(rows)):
+        tell(ProblemKind.SWEEP_GAP, f"the sweep lacks size {gap}")
+
+
+def announced(facts: Facts) -> tuple[int, ...]:
+    """The sizes in bytes that the argument line asks for; none where nothing says so."""
+    first, last = facts.numbers.get("minimum_bytes"), facts.numbers.get("maximum_bytes")
+    step = facts.numbers.get("step", 0)
+    if not first or last is None or step < 1:
+        return ()
+    last = min(last, facts.reduced_to or last)
+    if not facts.is_step_factor:
+        return tuple(range(first, last + 1, step)[:_MOST_STEPS])
+    sizes: list[int] = []
+    while first <= last and step > 1 and len(sizes) < _MOST_STEPS:
+        sizes.append(first)
+        first *= step
+    return tuple(sizes)
+
+
+def asked_for(size_bytes: int, sizes: Sequence[int], ranks: int | None) -> int:
+    """The size of the sweep that a row is of, which may print less.
+
+    Where each of the ranks has a part, the tests round it down to 16 bytes: of 16 GiB between 24
+    ranks they print 17179869120. A size that is none of the sweep's stays as it is.
+    """
+    at = bisect_left(sizes, size_bytes)
+    if not ranks or not size_bytes or size_bytes % ranks or at == len(sizes):
+        return size_bytes
+    return sizes[at] if sizes[at] - size_bytes < _ALIGNED_BYTES * ranks else size_bytes
+
+
+def _gap(rows: list[Row]) -> int | None:
+    """A size that a steady sweep would have, judged by the smallest factor between neighbours."""
+    sizes = sorted({row.size_bytes for row in rows if row.size_bytes > 0})
+    pairs = list(pairwise(sizes))
+    factors = {large // small for small, large in pairs if large % small == 0}
+    if len(factors) < 2 or any(large % small for small, large in pairs):  # noqa: PLR2004
+        return None
+    step = min(factors)
+    return next((small * step for small, large in pairs if large // small != step), None)

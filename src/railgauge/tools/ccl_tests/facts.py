@@ -1,13 +1,14 @@
-"""What was run: the lines that the tools print before and after a table, in plain values."""
+"""What was run and where: the lines before and after a table, the library's log, the summary."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from railgauge.tools.ccl_tests.figures import Figure, is_number, read_figure
-from railgauge.tools.ccl_tests.lines import Line
+from railgauge.tools.ccl_tests.rows import Figure, Row, is_number, read_figure
+from railgauge.tools.ccl_tests.tables import Line
 
 COLLECTIVES = (
     "all_reduce",
@@ -186,3 +187,174 @@ class Facts:
             self.average = read_figure(average[1], "GB/s")
             self.average_failed = average[2] == "FAILED"
             self.average_is_whole = is_whole
+
+
+# --- the library's log: which transports carry its channels ---
+
+_VIA = re.compile(r" via (\S[^\n]{0,80})")
+_NETWORK = re.compile(r"Using network (\S[^\n]{0,40})")
+_CHANNELS = re.compile(r" ([0-9]{1,4}) coll channels")
+_NVLS_CHANNELS = re.compile(r" [1-9][0-9]{0,3} nvls channels")
+_RANKS = re.compile(r" nranks ([0-9]{1,7})\b")
+# FasTrak is the successor's plugin name for the same path from the NIC into GPU memory.
+_TCPX = ("GPUDirectTCPX", "FasTrak", "TCPX")
+
+
+@dataclass(slots=True)
+class Log:
+    """``paths`` counts channel lines by path, such as ``NET/IB/GDRDMA`` or ``P2P/CUMEM``."""
+
+    paths: Counter[str] = field(default_factory=Counter)
+    network: str | None = None
+    channels: int | None = None
+    has_nvls: bool = False
+    nranks: int | None = None
+
+    def take(self, line: Line) -> None:
+        if not line.log:
+            return
+        via = _VIA.search(line.log)
+        if via:
+            self.paths[_path(via[1])] += 1
+        network, channels = _NETWORK.search(line.log), _CHANNELS.search(line.log)
+        if network:
+            self.network = network[1].strip()
+        if channels:
+            self.channels = int(channels[1])
+        ranks = _RANKS.search(line.log)
+        if ranks:
+            self.nranks = int(ranks[1])
+        self.has_nvls |= "Connected NVLS" in line.log or bool(_NVLS_CHANNELS.search(line.log))
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        """``IB``, ``GDRDMA``, ``Socket``, ``P2P``, ``SHM``, ``NVLS``, ``TCPX`` and other networks.
+
+        The network that was chosen counts only where no channel line was logged.
+        """
+        found = {name for path in self.paths for name in _names(path)}
+        if not self.paths and self.network:
+            found.add(network_name(self.network))
+        if self.has_nvls:
+            found.add("NVLS")
+        return tuple(sorted(found))
+
+
+def network_name(printed: str) -> str:
+    """The name of a network as the platform files know it."""
+    if any(name in printed for name in _TCPX):
+        return "TCPX"
+    return "OFI" if printed.startswith(("AWS Libfabric", "Libfabric", "OFI")) else printed
+
+
+def _path(via: str) -> str:
+    """``NET/IB/0(1)/GDRDMA/Shared`` without the number of the device: ``NET/IB/GDRDMA``."""
+    first, *others = via.strip().split("/")
+    if first != "NET" or not others:
+        return "/".join([first, *others[:1]])
+    network = network_name(others[0])
+    return "/".join([first, network, *(["GDRDMA"] if "GDRDMA" in others[1:] else [])])
+
+
+def _names(path: str) -> list[str]:
+    first, *others = path.split("/")
+    return others if first == "NET" else [first]
+
+
+# --- the summary ---
+
+_NUMBERS = (
+    "minimum_bytes",
+    "maximum_bytes",
+    "warmup",
+    "iterations",
+    "aggregated",
+    "gpus_per_process",
+)
+
+
+def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
+    """Everything but the samples; what was not printed is absent.
+
+    ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
+    ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``redops``, ``rows_checked`` of
+    ``rows_checkable``, ``reduces``, ``rooted`` and ``checked_in_place`` (what the columns show of
+    the collective), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by size, the last
+    row of a size), ``graph``, ``validation``, ``minimum_bytes``, ``maximum_bytes``, ``warmup``,
+    ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``, ``hosts``, ``devices`` (a
+    ``Device`` for each rank that is listed), ``nnodes`` and ``gpus`` by host (if all ranks are
+    listed), ``library``, ``library_version``, and from the library's log ``transports``,
+    ``channel_paths`` (lines by path), ``network`` and ``channels``.
+    """
+    summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
+    summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
+    for name in ("graph", "validation"):
+        if name in facts.numbers:
+            summary[name] = facts.numbers[name] > 0
+    return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
+
+
+def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
+    found: dict[str, object] = {
+        "avg_busbw": facts.average.value if facts.average else None,
+        "out_of_bounds": facts.out_of_bounds,
+        "dtypes": tuple(dict.fromkeys(row.dtype for row in rows)) or None,
+        "redops": tuple(dict.fromkeys(row.redop for row in rows if row.redop)) or None,
+        **_checked(rows),
+        **_shown(rows),
+        "choices": {row.size_bytes: dict(row.choices) for row in rows if row.choices} or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _checked(rows: list[Row]) -> dict[str, object]:
+    """How many rows had their results compared, of those that have a column for it."""
+    checkable = [row for row in rows if any(side.has_check for side in row.sides)]
+    if not checkable:
+        return {}
+    checked = sum(any(side.is_checked for side in row.sides) for row in checkable)
+    return {"rows_checkable": len(checkable), "rows_checked": checked}
+
+
+def _shown(rows: list[Row]) -> dict[str, object]:
+    """Whether results are reduced, come from or go to one rank, and are compared in place.
+
+    What the rows do not show, or not all alike, is ``None``.
+    """
+    reduced = {row.redop not in ("", "none") for row in rows if row.redop is not None}
+    rooted = {not row.root.startswith("-") for row in rows if row.root is not None}
+    sides = [{side.placement: side.is_checked for side in row.sides} for row in rows]
+    in_place = {each.get("in_place") for each in sides if each.get("out_of_place")}
+    return {
+        "reduces": _alike(reduced),
+        "rooted": _alike(rooted),
+        "checked_in_place": _alike(in_place),
+    }
+
+
+def _alike(found: Collection[bool | None]) -> bool | None:
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _where(facts: Facts) -> dict[str, object]:
+    if not facts.ranks:
+        return {} if facts.nranks is None else {"nranks": facts.nranks}
+    by_host = Counter(host for _, host in sorted(facts.ranks.items()))
+    found: dict[str, object] = {"nranks": facts.nranks, "hosts": tuple(by_host)}
+    if facts.devices:
+        found["devices"] = tuple(facts.devices)
+    if facts.lists_all_ranks:
+        found |= {"nnodes": len(by_host), "gpus": dict(by_host)}
+    return found
+
+
+def _logged(facts: Facts, log: Log) -> dict[str, object]:
+    found: dict[str, object] = {
+        "library": facts.library,
+        "library_version": facts.library_version,
+        "transports": log.transports or None,
+        "channel_paths": dict(log.paths) or None,
+        "network": log.network,
+        "channels": log.channels,
+    }
+    return {name: value for name, value in found.items() if value is not None}

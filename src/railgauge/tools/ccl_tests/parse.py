@@ -1,20 +1,28 @@
-"""Everything that a collective test prints, to samples and typed problems."""
+"""Everything that a collective test prints, as a table or as JSON, to samples and problems."""
 
 from __future__ import annotations
 
-from railgauge.core.model import Parsed, Problem
-from railgauge.tools.ccl_tests.facts import Facts
-from railgauge.tools.ccl_tests.json_output import is_json, read_json
-from railgauge.tools.ccl_tests.judging import check_rows, check_tables, check_whole
-from railgauge.tools.ccl_tests.lines import plain, read_lines
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
+from railgauge.core.units import KNOWN_UNITS, format_size
+from railgauge.tools.ccl_tests.checks import (
+    announced,
+    asked_for,
+    check_rows,
+    check_tables,
+    check_whole,
+)
+from railgauge.tools.ccl_tests.facts import Device, Facts, Log, summarise
 from railgauge.tools.ccl_tests.problems import find_problems
-from railgauge.tools.ccl_tests.rows import Row
-from railgauge.tools.ccl_tests.samples import Collection
-from railgauge.tools.ccl_tests.summary import summarise
-from railgauge.tools.ccl_tests.sweeps import announced, asked_for
-from railgauge.tools.ccl_tests.tables import Reading
-from railgauge.tools.ccl_tests.transports import Log
-from railgauge.tools.findings import one_a_kind
+from railgauge.tools.ccl_tests.rows import Figure, Row, Side
+from railgauge.tools.ccl_tests.tables import Reading, read_lines
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean
 
 
 def parse(text: str) -> Parsed:
@@ -30,43 +38,269 @@ def parse(text: str) -> Parsed:
     ``summary`` holds what ``summarise`` says. An output from which rows were left out by hand
     (``...``) is read with warnings.
     """
-    text = plain(text)
-    return _parse_json(text) if is_json(text) else _parse_text(text)
+    text = clean(text)
+    collector = OutputCollector()
+    read = _read_json if is_json(text) else _read_text
+    rows, facts, log, is_binary = read(text, collector)
+    sizes = announced(facts)
+    for row in rows:
+        collector.size_bytes = asked_for(row.size_bytes, sizes, facts.nranks)
+        _take_row(row, collector, means="GiB/s" if is_binary else "")
+    return collector.parsed("ccl-tests", facts.tool_version, summarise(rows, facts, log))
 
 
-def _parse_json(text: str) -> Parsed:
-    rows, facts, problems = read_json(text)
-    found = [*problems, *check_rows(rows, facts)]
-    found += check_whole(rows, facts, is_elided=False, is_excerpt=False)
-    return _parsed(rows, facts, Log(), found, is_binary=False)
+_Read = tuple[list[Row], Facts, Log, bool]
+"""Rows, what was said around them, the library's log, and whether bandwidths are GiB/s."""
 
 
-def _parse_text(text: str) -> Parsed:
-    reading, facts, log, said = Reading(), Facts(), Log(), []
+def _read_json(text: str, collector: OutputCollector) -> _Read:
+    rows, facts = _read_document(text, collector)
+    check_rows(rows, facts, collector)
+    check_whole(rows, facts, collector)
+    return rows, facts, Log(), False
+
+
+def _read_text(text: str, collector: OutputCollector) -> _Read:
+    reading, facts, log, said = Reading(collector), Facts(), Log(), []
     for line in read_lines(text):
         reading.take(line)
         facts.take(line)
         log.take(line)
         said.append(line.text)
         if "CCL WARN" in line.log:
-            reading.complain("library-warning", " ".join(line.log[:200].split()), "warning")
+            collector.warn(ProblemKind.LIBRARY_WARNING, line.log[:200])
     facts.logged_ranks = log.nranks
     complaints = find_problems("\n".join(said))
-    structural, is_binary = check_tables(reading, facts, text, has_said_why=bool(complaints))
-    problems = [*complaints, *reading.problems, *structural]
-    return _parsed(reading.rows, facts, log, problems, is_binary=is_binary)
+    why = bool(complaints)
+    is_binary = check_tables(reading, facts, text, collector, has_said_why=why)
+    collector.problems[:0] = complaints
+    return reading.rows, facts, log, is_binary
 
 
-def _parsed(
-    rows: list[Row], facts: Facts, log: Log, problems: list[Problem], *, is_binary: bool
-) -> Parsed:
-    collection, sizes = Collection(is_binary), announced(facts)
-    for row in rows:
-        collection.take(row, asked_for(row.size_bytes, sizes, facts.nranks))
-    return Parsed(
-        tool="ccl-tests",
-        tool_version=facts.tool_version,
-        samples=tuple(collection.samples),
-        summary=summarise(rows, facts, log),
-        problems=one_a_kind([*problems, *collection.problems]),
+def _take_row(row: Row, collector: OutputCollector, means: str) -> None:
+    """``means`` is what GB/s stand for where the tool misnames them."""
+    for side in row.sides:
+        # With -C the first figure is the CPU's time to launch, not the collective's.
+        time = "cputime_us" if side.is_cpu_time else "time_us"
+        wrong = None if side.wrong is None else Figure(side.wrong, 0, "count")
+        figures = {time: side.time, "algbw": side.algbw, "busbw": side.busbw, "wrong": wrong}
+        for metric, figure in figures.items():
+            if figure is not None:
+                _take_figure(metric, figure, side.placement, collector, means)
+        _check_results(row, side, collector)
+
+
+def _take_figure(
+    metric: str, figure: Figure, placement: str | None, collector: OutputCollector, means: str
+) -> None:
+    if wrong := _wrong(metric, figure, collector.size_bytes or 0):
+        collector.refuse(*wrong, metric, placement)
+        return
+    unit_means = means if figure.unit == "GB/s" else ""
+    collector.keep(metric, figure.unit, figure.value, placement, unit_means)
+
+
+def _check_results(row: Row, side: Side, collector: OutputCollector) -> None:
+    where = f"at {format_size(row.size_bytes)}, {side.placement or 'result'}"
+    if side.wrong:
+        collector.error(ProblemKind.DATA_CORRUPTION, f"{side.wrong:g} wrong values {where}")
+    elif side.is_flagged:
+        message = f"an error above the tool's threshold {where}"
+        collector.error(ProblemKind.DATA_CORRUPTION, message)
+    if side.different_bits:
+        message = f"{side.different_bits:g} bits differ between runs {where}"
+        collector.error(ProblemKind.BITWISE_MISMATCH, message)
+
+
+def _wrong(metric: str, figure: Figure, size_bytes: int) -> tuple[ProblemKind, str] | None:
+    where = f"{metric} at {format_size(size_bytes)}"
+    if figure.unit not in KNOWN_UNITS:
+        return ProblemKind.UNIT_UNKNOWN, f"{where} is in {figure.unit!r}, a unit nobody knows"
+    if not math.isfinite(figure.value) or figure.value < 0:
+        return ProblemKind.NOT_A_NUMBER, f"{where} is {figure.value}"
+    if metric == "time_us" and figure.value == 0 and size_bytes > 0:
+        return ProblemKind.ZERO_VALUE, f"{where} is 0"
+    return None
+
+
+# --- the file that ``-J`` writes ---
+
+# jsonDouble prints six decimals.
+_HALF = 0.5e-6
+_CONFIG = {
+    "nthreads": "threads",
+    "ngpus": "gpus_per_process",
+    "minimum_bytes": "minimum_bytes",
+    "maximum_bytes": "maximum_bytes",
+    "step_factor": "step",
+    "step_bytes": "step",
+    "warmup_iters": "warmup",
+    "iterations": "iterations",
+    "aggregated_iterations": "aggregated",
+    "validation": "validation",
+    "graph": "graph",
+}
+
+
+def is_json(text: str) -> bool:
+    return text.lstrip()[:1] == "{"
+
+
+def _read_document(text: str, collector: OutputCollector) -> tuple[list[Row], Facts]:
+    """Rows and facts of the file that ``-J`` writes.
+
+    Truth values are the strings ``true`` and ``false`` there, NaN is one too. The file holds the
+    whole environment of the run; nothing of it is read or kept.
+    """
+    facts = Facts(library="NCCL")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        collector.error(ProblemKind.TRUNCATED, f"not a whole JSON file: {error}")
+        return [], facts
+    if not isinstance(document, dict) or not isinstance(document.get("results"), list):
+        collector.error(ProblemKind.NO_TABLE, "JSON without results of nccl-tests")
+        return [], facts
+    _take_config(document, facts)
+    _take_devices(document, facts)
+    _take_foot(document, facts)
+    for told in _list(document, "errors"):
+        collector.error(ProblemKind.TOOL_FAILED, str(told)[:200])
+    rows = [_row(entry) for entry in document["results"]]
+    if None in rows:
+        collector.error(ProblemKind.UNPARSABLE, "a result lacks its size or its figures")
+    if not rows:
+        collector.error(ProblemKind.TRUNCATED, "no result: nothing was measured")
+    if "end_time" not in document:
+        collector.error(ProblemKind.TRUNCATED, "no end time: the run did not end")
+    return [row for row in rows if row], facts
+
+
+def _take_config(document: Mapping[str, Any], facts: Facts) -> None:
+    config = _mapping(document, "config")
+    facts.argument_lines = 1
+    facts.is_step_factor = "step_bytes" not in config
+    for name, field in _CONFIG.items():
+        if isinstance(config.get(name), int):
+            facts.numbers[field] = config[name]
+    version = document.get("nccl_version")
+    if isinstance(version, int):
+        major, rest = divmod(version, 10_000)
+        facts.library_version = f"{major}.{rest // 100}.{rest % 100}"
+    arguments = _list(document, "args")
+    program = str(arguments[0]).rpartition("/")[2] if arguments else ""
+    if program.endswith("_perf"):
+        facts.collective = program.removesuffix("_perf")
+
+
+def _take_devices(document: Mapping[str, Any], facts: Facts) -> None:
+    """One device a process is listed; with several GPUs a process the others follow it."""
+    config = _mapping(document, "config")
+    devices = _list(config, "devices") or _list(document, "devices")
+    for device in devices:
+        if not isinstance(device, dict) or not isinstance(device.get("rank"), int):
+            continue
+        facts.devices.append(_device_of(device))
+        count = facts.numbers.get("threads", 1) * facts.numbers.get("gpus_per_process", 1)
+        for rank in range(device["rank"], device["rank"] + min(count, 64)):
+            facts.repeated_ranks += rank in facts.ranks
+            facts.ranks[rank] = str(device.get("hostname", ""))
+        if isinstance(device.get("group"), int):
+            facts.groups.add(device["group"])
+
+
+def _device_of(device: Mapping[str, Any]) -> Device:
+    number = device.get("device")
+    host, bus, model = (str(device.get(k, "")) for k in ("hostname", "device_hex", "device_info"))
+    return Device(device["rank"], host, number if isinstance(number, int) else 0, bus, model)
+
+
+def _take_foot(document: Mapping[str, Any], facts: Facts) -> None:
+    bounds, average = _mapping(document, "out_of_bounds"), document.get("average_bus_bandwidth")
+    if isinstance(bounds.get("count"), int):
+        facts.bounds_lines = 1
+        facts.out_of_bounds = bounds["count"]
+        facts.bounds_failed = bounds.get("okay") in {"false", False}
+    bits = _mapping(document, "bitwise_mismatches").get("count")
+    facts.bitwise_mismatches = bits if isinstance(bits, int) else 0
+    if isinstance(average, dict):
+        facts.average = _figure(average.get("bandwidth"), "GB/s")
+        facts.average_failed = average.get("okay") in {"false", False}
+
+
+def _row(entry: object) -> Row | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("size"), int):
+        return None
+    sides = [
+        _side(name, entry[name])
+        for name in ("out_of_place", "in_place")
+        if isinstance(entry.get(name), dict)
+    ]
+    known = tuple(side for side in sides if side)
+    if not known or len(known) != len(sides):
+        return None
+    return Row(entry["size"], str(entry.get("type", "")), str(entry.get("redop", "")), known)
+
+
+def _side(placement: str, cells: Mapping[str, Any]) -> Side | None:
+    is_cpu = "cpu_time" in cells
+    time = _figure(cells.get("cpu_time" if is_cpu else "time"), "us")
+    algbw, busbw = _figure(cells.get("alg_bw"), "GB/s"), _figure(cells.get("bus_bw"), "GB/s")
+    if time is None or algbw is None or busbw is None:
+        return None
+    wrong = _figure(cells.get("nwrong"), "count")
+    bits = _figure(_mapping(cells, "bitwise").get("different_bits"), "count")
+    return Side(
+        placement,
+        time,
+        algbw,
+        busbw,
+        is_cpu,
+        wrong=wrong.value if wrong else None,
+        has_check="nwrong" in cells,
+        different_bits=bits.value if bits else 0.0,
+    )
+
+
+def _figure(value: object, unit: str) -> Figure | None:
+    if value in {"nan", "inf", "-nan", "-inf"}:
+        return Figure(float(str(value)), 0.0, unit)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Figure(float(value), _HALF, unit)
+
+
+def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = document.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(document: Mapping[str, Any], name: str) -> list[Any]:
+    found = document.get(name)
+    return found if isinstance(found, list) else []
+
+
+_GB, _US = 1e9, 1e-6
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """Bytes that each node sent to the others, if it was a ring; 0 inside one node.
+
+    Bus bandwidth x time is what one rank sends in an iteration (2(n-1)/n of the message for
+    all_reduce), and a ring enters and leaves every node once: all ranks of a node together send
+    that much to the next one.
+    """
+    nnodes, iterations = parsed.summary.get("nnodes"), parsed.summary.get("iterations")
+    if not isinstance(nnodes, int) or nnodes < 2 or not isinstance(iterations, int):  # noqa: PLR2004
+        return 0.0
+    keys = {
+        (s.size_bytes, s.placement, s.iteration): s.value
+        for s in parsed.samples
+        if s.metric == "time_us"
+    }
+    return iterations * sum(
+        sample.value * _GB * keys[key] * _US
+        for sample in parsed.samples
+        if sample.metric == "busbw"
+        and (key := (sample.size_bytes, sample.placement, sample.iteration)) in keys
     )

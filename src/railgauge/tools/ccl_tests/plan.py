@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.tools import Setting
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
+from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
+from railgauge.tools.options import program
+
+METRICS = (
+    Metric("time_us", ("us",), LOWER),
+    Metric("cputime_us", ("us",), LOWER),
+    Metric("algbw", ("GB/s",), HIGHER),
+    Metric("busbw", ("GB/s",), HIGHER),
+    Metric("wrong", ("count",), LOWER, may_be_zero=True),
+    Metric("avg_busbw", ("GB/s",), HIGHER, per=SWEEP),
+)
+
 
 COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
 
@@ -46,7 +56,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     hosts = tuple(_host(setting, name) for name in setting.case.nodes)
     launch = Launch(
         hosts=hosts,
-        program=(_program(setting), *_arguments(setting)),
+        program=(program(setting, setting.measurement.command, COMMANDS), *_arguments(setting)),
         environment=_environment(setting),
         options=_launcher_args(setting),
         network=setting.cluster.mpi_network,
@@ -96,16 +106,6 @@ def _ranks_per_node(setting: Setting) -> int:
         _refuse(setting, f"{count!r} GPUs a node, of {gpus.count} declared", "fewer")
         return 0
     return count
-
-
-def _program(setting: Setting) -> str:
-    """``cluster.tools["ccl_tests"]`` is a folder or the path of any of its programs."""
-    directory = setting.cluster.tools.get("ccl_tests", "")
-    if not directory:
-        return setting.measurement.command
-    folder = PurePosixPath(directory)
-    folder = folder.parent if folder.name in COMMANDS else folder
-    return str(folder / setting.measurement.command)
 
 
 def _arguments(setting: Setting) -> tuple[str, ...]:

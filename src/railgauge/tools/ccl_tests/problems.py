@@ -9,48 +9,62 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from railgauge.core.model import Problem
+from railgauge.core.problems import Problem, ProblemKind
 from railgauge.launchers.failures import find_failures
-
-_LONGEST_MESSAGE = 200
+from railgauge.tools.collector import problem
+from railgauge.tools.text import LONGEST_MESSAGE, first_line_with, line_at
 
 # The cause comes before what it brings about: the first error is the one that people read.
-_ERRORS: tuple[tuple[str, tuple[str, ...]], ...] = (
+_ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
-        "job-time-limit",
+        ProblemKind.JOB_TIME_LIMIT,
         ("DUE TO TIME LIMIT", "time limit for job execution has been reached", "Test timeout ("),
     ),
-    ("job-cancelled", ("DUE TO NODE FAILURE", "DUE TO PREEMPTION", "CANCELLED AT", "*** JOB ",
-                       "*** STEP ", "Job has been cancelled")),
     (
-        "out-of-memory",
+        ProblemKind.JOB_CANCELLED,
+        ("DUE TO NODE FAILURE", "DUE TO PREEMPTION", "CANCELLED AT", "*** JOB ", "*** STEP ",
+         "Job has been cancelled"),
+    ),
+    (
+        ProblemKind.OUT_OF_MEMORY,
         ("oom-kill", "oom_kill", "Out Of Memory", "OUT_OF_MEMORY", "out of memory",
          "Cannot allocate memory"),
     ),
-    ("gpu-memory-errors", ("uncorrectable ECC error",)),
-    ("gpu-missing", ("Invalid number of GPUs", "invalid device ordinal", "no CUDA-capable device",
-                     "No HIP GPUs are available", "no ROCm-capable device")),
-    ("invalid-argument", ("invalid size specified for", "invalid size specified",
-                          "Usage: all_reduce_perf", "invalid option --", "unrecognized option",
-                          "Please specify a positive value")),
+    (ProblemKind.GPU_MEMORY_ERRORS, ("uncorrectable ECC error",)),
     (
-        "version-mismatch",
+        ProblemKind.GPU_MISSING,
+        ("Invalid number of GPUs", "invalid device ordinal", "no CUDA-capable device",
+         "No HIP GPUs are available", "no ROCm-capable device"),
+    ),
+    (
+        ProblemKind.INVALID_ARGUMENT,
+        ("invalid size specified for", "invalid size specified", "Usage: all_reduce_perf",
+         "invalid option --", "unrecognized option", "Please specify a positive value"),
+    ),
+    (
+        ProblemKind.VERSION_MISMATCH,
         ("version mismatch", "Mismatched NCCL version", "driver version is insufficient",
          "undefined symbol"),
     ),
-    ("connection-lost", ("Connection reset by peer", "No route to host", "Connection timed out",
-                         "Connection refused", "Connection closed by remote host")),
-    ("tool-crashed", ("Segmentation fault", "core dumped", "Bus error")),
-    ("collective-failed", ("Test NCCL failure", "Test MCCL failure", "Test RCCL failure")),
-    ("gpu-failed", ("Test CUDA failure", "Test HIP failure", "Test MACA failure")),
-    ("mpi-failed", ("Test MPI failure", "MPI_ABORT was invoked", "MPI_Init")),
     (
-        "rank-died",
+        ProblemKind.CONNECTION_LOST,
+        ("Connection reset by peer", "No route to host", "Connection timed out",
+         "Connection refused", "Connection closed by remote host"),
+    ),
+    (ProblemKind.TOOL_CRASHED, ("Segmentation fault", "core dumped", "Bus error")),
+    (
+        ProblemKind.COLLECTIVE_FAILED,
+        ("Test NCCL failure", "Test MCCL failure", "Test RCCL failure"),
+    ),
+    (ProblemKind.GPU_FAILED, ("Test CUDA failure", "Test HIP failure", "Test MACA failure")),
+    (ProblemKind.MPI_FAILED, ("Test MPI failure", "MPI_ABORT was invoked", "MPI_Init")),
+    (
+        ProblemKind.RANK_DIED,
         ("exited on signal", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
          "KILLED BY SIGNAL", "returned\na non-zero exit code", "exited with non-zero status",
          ": Killed", ": Terminated", ": Exited with exit code", ": Aborted"),
     ),
-    ("tool-failed", (": Test failure", "# error:")),
+    (ProblemKind.TOOL_FAILED, (": Test failure", "# error:")),
 )  # fmt: skip
 _TOOL_MISSING = re.compile(
     r"(?:_perf|mpirun|mpiexec|srun|nccom-test)['’\"`]?:[ \t]{0,4}"
@@ -72,43 +86,43 @@ def find_problems(text: str) -> list[Problem]:
     launch = {failure.kind: failure.message for failure in find_failures(text)}
     missing = _TOOL_MISSING.search(text)
     if missing:
-        launch.setdefault("tool-missing", _line_at(text, missing.start()))
+        launch.setdefault(ProblemKind.TOOL_MISSING, line_at(text, missing.start()))
     said = {kind: launch.get(kind, line) for kind, line in _told(text)}
     kinds = [*filter(launch.__contains__, _FIRST), *filter(said.__contains__, _BEFORE_LAUNCH)]
     lines = {**said, **launch}
     found = {kind: lines[kind] for kind in (*kinds, *_others(launch), *said, *launch)}
     unkind = None if found else _UNKIND.search(text)
     if unkind:
-        found["tool-failed"] = unkind[0]
-    return [_problem(kind, line) for kind, line in found.items()]
+        found[ProblemKind.TOOL_FAILED] = unkind[0]
+    return [problem(kind, line[:LONGEST_MESSAGE]) for kind, line in found.items()]
 
 
-_FIRST = ("tool-missing", "job-time-limit", "node-failed", "job-cancelled", "out-of-memory")
+_FIRST = (
+    ProblemKind.TOOL_MISSING,
+    ProblemKind.JOB_TIME_LIMIT,
+    ProblemKind.NODE_FAILED,
+    ProblemKind.JOB_CANCELLED,
+    ProblemKind.OUT_OF_MEMORY,
+)
 # What goes wrong in the tool before its ranks meet; everything else comes of a failed launch.
 _BEFORE_LAUNCH = (
-    "job-time-limit", "job-cancelled", "out-of-memory", "gpu-memory-errors", "gpu-missing",
-    "invalid-argument", "version-mismatch",
-)  # fmt: skip
+    ProblemKind.JOB_TIME_LIMIT,
+    ProblemKind.JOB_CANCELLED,
+    ProblemKind.OUT_OF_MEMORY,
+    ProblemKind.GPU_MEMORY_ERRORS,
+    ProblemKind.GPU_MISSING,
+    ProblemKind.INVALID_ARGUMENT,
+    ProblemKind.VERSION_MISMATCH,
+)
 
 
-def _others(launch: Mapping[str, str]) -> Iterator[str]:
+def _others(launch: Mapping[ProblemKind, str]) -> Iterator[ProblemKind]:
     """That a rank died is the last thing to know: mostly something else says why."""
-    return (kind for kind in launch if kind != "rank-died")
+    return (kind for kind in launch if kind != ProblemKind.RANK_DIED)
 
 
-def _told(text: str) -> Iterator[tuple[str, str]]:
+def _told(text: str) -> Iterator[tuple[ProblemKind, str]]:
     """Kind and line of what the tool itself complains about."""
-    for kind, needles in _ERRORS:
-        needle = next((needle for needle in needles if needle in text), None)
-        if needle is not None:
-            yield kind, _line_at(text, text.index(needle))
-
-
-def _line_at(text: str, position: int) -> str:
-    start = text.rfind("\n", max(0, position - _LONGEST_MESSAGE), position) + 1
-    start = max(start, position - _LONGEST_MESSAGE)
-    return text[start : start + 2 * _LONGEST_MESSAGE].partition("\n")[0]
-
-
-def _problem(kind: str, message: str) -> Problem:
-    return Problem(kind, "error", " ".join(message.split())[:_LONGEST_MESSAGE])
+    for kind, signs in _ERRORS:
+        if (line := first_line_with(text, signs)) is not None:
+            yield kind, line

@@ -3,20 +3,64 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.core.model import Problem
-from railgauge.tools.ccl_tests.headings import (
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.ccl_tests.rows import (
     Heading,
+    Row,
     is_heading,
     is_placements,
     is_units,
     read_heading,
+    read_row,
     usual_heading,
 )
-from railgauge.tools.ccl_tests.lines import Line
-from railgauge.tools.ccl_tests.row_reading import read_row
-from railgauge.tools.ccl_tests.rows import Row
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import lines, without_prefix
+
+_LOG_MARKS = ("CCL INFO", "CCL WARN", "CCL TRACE", "CCL ERROR")
+_LOG_START = re.compile(r"(\S{1,200}):[0-9]{1,10}:[0-9]{1,10} \[[0-9]{1,4}\] [A-Z]{0,4}$")
+_WINDOW = 260
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``text`` before the log, ``log`` from its host name on; ``is_whole`` if its end was printed.
+
+    A row that the library interrupts runs into the log without a blank: ``float sum -1node01:7:7
+    [0] NCCL INFO``. ``text`` then lacks the last number, which ``log`` begins with.
+    """
+
+    text: str
+    log: str
+    is_whole: bool
+
+    @property
+    def content(self) -> str:
+        """The text without the marks that make it a comment."""
+        return self.text.strip().lstrip("#").strip()
+
+
+def read_lines(text: str) -> Iterator[Line]:
+    """All lines of ``text`` that are not empty; it has plain line ends."""
+    for line, is_whole in lines(text):
+        if line:
+            yield _split(without_prefix(line), is_whole=is_whole)
+
+
+def _split(line: str, *, is_whole: bool) -> Line:
+    at = min((at for mark in _LOG_MARKS if (at := line.find(mark)) >= 0), default=-1)
+    if at < 0:
+        return Line(line, "", is_whole)
+    window = max(0, at - _WINDOW)
+    match = _LOG_START.search(line[window:at])
+    start = window + match.start() if match else 0
+    return Line(line[:start], line[start:], is_whole)
+
+
+# --- tables ---
 
 # No row of these tools comes near this; anything longer is noise and not worth splitting.
 _LONGEST_ROW = 2000
@@ -43,8 +87,8 @@ class Table:
 class Reading:
     """``is_elided`` where somebody put dots in the place of lines."""
 
+    collector: OutputCollector
     tables: list[Table] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
     is_elided: bool = False
     _placements: str = ""
     _pending: list[str] = field(default_factory=list)
@@ -52,9 +96,6 @@ class Reading:
     @property
     def rows(self) -> list[Row]:
         return [row for table in self.tables for row in table.rows]
-
-    def complain(self, kind: str, message: str, severity: str = "error") -> None:
-        self.problems.append(Problem(kind, severity, message))
 
     def take(self, line: Line) -> None:
         """The next line of the output."""
@@ -76,12 +117,16 @@ class Reading:
         heading = read_heading(content.split(), self._placements)
         self._placements, self._pending = "", []
         if heading is None:
-            kind = "unparsable" if line.is_whole else "truncated"
-            self.complain(kind, f"a heading that these tools do not print: {_quote(content)}")
+            kind = ProblemKind.UNPARSABLE if line.is_whole else ProblemKind.TRUNCATED
+            self.collector.error(
+                kind, f"a heading that these tools do not print: {_quote(content)}"
+            )
             return
         if heading.unknown:
             names = ", ".join(heading.unknown)
-            self.complain("unknown-column", f"columns that no known version prints: {names}")
+            self.collector.error(
+                ProblemKind.UNKNOWN_COLUMN, f"columns that no known version prints: {names}"
+            )
         self.tables.append(Table(heading))
 
     def _take_units(self, content: str, line: Line) -> None:
@@ -89,7 +134,9 @@ class Reading:
         if heading is not None:
             self.tables[-1].heading = heading
         elif line.is_whole:
-            self.complain("unparsable", f"units that do not fit the columns: {_quote(content)}")
+            self.collector.error(
+                ProblemKind.UNPARSABLE, f"units that do not fit the columns: {_quote(content)}"
+            )
 
     def _keep_start(self, content: str, log: str) -> None:
         """The library printed into a row: what stood before its log is the row's start."""
@@ -102,7 +149,7 @@ class Reading:
         if glued and (self._lacks_one(tokens, 0) or self._lacks_one(tokens, 1)):
             tokens.append(glued[0])
         if len(tokens) > len(self.tables[-1].heading.columns):
-            self.complain("truncated", f"a row torn by the log: {_quote(content)}")
+            self.collector.error(ProblemKind.TRUNCATED, f"a row torn by the log: {_quote(content)}")
             tokens = []
         self._pending = tokens
 
@@ -148,9 +195,11 @@ class Reading:
     def _complain_of_row(self, tokens: list[str], heading: Heading, line: Line) -> None:
         text = _quote(" ".join(tokens))
         if len(tokens) < len(heading.columns) or not line.is_whole:
-            self.complain("truncated", f"row cut off or torn: {text}")
+            self.collector.error(ProblemKind.TRUNCATED, f"row cut off or torn: {text}")
         else:
-            self.complain("unparsable", f"a row that does not fit its heading: {text}")
+            self.collector.error(
+                ProblemKind.UNPARSABLE, f"a row that does not fit its heading: {text}"
+            )
 
 
 def _restarts(tokens: list[str], table: Table) -> bool:

@@ -9,9 +9,10 @@ from railgauge.subnet.linkinfo import link_table
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, LOWER, Metric
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -28,13 +29,13 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
     """Counts of ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port."""
-    text = plain(text)
-    findings = Findings()
-    complain_of_start(text, "iblinkinfo", findings)
+    text = clean(text)
+    collector = OutputCollector()
+    complain_of_start(text, "iblinkinfo", collector)
     ports = link_table(text).ports
     if ports:
         down = sum(port.state == "Down" for port in ports)
-        findings.add("ports_up", "count", len(ports) - down, may_be_zero=True)
-        findings.add("ports_down", "count", down, may_be_zero=True)
-    complain_of_nothing(text, findings)
-    return findings.parsed("iblinkinfo", None, {"ports": ports} if ports else {})
+        collector.add("ports_up", "count", len(ports) - down, may_be_zero=True)
+        collector.add("ports_down", "count", down, may_be_zero=True)
+    complain_of_nothing(text, collector)
+    return collector.parsed("iblinkinfo", None, {"ports": ports} if ports else {})

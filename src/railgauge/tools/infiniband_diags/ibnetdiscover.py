@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.subnet import Topology, topology
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -31,19 +33,19 @@ def parse(text: str) -> Parsed:
 
     A dump in which a node's record is cut off is ``truncated``.
     """
-    text = plain(text)
-    findings = Findings()
-    complain_of_start(text, "ibnetdiscover", findings)
+    text = clean(text)
+    collector = OutputCollector()
+    complain_of_start(text, "ibnetdiscover", collector)
     found = topology(text)
     if found.nodes:
         kinds = [node.kind for node in found.nodes.values()]
-        findings.add("switches", "count", kinds.count("SW"), may_be_zero=True)
-        findings.add("adapters", "count", kinds.count("CA"), may_be_zero=True)
-        findings.add("cables", "count", len(found.cables), may_be_zero=True)
+        collector.add("switches", "count", kinds.count("SW"), may_be_zero=True)
+        collector.add("adapters", "count", kinds.count("CA"), may_be_zero=True)
+        collector.add("cables", "count", len(found.cables), may_be_zero=True)
     if found.nodes and found.problem:
-        findings.complain("truncated", found.problem)
-    complain_of_nothing(text, findings)
-    return findings.parsed("ibnetdiscover", None, _summary(found))
+        collector.error(ProblemKind.TRUNCATED, found.problem)
+    complain_of_nothing(text, collector)
+    return collector.parsed("ibnetdiscover", None, _summary(found))
 
 
 def _summary(found: Topology) -> dict[str, object]:

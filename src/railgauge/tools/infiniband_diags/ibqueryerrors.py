@@ -6,13 +6,15 @@ import re
 from functools import lru_cache
 
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.subnet.errorcounters import parse_ibqueryerrors
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -23,7 +25,7 @@ METRICS = tuple(
 )
 
 _FOUND_ERRORS = 1
-NO_MANAGER = "no-subnet-manager"
+NO_MANAGER = ProblemKind.NO_SUBNET_MANAGER
 _UNMANAGED = re.compile(r"No SM/SA found[^\n]{0,80}")
 _UNREAD = re.compile(r"^[^\n]{0,80}query failed on[^\n]{0,160}", re.MULTILINE)
 
@@ -41,21 +43,21 @@ def parse(text: str) -> Parsed:
     A scan without its closing summary is ``truncated``, a port that gave no counters
     ``counters-unread``; without a subnet manager there are no paths to ask over.
     """
-    text = plain(text)
-    findings = Findings()
-    complain_of_start(text, "ibqueryerrors", findings)
+    text = clean(text)
+    collector = OutputCollector()
+    complain_of_start(text, "ibqueryerrors", collector)
     scan = parse_ibqueryerrors(text)
     for port in scan.ports:
         for name, value in port.counters.items():
-            findings.add(name, "count", value, f"{port.node}/{port.port}", may_be_zero=True)
+            collector.add(name, "count", value, f"{port.node}/{port.port}", may_be_zero=True)
     if scan.nodes_checked is not None:
-        findings.add("nodes_checked", "count", scan.nodes_checked)
-        findings.add("ports_checked", "count", scan.ports_checked or 0)
+        collector.add("nodes_checked", "count", scan.nodes_checked)
+        collector.add("ports_checked", "count", scan.ports_checked or 0)
     elif scan.ports:
-        findings.complain("truncated", "the scan ends before its summary")
+        collector.error(ProblemKind.TRUNCATED, "the scan ends before its summary")
     if unmanaged := _UNMANAGED.search(text):
-        findings.complain(NO_MANAGER, unmanaged[0])
+        collector.error(NO_MANAGER, unmanaged[0])
     if unread := _UNREAD.search(text):
-        findings.complain("counters-unread", unread[0])
-    complain_of_nothing(text, findings)
-    return findings.parsed("ibqueryerrors", None, {"ports_with_errors": scan.ports_with_errors})
+        collector.error(ProblemKind.COUNTERS_UNREAD, unread[0])
+    complain_of_nothing(text, collector)
+    return collector.parsed("ibqueryerrors", None, {"ports_with_errors": scan.ports_with_errors})

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.subnet.errorcounters import FULL, parse_perfquery
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -18,14 +20,14 @@ _SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
 
 def parse(text: str) -> Parsed:
     """Every counter as a sample; one that is full is the warning ``counter-full``."""
-    text = plain(text)
-    findings = Findings()
-    complain_of_start(text, "perfquery", findings)
+    text = clean(text)
+    collector = OutputCollector()
+    complain_of_start(text, "perfquery", collector)
     for name, value in parse_perfquery(text).items():
         if name in _SELECTORS:
             continue
-        findings.add(name, "count", value, may_be_zero=True)
+        collector.add(name, "count", value, may_be_zero=True)
         if value == FULL.get(name):
-            findings.warn("counter-full", f"{name} is {value} and counts no further")
-    complain_of_nothing(text, findings)
-    return findings.parsed("perfquery")
+            collector.warn(ProblemKind.COUNTER_FULL, f"{name} is {value} and counts no further")
+    complain_of_nothing(text, collector)
+    return collector.parsed("perfquery")

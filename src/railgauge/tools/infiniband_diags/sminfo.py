@@ -9,9 +9,10 @@ from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
-from railgauge.tools.findings import Findings, plain
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -36,14 +37,14 @@ def parse(text: str) -> Parsed:
 
     Nobody's answer is an answer; a program that could not ask is an error.
     """
-    text = plain(text)
-    findings = Findings()
-    complain_of_start(text, "sminfo", findings)
+    text = clean(text)
+    collector = OutputCollector()
+    complain_of_start(text, "sminfo", collector)
     line = _LINE.search(text)
     if line or _NOBODY.search(text):
         is_master = bool(line and line[6] == _MASTER)
-        findings.add("subnet_managers", "count", float(is_master), may_be_zero=True)
-    complain_of_nothing(text, findings)
+        collector.add("subnet_managers", "count", float(is_master), may_be_zero=True)
+    complain_of_nothing(text, collector)
     summary: dict[str, object] = (
         {
             "lid": int(line[1]),
@@ -55,4 +56,4 @@ def parse(text: str) -> Parsed:
         if line
         else {}
     )
-    return findings.parsed("sminfo", None, summary)
+    return collector.parsed("sminfo", None, summary)

@@ -1,12 +1,10 @@
 """mpi-bench, this project's own benchmark of MPI collectives in host memory.
 
-``program`` is the program itself (MPI through mpi4py), ``commands`` makes the launcher's command,
+``program`` is the program itself (MPI through mpi4py), ``plan`` makes the launcher's command,
 ``parse`` reads what rank 0 printed.
 """
 
-from railgauge.tools.mpi_bench.metrics import METRICS
 from railgauge.tools.mpi_bench.parse import parse, payload_bytes
-from railgauge.tools.mpi_bench.plan import COMMANDS, commands
+from railgauge.tools.mpi_bench.plan import METRICS, claims, commands
 
-__all__ = ["COMMANDS", "METRICS", "claims", "commands", "parse", "payload_bytes"]
-from railgauge.tools.mpi_bench.claims import claims
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]

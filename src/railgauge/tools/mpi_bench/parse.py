@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.core.model import Parsed, Problem
+from railgauge.core.model import Parsed
+from railgauge.core.problems import Problem, ProblemKind
 from railgauge.launchers.failures import find_failures
-from railgauge.tools.findings import Findings, missing_program, plain, problem
+from railgauge.tools.collector import OutputCollector, missing_program, problem
+from railgauge.tools.text import clean
 
 # The launchers' own names are theirs to complain about.
 _PROGRAMS = ("mpi-bench", "mpirun", "mpiexec", "srun")
@@ -41,6 +43,8 @@ def factor(collective: str, ranks: int) -> float | None:
         return (ranks - 1) / ranks
     return 1.0 if collective == "broadcast" else None
 
+
+# --- what the lines say ---
 
 _MAY_BE_ZERO = ("out_of_bounds", "warmup")
 
@@ -89,13 +93,13 @@ def parse(text: str) -> Parsed:
     ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``library``.
     """
-    text = plain(text)
-    findings, run = Findings(), _Run()
+    text = clean(text)
+    collector, run = OutputCollector(), _Run()
     for kind, rest in _lines(text):
-        _take(kind, rest, run, findings)
-    findings.problems[:0] = _complaints(text)
-    _check_whole(text, run, findings)
-    return findings.parsed("mpi-bench", run.version, run.summary() if run.runs else {})
+        _take(kind, rest, run, collector)
+    collector.problems[:0] = _complaints(text)
+    _check_whole(text, run, collector)
+    return collector.parsed("mpi-bench", run.version, run.summary() if run.runs else {})
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
@@ -107,23 +111,23 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 def _complaints(text: str) -> Iterator[Problem]:
     """What kept the ranks from measuring, the most telling first."""
     if match := _NO_MPI4PY.search(text):
-        yield problem("tool-missing", f"mpi-bench: {match[0]}")
+        yield problem(ProblemKind.TOOL_MISSING, f"mpi-bench: {match[0]}")
     elif missing := missing_program(text, _PROGRAMS):
         yield missing
     yield from (problem(found.kind, found.message) for found in find_failures(text))
 
 
-def _take(kind: str, rest: str, run: _Run, findings: Findings) -> None:
+def _take(kind: str, rest: str, run: _Run, collector: OutputCollector) -> None:
     readers = {"run": _take_run, "rank": _take_rank, "row": _take_row, "end": _take_end}
     if kind == "version":
         run.version = rest.strip()[:20]
     elif kind == "library":
         run.library = rest.strip()
-    elif not readers[kind](rest, run, findings):
-        findings.complain("unparsable", f"mpi-bench {kind}{rest}")
+    elif not readers[kind](rest, run, collector):
+        collector.error(ProblemKind.UNPARSABLE, f"mpi-bench {kind}{rest}")
 
 
-def _take_run(rest: str, run: _Run, _findings: Findings) -> bool:
+def _take_run(rest: str, run: _Run, _collector: OutputCollector) -> bool:
     match = _RUN.fullmatch(rest)
     if match:
         run.runs += 1
@@ -132,21 +136,21 @@ def _take_run(rest: str, run: _Run, _findings: Findings) -> bool:
     return bool(match)
 
 
-def _take_rank(rest: str, run: _Run, _findings: Findings) -> bool:
+def _take_rank(rest: str, run: _Run, _collector: OutputCollector) -> bool:
     match = _RANK.fullmatch(rest)
     if match:
         run.hosts[int(match[1])] = match[2]
     return bool(match)
 
 
-def _take_end(rest: str, run: _Run, _findings: Findings) -> bool:
+def _take_end(rest: str, run: _Run, _collector: OutputCollector) -> bool:
     match = _END.fullmatch(rest)
     if match:
         run.end = int(match[1]), int(match[2])
     return bool(match)
 
 
-def _take_row(rest: str, run: _Run, findings: Findings) -> bool:
+def _take_row(rest: str, run: _Run, collector: OutputCollector) -> bool:
     match = _ROW.fullmatch(rest)
     if not match:
         return False
@@ -154,15 +158,15 @@ def _take_row(rest: str, run: _Run, findings: Findings) -> bool:
     time_us, algbw, busbw = float(match[3]), float(match[4]), float(match[5])
     run.rows += 1
     run.wrong += wrong
-    findings.size_bytes = size
-    findings.add("time_us", "us", time_us)
-    findings.add("algbw", "GB/s", algbw)
-    findings.add("busbw", "GB/s", busbw)
-    findings.add("wrong", "count", wrong, may_be_zero=True)
+    collector.size_bytes = size
+    collector.add("time_us", "us", time_us)
+    collector.add("algbw", "GB/s", algbw)
+    collector.add("busbw", "GB/s", busbw)
+    collector.add("wrong", "count", wrong, may_be_zero=True)
     if wrong:
-        findings.complain("data-corruption", f"{wrong} elements of {size} bytes are wrong")
+        collector.error(ProblemKind.DATA_CORRUPTION, f"{wrong} elements of {size} bytes are wrong")
     if not _follows(size, time_us, algbw) or not _fits(run, algbw, busbw):
-        findings.complain("inconsistent", f"time, algbw and busbw do not agree:{rest}")
+        collector.error(ProblemKind.INCONSISTENT, f"time, algbw and busbw do not agree:{rest}")
     return True
 
 
@@ -181,27 +185,31 @@ def _fits(run: _Run, algbw: float, busbw: float) -> bool:
     )
 
 
-def _check_whole(text: str, run: _Run, findings: Findings) -> None:
+def _check_whole(text: str, run: _Run, collector: OutputCollector) -> None:
     """Nothing, several, too few: what is wrong with an output that has only sound rows."""
     if run.runs > 1:
-        findings.complain("several-tables", "several runs in one output: which one is meant?")
-    elif not run.runs and not findings.has_errors:
-        kind = "no-table" if text.strip() else "no-output"
-        findings.complain(kind, "no run of mpi-bench in this text")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "several runs in one output: which one is meant?"
+        )
+    elif not run.runs and not collector.has_errors:
+        kind = ProblemKind.NO_TABLE if text.strip() else ProblemKind.NO_OUTPUT
+        collector.error(kind, "no run of mpi-bench in this text")
     elif run.runs and run.ranks < _FEWEST_RANKS:
-        findings.complain("too-few-ranks", "a single rank moves nothing between nodes")
+        collector.error(ProblemKind.TOO_FEW_RANKS, "a single rank moves nothing between nodes")
     if run.runs == 1:
-        _check_end(run, findings)
+        _check_end(run, collector)
 
 
-def _check_end(run: _Run, findings: Findings) -> None:
+def _check_end(run: _Run, collector: OutputCollector) -> None:
     if len(run.hosts) != run.ranks:
-        findings.complain("inconsistent", f"{len(run.hosts)} of {run.ranks} ranks are listed")
+        collector.error(
+            ProblemKind.INCONSISTENT, f"{len(run.hosts)} of {run.ranks} ranks are listed"
+        )
     if run.end is None:
-        findings.complain("truncated", "no closing line: the run did not come to its end")
+        collector.error(ProblemKind.TRUNCATED, "no closing line: the run did not come to its end")
     elif run.end != (run.rows, run.wrong):
-        findings.complain(
-            "truncated",
+        collector.error(
+            ProblemKind.TRUNCATED,
             f"{run.rows} rows with {run.wrong} wrong elements, but the closing line counts "
             f"{run.end[0]} with {run.end[1]}",
         )

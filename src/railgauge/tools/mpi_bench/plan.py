@@ -1,11 +1,22 @@
-"""From a case of the platform file to the launcher's command."""
+"""What to run, what may be limited, and what the output must confirm."""
 
 from __future__ import annotations
 
 from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.hosts import claims_of_ranks
+from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Options, program, read_options
+
+METRICS = (
+    Metric("time_us", ("us",), LOWER),
+    Metric("algbw", ("GB/s",), HIGHER),
+    Metric("busbw", ("GB/s",), HIGHER),
+    Metric("wrong", ("count",), LOWER, may_be_zero=True),
+)
+
 
 COMMANDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast")
 
@@ -28,7 +39,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     nodes = [setting.cluster.node(name) for name in setting.case.nodes]
     launch = Launch(
         hosts=tuple(Host(node.name, node.data_address, ranks) for node in nodes),
-        program=(program(setting, "mpi-bench", "mpi_bench"), *_arguments(setting, options)),
+        program=(program(setting, "mpi-bench"), *_arguments(setting, options)),
         environment=dict(setting.environment),
         bind="none",  # ranks that share the cores of a machine under test for its network
         options=_launcher_args(setting, options),
@@ -64,3 +75,21 @@ def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
     if isinstance(given, dict):
         given = given.get(setting.cluster.launcher, ())
     return Options(options.where, {"launcher_args": given}).words("launcher_args")
+
+
+# --- what the output must confirm ---
+
+_DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
+    said = heard[0].parsed.summary
+    return (
+        equal("collective", asked.measurement.command, said.get("collective")),
+        equal("data type", "float32", said.get("dtype")),
+        *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
+        *claims_of_ranks(
+            asked, asked.option("ranks_per_node", 1), said, said.get("ranks"), "ranks"
+        ),
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from railgauge.tools.findings import Findings
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
 
 Cell = float | None
 """A value; ``None`` where ``N/A`` is printed."""
@@ -71,37 +72,37 @@ def split_parts(matrix: Matrix) -> tuple[Matrix, ...]:
     return tuple(parts)
 
 
-def collect(matrix: Matrix, findings: Findings) -> None:
+def collect(matrix: Matrix, collector: OutputCollector) -> None:
     """Samples of one matrix, its sum and how many cells were measured; nothing of a broken one."""
     if matrix.unit is None:
-        findings.complain("unit-unknown", f"{matrix.name}: {matrix.description[:120]!r}")
+        collector.error(ProblemKind.UNIT_UNKNOWN, f"{matrix.name}: {matrix.description[:120]!r}")
         return
-    if not _has_shape(matrix, findings):
+    if not _has_shape(matrix, collector):
         return
-    measured = _collect_cells(matrix, matrix.unit, findings)
-    findings.add(f"{matrix.metric}_cells", "count", len(measured), "all", may_be_zero=True)
+    measured = _collect_cells(matrix, matrix.unit, collector)
+    collector.add(f"{matrix.metric}_cells", "count", len(measured), "all", may_be_zero=True)
     if matrix.total is None:
         return
     allowed = len(measured) * matrix.rounding + 1e-5 * sum(measured) + 0.01
     if abs(sum(measured) - matrix.total) > allowed:
         message = f"{matrix.metric}: cells add up to {sum(measured):.2f}, printed {matrix.total}"
-        findings.complain("inconsistent", message)
-    findings.add(f"{matrix.metric}_sum", matrix.unit, matrix.total, "all")
+        collector.error(ProblemKind.INCONSISTENT, message)
+    collector.add(f"{matrix.metric}_sum", matrix.unit, matrix.total, "all")
 
 
-def _has_shape(matrix: Matrix, findings: Findings) -> bool:
+def _has_shape(matrix: Matrix, collector: OutputCollector) -> bool:
     widths = {len(row) for row in matrix.rows}
     if not matrix.rows or len(widths) != 1 or 0 in widths:
-        findings.complain("truncated", f"{matrix.name}: the matrix has no whole row")
+        collector.error(ProblemKind.TRUNCATED, f"{matrix.name}: the matrix has no whole row")
         return False
     if matrix.is_between_gpus and widths != {len(matrix.rows)}:
         message = f"{matrix.name}: {len(matrix.rows)} rows for {widths.pop()} GPUs"
-        findings.complain("truncated", message)
+        collector.error(ProblemKind.TRUNCATED, message)
         return False
     return True
 
 
-def _collect_cells(matrix: Matrix, unit: str, findings: Findings) -> list[float]:
+def _collect_cells(matrix: Matrix, unit: str, collector: OutputCollector) -> list[float]:
     measured = []
     for row, cells in enumerate(matrix.rows):
         for column, cell in enumerate(cells):
@@ -110,8 +111,8 @@ def _collect_cells(matrix: Matrix, unit: str, findings: Findings) -> list[float]
                 continue
             placement = matrix.placement(row, column)
             if cell is None:
-                findings.warn("missing-cell", f"{matrix.metric} of {placement} is N/A")
+                collector.warn(ProblemKind.MISSING_CELL, f"{matrix.metric} of {placement} is N/A")
                 continue
-            findings.add(matrix.metric, unit, cell, placement)
+            collector.add(matrix.metric, unit, cell, placement)
             measured.append(cell)
     return measured

@@ -1,12 +1,65 @@
-"""What to run: some or all test cases on one node."""
+"""What to run (some or all test cases on one node), and what the output must confirm."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import product
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.tools.hosts import claim_of_hosts
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, program, read_options
+
+_HOST = tuple(
+    f"{ends}{ways}_memcpy"
+    for ends in ("host_to_device", "device_to_host", "host_to_all", "all_to_host")
+    for ways in ("", "_bidirectional")
+)
+_PEERS = tuple(
+    f"device_to_device{ways}_memcpy_{verb}"
+    for ways, verb in product(("", "_bidirectional"), ("read", "write"))
+)
+_ONE_AND_ALL = tuple(
+    f"{ends}_{verb}" for ends, verb in product(("all_to_one", "one_to_all"), ("write", "read"))
+)
+_BISECT = ("device_to_device_all_to_one", "device_to_device_all_from_one", "bisect_write")
+_COPIES = (
+    *(
+        f"{prefix}{name}_{engine}"
+        for prefix, name, engine in product(
+            ("", "multinode_"), (*_HOST, *_PEERS, *_ONE_AND_ALL, *_BISECT), ("ce", "sm")
+        )
+    ),
+    "device_local_copy",
+)
+_LATENCIES = tuple(
+    f"{prefix}{name}_latency_sm"
+    for prefix, name in product(("", "multinode_"), ("host_device", "device_to_device"))
+)
+# A bidirectional case prints its parts beside the total of both directions.
+_PARTS = ("", "_read1", "_read2", "_write1", "_write2")
+
+
+def _with_totals(name: str, unit: str) -> tuple[Metric, ...]:
+    """What is measured, its printed sum, and of how many cells."""
+    better = LOWER if name in _LATENCIES else HIGHER
+    cells = Metric(f"{name}_cells", ("count",), HIGHER, may_be_zero=True)
+    return *several((name, f"{name}_sum"), unit, better), cells
+
+
+METRICS = (
+    *(
+        metric
+        for copy in _COPIES
+        for part in (_PARTS if "_bidirectional_" in copy else _PARTS[:1])
+        for metric in _with_totals(f"{copy}{part}", "GB/s")
+    ),
+    *(metric for latency in _LATENCIES for metric in _with_totals(latency, "ns")),
+)
+
 
 _OPTIONS = frozenset({"testcases", "json", "buffer_mib", "samples"})
 _NAME = re.compile(r"[a-z0-9_]{1,80}")
@@ -22,7 +75,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     options = read_options(setting, _OPTIONS)
     command = Command(
         node=setting.case.nodes[0],
-        argv=(program(setting, "nvbandwidth", "nvbandwidth"), *_flags(options)),
+        argv=(program(setting, "nvbandwidth"), *_flags(options)),
         environment=dict(setting.environment),
         time_limit_s=setting.measurement.time_limit_s,
     )
@@ -39,3 +92,42 @@ def _flags(options: Options) -> tuple[str, ...]:
         if (value := options.count(option, None)) is not None:
             flags += [flag, str(value)]
     return (*flags, *(("-j",) if options.flag("json", True) else ()))
+
+
+# --- what the output must confirm ---
+
+_DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Test cases, how many GPUs, their host and model. Buffers and samples are never printed."""
+    said = heard[0].parsed.summary
+    wanted = asked.option("testcases", ())
+    found = [_testcases(wanted, said.get("testcases"))] if wanted else []
+    found += _devices(asked, said.get("devices"))
+    unprinted = {"buffer_mib": "buffer size", "samples": "samples"}
+    for option, item in unprinted.items():
+        if asked.option(option) is not None:
+            found.append(equal(item, asked.option(option), None))
+    return tuple(found)
+
+
+def _testcases(wanted: object, said: object) -> Claim:
+    """A case that was waived is missing; one that nobody asked for is of another command."""
+    names = [
+        sorted(map(str, one)) if isinstance(one, list | tuple) else [] for one in (wanted, said)
+    ]
+    return equal("test cases", ", ".join(names[0]), ", ".join(names[1]) or None)
+
+
+def _devices(asked: Asked, said: object) -> Iterator[Claim]:
+    if asked.platform.gpus is None:
+        return
+    devices = said if isinstance(said, tuple) else ()
+    yield equal("GPUs", asked.platform.gpus.count, len(devices) or None)
+    named = [match for device in devices if (match := _DEVICE.match(str(device)))]
+    yield claim_of_hosts("host", asked, [match[2] for match in named if match[2]])
+    wanted = asked.models(asked.case.nodes)
+    models = same_models("GPU model", wanted, (match[1] for match in named))
+    if models:
+        yield models

@@ -4,10 +4,8 @@
 either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
-from railgauge.tools.perftest.case import commands, payload_bytes
-from railgauge.tools.perftest.metrics import METRICS
-from railgauge.tools.perftest.parse import parse
-from railgauge.tools.perftest.plan import COMMANDS, Request, plan
-
-__all__ = ["COMMANDS", "METRICS", "Request", "claims", "commands", "parse", "payload_bytes", "plan"]
 from railgauge.tools.perftest.claims import claims
+from railgauge.tools.perftest.parse import parse, payload_bytes
+from railgauge.tools.perftest.plan import METRICS, commands, plan
+
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes", "plan"]

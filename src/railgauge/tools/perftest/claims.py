@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from railgauge.core.errors import UnitUnknown
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Role
 from railgauge.core.units import convert, format_size
 from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
@@ -68,7 +69,7 @@ def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
 def _relaxed_ordering(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
     """Off if that is asked for; and wherever perftest says that the CPU does not comply with it."""
     said = parsed.summary.get("relaxed_ordering")
-    if any(problem.kind == "relaxed-ordering" for problem in parsed.problems):
+    if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
         wanted = "off, which a CPU needs that does not comply with it"
         yield Claim("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
     elif asked.option("disable_pcie_relaxed"):

@@ -1,18 +1,19 @@
-"""Everything that perftest prints, to samples and typed problems."""
+"""Everything that perftest prints, as text or as ``--out_json``, to samples and problems."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 
-from railgauge.core.model import Parsed, Problem
-from railgauge.tools.findings import one_a_kind
-from railgauge.tools.perftest.json_output import is_json, read_json
+from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind, Severity
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.problems import find_problems
-from railgauge.tools.perftest.samples import Collection, collect
-from railgauge.tools.perftest.summary import read_summary, read_version
-from railgauge.tools.perftest.tables import Reading, read_tables
+from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit
+from railgauge.tools.perftest.tables import read_tables
+from railgauge.tools.text import clean
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _STARTED = ("local address:", "Dual-port", "remote address:")
 
 
@@ -32,52 +33,309 @@ def parse(text: str) -> Parsed:
     ``summary`` holds the header (see ``read_summary``), ``tables`` (those with rows), ``rows`` (how
     many sizes) and ``iterations`` by size.
     """
-    if "\x1b" in text:
-        text = _COLOUR.sub("", text)
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _parse_json(text) if is_json(text) else _parse_tables(text)
-
-
-def _parse_json(text: str) -> Parsed:
-    collection, summary, iterations = read_json(text)
-    return _parsed(text, collection, summary, iterations, find_problems(text))
-
-
-def _parse_tables(text: str) -> Parsed:
-    reading = read_tables(text)
-    collection = collect(reading.tables)
-    rows = [row for table in reading.tables for row in table.rows]
-    iterations = {row.size_bytes: row.iterations for row in rows}
-    said = find_problems(text)
-    structural = _structural(text, reading, has_said_why=any(p.severity == "error" for p in said))
-    whole = sum(1 for table in reading.tables if table.rows)
-    summary = read_summary(text) | ({"tables": whole} if whole else {})
-    return _parsed(text, collection, summary, iterations, [*said, *structural])
-
-
-def _structural(text: str, reading: Reading, has_said_why: bool) -> list[Problem]:
-    """What is wrong with the tables; a text without any says first what kind of nothing it is."""
-    if reading.tables or reading.problems or has_said_why:
-        return reading.problems
-    if not text.strip():
-        return [Problem("no-output", "error", "nothing was printed")]
-    if any(sign in text for sign in _STARTED):
-        return [Problem("truncated", "error", "the output ends before the heading of the table")]
-    return [Problem("no-table", "error", "no table of perftest in this text")]
-
-
-def _parsed(
-    text: str,
-    collection: Collection,
-    summary: dict[str, object],
-    iterations: dict[int, int],
-    problems: list[Problem],
-) -> Parsed:
+    text = clean(text)
+    collector = OutputCollector()
+    read = _read_json if is_json(text) else _read_text
+    summary, iterations = read(text, collector)
     measured = {"rows": len(iterations), "iterations": iterations} if iterations else {"rows": 0}
-    return Parsed(
-        tool="perftest",
-        tool_version=read_version(text),
-        samples=tuple(collection.samples),
-        summary={**summary, **measured},
-        problems=one_a_kind([*problems, *collection.problems]),
+    return collector.parsed("perftest", read_version(text), {**summary, **measured})
+
+
+def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
+    """Summary, and iterations by size."""
+    tables = read_tables(text, collector)
+    said = find_problems(text)
+    is_explained = any(problem.severity is Severity.ERROR for problem in said)
+    if not tables and not collector.problems and not is_explained:
+        _say_why_nothing(text, collector)
+    collect(tables, collector)
+    collector.problems[:0] = said
+    rows = [row for table in tables for row in table.rows]
+    whole = sum(1 for table in tables if table.rows)
+    summary = read_summary(text) | ({"tables": whole} if whole else {})
+    return summary, {row.size_bytes: row.iterations for row in rows}
+
+
+def _say_why_nothing(text: str, collector: OutputCollector) -> None:
+    if any(sign in text for sign in _STARTED):
+        collector.error(ProblemKind.TRUNCATED, "the output ends before the heading of the table")
+    else:
+        collector.nothing(text, "no table of perftest in this text")
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """Message size times iterations, over all sizes of the run."""
+    iterations = parsed.summary.get("iterations")
+    if not isinstance(iterations, Mapping):
+        return 0.0
+    return float(sum(size * count for size, count in iterations.items()))
+
+
+# --- the header before a table ---
+
+_FIELD = re.compile(
+    r"(Dual-port|Device|Number of qps|Transport type|Connection type|PCIe relax order|Mtu"
+    r"|Link type|GID index|Use [A-Za-z]{1,12} memory)[ \t]{0,20}:[ \t]{0,20}([^\s\[]{1,80})"
+)
+_TITLE = re.compile(
+    r"^[ \t]{0,80}((RDMA_Write|RDMA_Read|Send|Atomic)\b[\w ]{0,60}? ?(BW|Latency)(?: Test))[ \t]*$",
+    re.MULTILINE,
+)
+_VERSION = re.compile(r"^[ \t]{0,8}Version: ([0-9][\w.]{0,20})[ \t]*$", re.MULTILINE)
+_GPU = re.compile(
+    r"Using (maca|ROCm) Device with ID: ([0-9]{1,3})"
+    r"|(?:Picking device No\. |\[pid = [0-9]{1,10}, dev = )([0-9]{1,3})"
+)
+_GPU_MODEL = re.compile(
+    r"Using (?:maca|ROCm) Device with ID: [0-9]{1,3}, Name: ([^,\n]{1,60}),"
+    r"|device name = \[([^\]\n]{1,60})\]"
+)
+_GPU_BUS = re.compile(
+    r"PCI Bus ID: 0x(?P<bus>[0-9a-fA-F]{1,2}),"
+    r"|CUDA device (?P<index>[0-9]{1,3}): PCIe address is (?P<listed>[0-9a-fA-F]{2}):"
+)
+_CUDA = ("initializing CUDA", "creating CUDA Ctx", "CUDA_MEM_DEVICE")
+_VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
+_NAMES = {
+    "Device": "device",
+    "Transport type": "transport_type",
+    "Connection type": "connection_type",
+    "Link type": "link_type",
+}
+_NUMBERS = {"Number of qps": "qps", "Mtu": "mtu_bytes", "GID index": "gid_index"}
+
+
+def read_version(text: str) -> str | None:
+    match = _VERSION.search(text)
+    return match[1] if match else None
+
+
+def read_summary(text: str) -> dict[str, object]:
+    """Header fields by name; what was not printed is absent.
+
+    Keys: ``test``, ``command``, ``bidirectional``, ``device``, ``qps``, ``mtu_bytes``,
+    ``gid_index``, ``link_type``, ``transport_type``, ``connection_type``, ``relaxed_ordering``,
+    ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (several that are named are a
+    tuple), ``gpu_model`` and ``gpu_bus`` (a number). ``host`` means that the header says so, or
+    that nothing in a printed header or banner speaks of a GPU. Where both sides printed, the first
+    one counts.
+    """
+    fields: dict[str, str] = {}
+    for name, value in _FIELD.findall(text):
+        fields.setdefault(name, value)
+    title = _TITLE.search(text)
+    named = summarise(title[1] if title else "", fields)
+    return {**named, **_gpu(text, fields)}
+
+
+def summarise(title: str, fields: dict[str, str]) -> dict[str, object]:
+    """The title and the header fields, under the names of ``read_summary``."""
+    summary = _test(title)
+    for printed, name in _NAMES.items():
+        if printed in fields:
+            summary[name] = fields[printed]
+    for printed, name in _NUMBERS.items():
+        if fields.get(printed, "").isascii() and fields.get(printed, "").isdigit():
+            summary[name] = int(fields[printed])
+    if "PCIe relax order" in fields:
+        summary["relaxed_ordering"] = fields["PCIe relax order"] == "ON"
+    return summary
+
+
+def _test(title: str) -> dict[str, object]:
+    match = _TITLE.search(title)
+    if match is None:
+        return {}
+    kind = "bw" if match[3] == "BW" else "lat"
+    return {
+        "test": match[1],
+        "command": f"ib_{_VERBS[match[2]]}_{kind}",
+        "bidirectional": "Bidirectional" in match[1],
+    }
+
+
+def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
+    named = list(_GPU.finditer(text))
+    match = named[0] if named else None
+    memory = memory_of(fields)
+    if match and match[1]:
+        # The line before the header tells of a GPU that was opened, the header of what is used.
+        memory = "host" if _is_off(match[1], fields) else match[1].lower()
+    elif match or any(sign in text for sign in _CUDA):
+        memory = "cuda"
+    elif not fields and memory == "host":
+        # Without a header nothing says which memory it was.
+        return {}
+    gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
+    gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
+    model = _GPU_MODEL.search(text)
+    named_as = {"gpu_model": model[1] or model[2]} if model else {}
+    return {"memory": memory, **gpu, **named_as, **_gpu_bus(text, gpu.get("gpu"))}
+
+
+def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
+    """The PCI bus of the GPU in use: named with it, or in the list of all of them (CUDA)."""
+    for match in _GPU_BUS.finditer(text):
+        if match["bus"] or (gpu is not None and match["index"] == str(gpu)):
+            return {"gpu_bus": int(match["bus"] or match["listed"], 16)}
+    return {}
+
+
+def _is_off(name: str, fields: dict[str, str]) -> bool:
+    return any(
+        printed.lower() == f"use {name.lower()} memory" and value == "OFF"
+        for printed, value in fields.items()
     )
+
+
+def memory_of(fields: dict[str, str]) -> str:
+    """The memory that a header field ``Use X memory : ON`` names; ``host`` without one."""
+    for name, value in fields.items():
+        if name.startswith("Use ") and value == "ON":
+            return name.split()[1].lower()
+    return "host"
+
+
+# --- ``--out_json`` ---
+
+_JSON_BANDWIDTHS = {"BW_peak": "bw_peak", "BW_average": "bw_average"}
+_JSON_OTHERS = {
+    "MsgRate": ("msg_rate", "Mpps"),
+    "t_min": ("lat_min", "us"),
+    "t_max": ("lat_max", "us"),
+    "t_typical": ("lat_typical", "us"),
+    "t_avg": ("lat_avg", "us"),
+    "t_stdev": ("lat_stdev", "us"),
+    "percentile_99": ("lat_p99", "us"),
+    "percentile_99.9": ("lat_p999", "us"),
+    "tps_average": ("tps", "1/s"),
+}
+_JSON_FIELDS = {
+    "Device": "Device",
+    "Number_of_qps": "Number of qps",
+    "Transport_type": "Transport type",
+    "Connection_type": "Connection type",
+    "PCIe_relax_order": "PCIe relax order",
+    "Mtu": "Mtu",
+    "Link_type": "Link type",
+    "GID_index": "GID index",
+    "Use_ROCm_memory": "Use ROCm memory",
+    "Use_MACA_memory": "Use MACA memory",
+}
+_LARGEST_SIZE = 2**63
+_DECIMALS = 2
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is ``--out_json`` rather than a table."""
+    return text.lstrip().startswith("{") or ('"test_info"' in text and "#bytes" not in text)
+
+
+def _read_json(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
+    """Summary, and iterations by size, of one or more documents.
+
+    The file says no unit: a bandwidth is taken only if its message rate shows which unit it is in.
+    Latencies are microseconds, as perftest writes them unless ``-C`` asks for cycles. After a sweep
+    the file holds the last size alone. Raw Ethernet with QoS and ``--output=bandwidth`` write JSON
+    that is not valid; that is a problem, not a guess.
+    """
+    summary: dict[str, object] = {}
+    iterations: dict[int, int] = {}
+    for document in _documents(text, collector):
+        summary = summary or _json_summary(document)
+        for result in _results(document):
+            _read_result(result, collector, iterations)
+    if not iterations and not collector.problems:
+        collector.error(ProblemKind.NO_TABLE, "JSON without results of perftest")
+    collector.problems[:0] = find_problems(text)
+    return summary, iterations
+
+
+def _documents(text: str, collector: OutputCollector) -> Iterator[dict[str, object]]:
+    decoder = json.JSONDecoder()
+    position = text.find("{")
+    while position >= 0:
+        try:
+            document, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            what = f"invalid or unfinished JSON ({str(error)[:100]})"
+            why = "raw Ethernet with QoS and --output=bandwidth write such files"
+            collector.error(ProblemKind.UNPARSABLE, f"{what}; {why}")
+            return
+        yield document
+        rest = text[end : end + 1000].lstrip()
+        position = text.find("{", end) if rest.startswith("{") else -1
+
+
+def _results(document: dict[str, object]) -> list[dict[str, object]]:
+    results = document.get("results")
+    entries = results if isinstance(results, list) else [results]
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _read_result(
+    result: dict[str, object], collector: OutputCollector, iterations: dict[int, int]
+) -> None:
+    size, count = result.get("MsgSize"), result.get("n_iterations")
+    if not isinstance(size, int) or not 0 <= size < _LARGEST_SIZE or isinstance(size, bool):
+        collector.error(ProblemKind.UNPARSABLE, f"no message size in the JSON: {str(size)[:40]!r}")
+        return
+    iterations[size] = count if isinstance(count, int) else 0
+    _read_bandwidths(result, size, collector)
+    for key, (metric, unit) in _JSON_OTHERS.items():
+        value = _number(result, key, collector)
+        if value is not None:
+            add(metric, unit, value, size, collector)
+
+
+def _read_bandwidths(result: dict[str, object], size: int, collector: OutputCollector) -> None:
+    if not _JSON_BANDWIDTHS.keys() & result.keys():
+        return
+    unit = _json_unit(result, size)
+    if unit is None:
+        message = "the JSON says no unit and the message rate does not show which one it is"
+        collector.error(ProblemKind.UNIT_UNKNOWN, message)
+        return
+    for key, metric in _JSON_BANDWIDTHS.items():
+        value = _number(result, key, collector)
+        if value is not None:
+            add(metric, unit, value, size, collector)
+
+
+def _json_unit(result: dict[str, object], size: int) -> str | None:
+    average, rate = result.get("BW_average"), result.get("MsgRate")
+    if not isinstance(average, float) or not isinstance(rate, float):
+        return None
+    return fitting_unit([Figures(size, average, _DECIMALS, rate)])
+
+
+def _number(result: dict[str, object], key: str, collector: OutputCollector) -> float | None:
+    value = result.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        collector.error(ProblemKind.NOT_A_NUMBER, f"{key} is {str(value)[:40]!r}")
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _json_summary(document: dict[str, object]) -> dict[str, object]:
+    info = document.get("test_info")
+    if not isinstance(info, dict):
+        return {}
+    fields = {_JSON_FIELDS[key]: str(value) for key, value in info.items() if key in _JSON_FIELDS}
+    title = str(info.get("test", ""))[:100]
+    summary = summarise(_spaced(title), fields)
+    has_cuda = info.get("cuda_device") is not None
+    return {**summary, "memory": "cuda" if has_cuda else memory_of(fields)}
+
+
+def _spaced(title: str) -> str:
+    """The JSON joins the title's words: ``RDMA_Write_BW_Test``."""
+    for verb in ("RDMA_Write", "RDMA_Read"):
+        if title.startswith(verb):
+            return verb + title.removeprefix(verb).replace("_", " ")
+    return title.replace("_", " ")

@@ -1,13 +1,91 @@
-"""What to run: the server on the target, then the client on the source."""
+"""From a case of the platform file to perftest's commands: the server's, then the client's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Command
+from railgauge.core.model import Command, Pairing
+from railgauge.tools import Setting
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
+from railgauge.tools.options import Options
+
+_BANDWIDTHS = ("Gb/s", "MB/s", "MiB/s")
+_LATENCIES = ("lat_min", "lat_max", "lat_typical", "lat_avg", "lat_p99", "lat_p999")
+
+METRICS = (
+    Metric("bw_peak", _BANDWIDTHS, HIGHER),
+    Metric("bw_average", _BANDWIDTHS, HIGHER),
+    Metric("msg_rate", ("Mpps",), HIGHER),
+    Metric("tps", ("1/s",), HIGHER),
+    *several(_LATENCIES, "us", LOWER),
+    Metric("lat_stdev", ("us",), LOWER, may_be_zero=True),
+)
+
+
+_FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional"})
+_OPTIONS = _FLAGS | {"qps", "iterations", "gid_index"}
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:
+    """Server on the pair's target, client on its source; each over its own end of the pairing."""
+    return plan(_request(setting), port)
+
+
+def _request(setting: Setting) -> Request:
+    case, measurement, cluster = setting.case, setting.measurement, setting.cluster
+    if case.pairing is None:
+        raise BadInput(f"{measurement.name} needs a NIC to run over")
+    source, target = case.nodes
+    own, other = case.pairing.ends
+    return Request(
+        command=measurement.command,
+        source=source,
+        target=target,
+        target_address=cluster.node(target).data_address,
+        source_device=own.nic,
+        target_device=other.nic,
+        sizes=case.sizes,
+        directory=cluster.tools.get("perftest", ""),
+        memory_flags_source=_memory_flags(setting, own),
+        memory_flags_target=_memory_flags(setting, other),
+        time_limit_s=measurement.time_limit_s,
+        **_options(setting),
+    )
+
+
+def _memory_flags(setting: Setting, end: Pairing) -> tuple[str, ...]:
+    if end.gpu is None:
+        return ()
+    if setting.stack is None:
+        raise BadInput(f"{setting.measurement.name} needs GPUs, the platform declares none")
+    return setting.stack.perftest_memory_flags(end.gpu)
+
+
+def _options(setting: Setting) -> dict[str, Any]:
+    options: dict[str, Any] = {"report_gbits": False, **setting.measurement.options}
+    if unknown := sorted(set(options) - _OPTIONS):
+        raise BadInput(
+            f"{setting.measurement.name}: unknown option {', '.join(unknown)}",
+            remedy=f"perftest takes {', '.join(sorted(_OPTIONS))}",
+        )
+    _check_kinds(Options(setting.measurement.name, setting.measurement.options))
+    return options
+
+
+def _check_kinds(options: Options) -> None:
+    """Raise ``BadInput`` for a value that is no number or no flag where one is needed."""
+    for name in options.values:
+        if name in _FLAGS:
+            options.flag(name)
+        else:
+            options.count(name, None, least=0)
+
+
+# --- from a request to the commands of both sides ---
 
 COMMANDS = (
     "ib_write_bw",

@@ -8,63 +8,66 @@ from __future__ import annotations
 
 import re
 
-from railgauge.core.model import Problem
-
-_LONGEST_MESSAGE = 200
+from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.tools.collector import problem
+from railgauge.tools.text import first_line_with, line_at
 
 # The more telling kind comes first: the first error is the one that people read.
-_ERRORS: tuple[tuple[str, tuple[str, ...]], ...] = (
+_ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
-        "unknown-flag",
+        ProblemKind.UNKNOWN_FLAG,
         ("unrecognized option", "invalid option --", "Invalid Command or flag", "option requires"),
     ),
-    ("version-mismatch", ("not compatible with versions older", "version mismatch")),
+    (ProblemKind.VERSION_MISMATCH, ("not compatible with versions older", "version mismatch")),
     (
-        "device-not-found",
+        ProblemKind.DEVICE_NOT_FOUND,
         (" not found\n Unable to find", "Unable to find the Infiniband/RoCE device",
          "No IB devices found", "Did not detect devices"),
     ),
-    ("port-down", ("Couldn't set the link layer",)),
+    (ProblemKind.PORT_DOWN, ("Couldn't set the link layer",)),
     (
-        "port-in-use",
+        ProblemKind.PORT_IN_USE,
         ("Couldn't listen to port", "Address already in use", "rdma_bind_addr failed"),
     ),
     (
-        "unknown-host",
+        ProblemKind.UNKNOWN_HOST,
         ("Name or service not known", "Temporary failure in name resolution",
          "nodename nor servname"),
     ),
-    ("connection-refused", ("Couldn't connect to", "Connection refused", "Unable to connect (")),
     (
-        "memory-registration",
+        ProblemKind.CONNECTION_REFUSED,
+        ("Couldn't connect to", "Connection refused", "Unable to connect ("),
+    ),
+    (
+        ProblemKind.MEMORY_REGISTRATION,
         ("Couldn't allocate MR", "Failed to create MR", "failed to create mr",
          "Couldn't register MR"),
     ),
     (
-        "qp-transition",
+        ProblemKind.QP_TRANSITION,
         ("Failed to modify QP", "Failed to modify UC QP", "Failed to modify RC QP",
          "Unable to Connect the HCA's through the link", "Unable to create QP",
          "Couldn't create QP"),
     ),
-    ("completion-error", ("Failed status ", "Completion with error", "Bad wc status")),
+    (ProblemKind.COMPLETION_ERROR, ("Failed status ", "Completion with error", "Bad wc status")),
     (
-        "peer-gone",
+        ProblemKind.PEER_GONE,
         ("Couldn't read remote address", "Couldn't send local address",
          "Unable to read to socket", "Unable to read from socket", "Unable to write to socket",
          "Unable to write from socket", "Couldn't read reports", "Couldn't send reports",
          "Failed to exchange", "Connection reset by peer", "Broken pipe"),
     ),
     (
-        "socket-failed",
+        ProblemKind.SOCKET_FAILED,
         ("Unable to init the socket connection", "Unable to open file descriptor for socket",
          "accept() failed", "Problem in resolving basic adress"),
     ),
-    ("tool-crashed", ("Segmentation fault", "core dumped", "double free or corruption")),
+    (ProblemKind.TOOL_CRASHED, ("Segmentation fault", "core dumped", "double free or corruption")),
 )  # fmt: skip
-_WARNINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("cpu-frequency", ("Conflicting CPU frequency values", "CPU Frequency is not max")),
-    ("relaxed-ordering", ("not PCIe relaxed ordering compliant",)),
-    ("peak-not-measured", ("BW peak won't be measured",)),
+_WARNINGS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
+    (ProblemKind.CPU_FREQUENCY, ("Conflicting CPU frequency values", "CPU Frequency is not max")),
+    (ProblemKind.RELAXED_ORDERING, ("not PCIe relaxed ordering compliant",)),
+    (ProblemKind.PEAK_NOT_MEASURED, ("BW peak won't be measured",)),
 )
 
 _PORT_STATE = re.compile(r"Port number [0-9]{1,3} state is (?!Active)[^\n]{0,40}")
@@ -94,51 +97,40 @@ _STATUS_MEANS = {
 def find_problems(text: str) -> list[Problem]:
     """One problem a kind, errors first. ``text`` has plain line ends."""
     errors = [*_missing_tool(text), *_errors(text)]
-    return [*(errors or _unkind_complaints(text)), *_listed(text, _WARNINGS, "warning")]
+    return [*(errors or _unkind_complaints(text)), *_listed(text, _WARNINGS, Severity.WARNING)]
 
 
 def _errors(text: str) -> list[Problem]:
-    found = [_explained(problem, text) for problem in _listed(text, _ERRORS, "error")]
+    found = [_explained(one, text) for one in _listed(text, _ERRORS, Severity.ERROR)]
     state = _PORT_STATE.search(text)
     if state is None:
         return found
-    return [_problem("port-down", state[0]), *(p for p in found if p.kind != "port-down")]
+    return [
+        problem(ProblemKind.PORT_DOWN, state[0]),
+        *(p for p in found if p.kind != ProblemKind.PORT_DOWN),
+    ]
 
 
 def _listed(
-    text: str, complaints: tuple[tuple[str, tuple[str, ...]], ...], severity: str
+    text: str, complaints: tuple[tuple[ProblemKind, tuple[str, ...]], ...], severity: Severity
 ) -> list[Problem]:
-    problems = []
-    for kind, needles in complaints:
-        needle = next((needle for needle in needles if needle in text), None)
-        if needle is not None:
-            problems.append(_problem(kind, _line_at(text, text.index(needle)), severity))
-    return problems
+    said = ((kind, first_line_with(text, signs)) for kind, signs in complaints)
+    return [problem(kind, line, severity) for kind, line in said if line is not None]
 
 
-def _explained(problem: Problem, text: str) -> Problem:
-    match = _COMPLETION.search(text) if problem.kind == "completion-error" else None
+def _explained(found: Problem, text: str) -> Problem:
+    match = _COMPLETION.search(text) if found.kind is ProblemKind.COMPLETION_ERROR else None
     if match is None:
-        return problem
+        return found
     means = _STATUS_MEANS.get(match[1], "see ibv_wc_status")
-    return _problem(problem.kind, f"completion status {match[1]} syndrom {match[2]} ({means})")
+    return problem(found.kind, f"completion status {match[1]} syndrom {match[2]} ({means})")
 
 
 def _missing_tool(text: str) -> list[Problem]:
     match = _TOOL_MISSING.search(text)
-    return [_problem("tool-missing", _line_at(text, match.start()))] if match else []
+    return [problem(ProblemKind.TOOL_MISSING, line_at(text, match.start()))] if match else []
 
 
 def _unkind_complaints(text: str) -> list[Problem]:
     match = _COMPLAINT.search(text)
-    return [_problem("tool-failed", match[0])] if match else []
-
-
-def _line_at(text: str, position: int) -> str:
-    start = text.rfind("\n", max(0, position - _LONGEST_MESSAGE), position) + 1
-    start = max(start, position - _LONGEST_MESSAGE)
-    return text[start : start + 2 * _LONGEST_MESSAGE].partition("\n")[0]
-
-
-def _problem(kind: str, message: str, severity: str = "error") -> Problem:
-    return Problem(kind, severity, " ".join(message.split())[:_LONGEST_MESSAGE])
+    return [problem(ProblemKind.TOOL_FAILED, match[0])] if match else []

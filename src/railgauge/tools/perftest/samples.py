@@ -1,79 +1,96 @@
-"""Rows to samples: numbers with units, and typed problems in place of what is not a number."""
+"""Rows to samples, each bandwidth in the unit that its message rate shows.
+
+perftest prints the message rate beside every bandwidth, and both come from the same count of
+messages, so ``bandwidth = size x rate`` in exactly one unit. A side that was not given
+``--report_gbits`` prints its own heading over the other side's figures; the arithmetic shows it,
+for the units differ by a factor of 119.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from railgauge.core.model import Problem, Sample
-from railgauge.tools.perftest.bandwidth import MEANING, Figures, agrees, fitting_unit
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.tables import Row, Table
+
+# Units per (byte x million messages per second). MB/sec, the name before 2020, means MiB as well.
+_PER_BYTE_MPPS = {"MiB/s": 1e6 / 2**20, "Gb/s": 8 / 1000}
+MEANING = {"MB/s": "MiB/s", "MiB/s": "MiB/s", "Gb/s": "Gb/s"}
+_RATE_HALF_STEP = 0.5e-6
+# Beyond rounding: figures that were copied by hand. Far below the factor between the units.
+_SLACK = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One row's average: ``decimals`` is how finely the bandwidth was printed."""
+
+    size_bytes: int
+    bandwidth: float
+    decimals: int
+    rate_mpps: float
+
+
+def agrees(figures: Figures, unit: str) -> bool:
+    """Whether size and rate give this bandwidth in ``unit``, within what rounding allows."""
+    factor = _PER_BYTE_MPPS[MEANING[unit]] * figures.size_bytes
+    expected = factor * figures.rate_mpps
+    rounding = factor * _RATE_HALF_STEP + 0.5 * 10.0**-figures.decimals
+    return abs(figures.bandwidth - expected) <= rounding + _SLACK * expected
+
+
+def fitting_unit(rows: Iterable[Figures]) -> str | None:
+    """The one unit in which every row agrees; ``None`` if there is none, or more than one."""
+    rows = tuple(rows)
+    units = [unit for unit in _PER_BYTE_MPPS if all(agrees(row, unit) for row in rows)]
+    return units[0] if rows and len(units) == 1 else None
+
+
+# --- rows to samples ---
 
 # A peak is not measured in long runs, and equal latencies do not deviate.
 _MAY_BE_ZERO = frozenset({"bw_peak", "lat_stdev"})
 
 
-@dataclass(slots=True)
-class Collection:
-    """Samples in printed order; rows of one metric and size are counted as iterations."""
-
-    samples: list[Sample] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    _seen: Counter[tuple[str, int]] = field(default_factory=Counter)
-
-    def add(self, metric: str, unit: str, value: float, size_bytes: int) -> None:
-        """Take a value, or say why it is none."""
-        wrong = _wrong(metric, value)
-        iteration = self._seen[metric, size_bytes]
-        self._seen[metric, size_bytes] += 1
-        if wrong:
-            self.complain(wrong, f"{metric} is {value} at {size_bytes} B")
-            return
-        if metric == "bw_peak" and value == 0:
-            message = "the peak is printed as 0.00: it was not measured in this run"
-            self.complain("peak-not-measured", message, "warning")
-        means = MEANING.get(unit, unit)
-        self.samples.append(
-            Sample(
-                metric=metric,
-                unit=unit,
-                value=value,
-                size_bytes=size_bytes,
-                iteration=iteration,
-                unit_means="" if means == unit else means,
-            )
-        )
-
-    def complain(self, kind: str, message: str, severity: str = "error") -> None:
-        self.problems.append(Problem(kind, severity, message))
+def add(metric: str, unit: str, value: float, size_bytes: int, collector: OutputCollector) -> None:
+    """Take a value, or say why it is none."""
+    collector.size_bytes = size_bytes
+    if wrong := _wrong(metric, value):
+        collector.refuse(wrong, f"{metric} is {value} at {size_bytes} B", metric)
+        return
+    if metric == "bw_peak" and value == 0:
+        message = "the peak is printed as 0.00: it was not measured in this run"
+        collector.warn(ProblemKind.PEAK_NOT_MEASURED, message)
+    means = MEANING.get(unit, unit)
+    collector.keep(metric, unit, value, unit_means="" if means == unit else means)
 
 
-def _wrong(metric: str, value: float) -> str:
+def _wrong(metric: str, value: float) -> ProblemKind | None:
     if not math.isfinite(value) or value < 0:
-        return "not-a-number"
-    return "zero-value" if value == 0 and metric not in _MAY_BE_ZERO else ""
+        return ProblemKind.NOT_A_NUMBER
+    return ProblemKind.ZERO_VALUE if value == 0 and metric not in _MAY_BE_ZERO else None
 
 
-def collect(tables: list[Table]) -> Collection:
+def collect(tables: list[Table], collector: OutputCollector) -> None:
     """The samples of all tables, with each bandwidth in a unit that its message rate confirms."""
-    collection = Collection()
     for table in tables:
-        _complain_of_units(table, collection)
-        unit = _bandwidth_unit(table, collection)
+        _complain_of_units(table, collector)
+        unit = _bandwidth_unit(table, collector)
         for row in table.rows:
-            _collect_row(row, unit, collection)
-    return collection
+            _collect_row(row, unit, collector)
 
 
-def _complain_of_units(table: Table, collection: Collection) -> None:
+def _complain_of_units(table: Table, collector: OutputCollector) -> None:
     for column in table.heading.columns:
         if column.metric is not None and column.unit is None:
             message = f"{column.label} is in {column.printed_unit!r}, a unit nobody knows"
-            collection.complain("unit-unknown", message)
+            collector.error(ProblemKind.UNIT_UNKNOWN, message)
 
 
-def _bandwidth_unit(table: Table, collection: Collection) -> str | None:
+def _bandwidth_unit(table: Table, collector: OutputCollector) -> str | None:
     """The heading's unit, unless every row shows that the figures are in the other one."""
     stated = table.heading.bandwidth_unit
     figures = [figure for figure in map(_figures, table.rows) if figure]
@@ -82,10 +99,9 @@ def _bandwidth_unit(table: Table, collection: Collection) -> str | None:
     actual = fitting_unit(figures)
     if actual is None:
         return stated
-    collection.complain(
-        "unit-mismatch",
+    collector.warn(
+        ProblemKind.UNIT_MISMATCH,
         f"the heading says {stated}, but message rate times size shows {actual} in every row",
-        "warning",
     )
     return actual
 
@@ -101,16 +117,16 @@ def _figures(row: Row) -> Figures | None:
     return Figures(row.size_bytes, bandwidth, decimals, rate_mpps)
 
 
-def _collect_row(row: Row, bandwidth_unit: str | None, collection: Collection) -> None:
-    credible = _is_in_unit(row, bandwidth_unit, collection)
+def _collect_row(row: Row, bandwidth_unit: str | None, collector: OutputCollector) -> None:
+    credible = _is_in_unit(row, bandwidth_unit, collector)
     for column, token in zip(row.heading.columns, row.tokens, strict=True):
         unit = bandwidth_unit if column.is_bandwidth else column.unit
         if column.metric is None or unit is None or (column.is_bandwidth and not credible):
             continue
-        collection.add(column.metric, unit, float(token), row.size_bytes)
+        add(column.metric, unit, float(token), row.size_bytes, collector)
 
 
-def _is_in_unit(row: Row, unit: str | None, collection: Collection) -> bool:
+def _is_in_unit(row: Row, unit: str | None, collector: OutputCollector) -> bool:
     """Whether the row's bandwidth may be given in ``unit``.
 
     A figure that its message rate puts into the other unit is not given at all: in the wrong unit
@@ -121,8 +137,8 @@ def _is_in_unit(row: Row, unit: str | None, collection: Collection) -> bool:
     if unit is None or figures is None or agrees(figures, unit):
         return True
     elsewhere = fitting_unit([figures])
-    collection.complain(
-        "unit-mismatch" if elsewhere else "inconsistent",
+    collector.error(
+        ProblemKind.UNIT_MISMATCH if elsewhere else ProblemKind.INCONSISTENT,
         f"{figures.bandwidth} {unit} at {row.size_bytes} B does not follow from"
         f" {figures.rate_mpps} Mpps",
     )

@@ -1,13 +1,168 @@
-"""Lines to tables: headings and the rows below them, and what is broken about their shape."""
+"""Lines to tables: headings, the rows below them, and what is broken about their shape.
+
+Columns are found by their printed names, because versions add and leave out columns. A heading
+that perftest itself can print also says with how many decimals each column ends, which is how
+a row that was cut off inside its last number is told from a whole one.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from railgauge.core.model import Problem
-from railgauge.tools.perftest.columns import Heading, is_heading, read_heading
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import lines
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``metric`` is ``None`` for columns that are read but not reported.
+
+    ``unit`` is ``None`` where the heading names one that nobody knows (``printed_unit``).
+    ``decimals`` is what a whole number of this column shows; ``None`` where that varies.
+    """
+
+    label: str
+    metric: str | None
+    unit: str | None
+    printed_unit: str = ""
+    decimals: int | None = None
+
+    @property
+    def is_integer(self) -> bool:
+        return self.label in _INTEGERS
+
+    @property
+    def is_bandwidth(self) -> bool:
+        return self.metric in _BANDWIDTHS
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """``official`` says that perftest prints this very set of columns."""
+
+    columns: tuple[Column, ...]
+    official: bool
+
+    def index(self, metric: str) -> int | None:
+        metrics = [column.metric for column in self.columns]
+        return metrics.index(metric) if metric in metrics else None
+
+    @property
+    def bandwidth_unit(self) -> str | None:
+        return next((column.unit for column in self.columns if column.is_bandwidth), None)
+
+
+_INTEGERS = frozenset({"#bytes", "#iterations", "#sl"})
+_BANDWIDTHS = frozenset({"bw_peak", "bw_average"})
+
+_METRICS = {
+    "BW peak": "bw_peak",
+    "BW average": "bw_average",
+    "MsgRate": "msg_rate",
+    "t_min": "lat_min",
+    "t_max": "lat_max",
+    "t_typical": "lat_typical",
+    "t_avg": "lat_avg",
+    "t_stdev": "lat_stdev",
+    "99% percentile": "lat_p99",
+    "99.9% percentile": "lat_p999",
+    "99%": "lat_p99",
+    "99.9%": "lat_p999",
+    "tps average": "tps",
+}
+_PRINTED_UNITS = {
+    "MB/sec": "MB/s",
+    "MiB/sec": "MiB/s",
+    "Gb/sec": "Gb/s",
+    "Mpps": "Mpps",
+    "usec": "us",
+    "us": "us",
+    "µs": "us",
+    "µsec": "us",
+    "μs": "us",
+    "μsec": "us",
+}
+_DIMENSIONS = {"bw": {"MB/s", "MiB/s", "Gb/s"}, "lat": {"us"}, "msg": {"Mpps"}}
+
+_LABEL = re.compile(
+    r"#bytes|#iterations|#sl"
+    r"|(?:BW[ \t]{1,8}(?:peak|average|Port[12])|MsgRate(?:[ \t]{1,8}Port[12])?"
+    r"|t_(?:min|max|typical|avg|stdev)|99(?:\.9)?%(?:[ \t]{1,8}percentile)?)\[[^\]\[]{1,20}\]"
+    r"|tps[ \t]{1,8}average|CPU_Util\[%{1,2}\]"
+)
+# A duration test of before 2016 prints no rate behind the average.
+_LATENCY = ("t_min", "t_max", "t_typical", "t_avg", "t_stdev", "99% percentile", "99.9% percentile")
+_BANDWIDTH = ("BW peak", "BW average", "MsgRate")
+_PER_PORT = ("BW Port1", "MsgRate Port1", "BW Port2", "MsgRate Port2")
+_START = ("#bytes", "#iterations")
+_OFFICIAL = {
+    (*_START, *_BANDWIDTH[:2]),
+    (*_START, *_BANDWIDTH),
+    (*_START, *_BANDWIDTH, *_PER_PORT),
+    ("#bytes", "#sl", "#iterations", *_BANDWIDTH),
+    (*_START, *_LATENCY[:3]),
+    (*_START, *_LATENCY[:5]),
+    (*_START, *_LATENCY),
+    (*_START, "t_avg", "tps average"),
+    (*_START, "t_avg"),
+}
+
+
+def is_heading(line: str) -> bool:
+    return "#bytes" in line
+
+
+def read_heading(line: str) -> Heading | None:
+    """The columns of a heading; ``None`` if it has a column that perftest does not print."""
+    if _LABEL.sub("", line).strip():
+        return None
+    columns = tuple(_column(match[0]) for match in _LABEL.finditer(line))
+    labels = tuple(column.label for column in columns)
+    if labels[:1] != ("#bytes",) or "#iterations" not in labels or len(set(labels)) < len(labels):
+        return None
+    if not any(column.metric for column in columns):
+        return None
+    official = _without_cpu(labels) in _OFFICIAL
+    return Heading(columns=columns, official=official)
+
+
+def _without_cpu(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return labels[:-1] if labels[-1] == "CPU_Util" else labels
+
+
+def _column(text: str) -> Column:
+    label, _, rest = text.partition("[")
+    label = " ".join(label.split())
+    printed_unit = rest.rstrip("]")
+    metric = _METRICS.get(label)
+    return Column(
+        label=label,
+        metric=metric,
+        unit=_unit_of(metric, printed_unit),
+        printed_unit=printed_unit,
+        decimals=_decimals(label),
+    )
+
+
+def _unit_of(metric: str | None, printed_unit: str) -> str | None:
+    if metric is None:
+        return None
+    if metric == "tps":
+        return "1/s"
+    unit = _PRINTED_UNITS.get(printed_unit)
+    return unit if unit in _DIMENSIONS[metric.partition("_")[0]] else None
+
+
+def _decimals(label: str) -> int | None:
+    if label.startswith("MsgRate"):
+        return 6
+    # Bandwidths show 2, or 6 where the average is below 0.1 Gb/s.
+    return None if label.startswith("BW") or label in _INTEGERS else 2
+
+
+# --- rows and tables ---
 
 # No row of perftest comes near this; anything longer is noise and not worth splitting.
 _LONGEST_ROW = 2000
@@ -48,69 +203,50 @@ class Table:
     is_superseded: bool = False
 
 
-@dataclass(slots=True)
-class Reading:
-    tables: list[Table] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-    def complain(self, kind: str, message: str, severity: str = "error") -> None:
-        self.problems.append(Problem(kind, severity, message))
-
-
-def read_tables(text: str) -> Reading:
+def read_tables(text: str, collector: OutputCollector) -> list[Table]:
     """All tables of ``text``, which has plain line ends, in linear time."""
-    reading = Reading()
+    tables: list[Table] = []
     table: Table | None = None
-    for line, is_whole in _lines(text):
+    for line, is_whole in lines(text):
         if is_heading(line):
-            table = _open_table(line, is_whole, table, reading)
+            table = _open_table(line, is_whole, table, collector)
+            tables += [table] if table else []
         elif table is not None:
-            table = _read_line(line, is_whole, table, reading)
-    for finished in reading.tables:
-        _check_table(finished, reading)
-    return reading
-
-
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether its end was printed too."""
-    lines = text.split("\n")
-    for line in lines[:-1]:
-        yield line, True
-    yield lines[-1], False
+            table = _read_line(line, is_whole, table, collector)
+    for finished in tables:
+        _check_table(finished, collector)
+    return tables
 
 
 def _open_table(
-    line: str, is_whole: bool, previous: Table | None, reading: Reading
+    line: str, is_whole: bool, previous: Table | None, collector: OutputCollector
 ) -> Table | None:
     if len(line) > _LONGEST_ROW:
         return None
     heading = read_heading(line)
     if heading is None:
-        kind = "unparsable" if is_whole else "truncated"
-        reading.complain(kind, f"heading that perftest does not print: {_quote(line)}")
+        kind = ProblemKind.UNPARSABLE if is_whole else ProblemKind.TRUNCATED
+        collector.error(kind, f"heading that perftest does not print: {_quote(line)}")
         return None
     if previous is not None and not previous.rows:
         previous.is_superseded = True
-        _compare_units(previous.heading, heading, reading)
+        _compare_units(previous.heading, heading, collector)
     if not heading.official:
         message = f"perftest does not print this heading, read by its names: {_quote(line)}"
-        reading.complain("hand-edited", message, "warning")
-    table = Table(heading)
-    reading.tables.append(table)
-    return table
+        collector.warn(ProblemKind.HAND_EDITED, message)
+    return Table(heading)
 
 
-def _compare_units(first: Heading, second: Heading, reading: Reading) -> None:
+def _compare_units(first: Heading, second: Heading, collector: OutputCollector) -> None:
     if first.bandwidth_unit != second.bandwidth_unit:
-        reading.complain(
-            "unit-mismatch",
+        collector.warn(
+            ProblemKind.UNIT_MISMATCH,
             f"one side's heading says {first.bandwidth_unit}, the other's {second.bandwidth_unit};"
             " the unit is taken from bandwidth against message rate",
-            "warning",
         )
 
 
-def _read_line(line: str, is_whole: bool, table: Table, reading: Reading) -> Table | None:
+def _read_line(line: str, is_whole: bool, table: Table, collector: OutputCollector) -> Table | None:
     text = line.strip()
     if text.startswith("------"):
         table.is_closed = True
@@ -118,11 +254,11 @@ def _read_line(line: str, is_whole: bool, table: Table, reading: Reading) -> Tab
         # Another run began: rows without its own heading must not be read by this one.
         return None
     elif "0" <= text[:1] <= "9" and len(line) <= _LONGEST_ROW:
-        _read_row(text, is_whole, table, reading)
+        _read_row(text, is_whole, table, collector)
     return table
 
 
-def _read_row(text: str, is_whole: bool, table: Table, reading: Reading) -> None:
+def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollector) -> None:
     tokens = tuple(text.split())
     columns = table.heading.columns
     fits = len(tokens) == len(columns) and all(
@@ -130,18 +266,18 @@ def _read_row(text: str, is_whole: bool, table: Table, reading: Reading) -> None
         for column, token in zip(columns, tokens, strict=True)
     )
     if fits:
-        _add_row(Row(table.heading, tokens), is_whole, table, reading)
+        _add_row(Row(table.heading, tokens), is_whole, table, collector)
     elif not table.is_closed:
         # Behind the closing line anything may begin with a number; before it only rows do.
         is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
-        _complain_of_row(text, is_cut, reading)
+        _complain_of_row(text, is_cut, collector)
 
 
-def _add_row(row: Row, is_whole: bool, table: Table, reading: Reading) -> None:
+def _add_row(row: Row, is_whole: bool, table: Table, collector: OutputCollector) -> None:
     if _has_whole_end(row, is_whole):
         table.rows.append(row)
     else:
-        _complain_of_row(" ".join(row.tokens), True, reading)
+        _complain_of_row(" ".join(row.tokens), True, collector)
 
 
 def _has_whole_end(row: Row, is_whole: bool) -> bool:
@@ -155,31 +291,31 @@ def _has_whole_end(row: Row, is_whole: bool) -> bool:
     return shown == last.decimals
 
 
-def _complain_of_row(text: str, is_cut: bool, reading: Reading) -> None:
+def _complain_of_row(text: str, is_cut: bool, collector: OutputCollector) -> None:
     if is_cut:
-        reading.complain("truncated", f"row cut off: {_quote(text)}")
+        collector.error(ProblemKind.TRUNCATED, f"row cut off: {_quote(text)}")
     else:
-        reading.complain("unparsable", f"not a row of perftest: {_quote(text)}")
+        collector.error(ProblemKind.UNPARSABLE, f"not a row of perftest: {_quote(text)}")
 
 
-def _check_table(table: Table, reading: Reading) -> None:
+def _check_table(table: Table, collector: OutputCollector) -> None:
     if table.is_superseded:
         return
     if not table.rows:
-        reading.complain("truncated", "a heading without any row: nothing was measured")
+        collector.error(ProblemKind.TRUNCATED, "a heading without any row: nothing was measured")
         return
-    _check_gaps(table, reading)
+    _check_gaps(table, collector)
     if not table.is_closed:
         message = "no closing line: the output may go on where this text ends"
-        reading.complain("no-closing-line", message, "warning")
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 
-def _check_gaps(table: Table, reading: Reading) -> None:
+def _check_gaps(table: Table, collector: OutputCollector) -> None:
     sizes = {row.size_bytes for row in table.rows}
     size, largest = min(sizes), max(sizes)
     while 0 < size < largest:
         if size not in sizes:
-            reading.complain("sweep-gap", f"the sweep lacks size {size}")
+            collector.error(ProblemKind.SWEEP_GAP, f"the sweep lacks size {size}")
             return
         size *= 2
 

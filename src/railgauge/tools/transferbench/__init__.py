@@ -5,9 +5,7 @@ files.
 """
 
 from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.transferbench.metrics import METRICS
 from railgauge.tools.transferbench.parse import parse
-from railgauge.tools.transferbench.plan import commands
+from railgauge.tools.transferbench.plan import METRICS, claims, commands
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
-from railgauge.tools.transferbench.claims import claims

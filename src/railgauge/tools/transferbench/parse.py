@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from railgauge.core.model import Parsed
-from railgauge.tools.findings import Findings, missing_program, plain
-from railgauge.tools.transferbench.links import collect_all_to_all
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean
+from railgauge.tools.transferbench.all_to_all import collect_all_to_all
 from railgauge.tools.transferbench.peers import collect_peers
-from railgauge.tools.transferbench.reading import Reading, Transfer, read
-from railgauge.tools.transferbench.tables import Matrix
+from railgauge.tools.transferbench.reading import Matrix, Reading, Transfer, read
 
 
 def parse(text: str) -> Parsed:
@@ -26,15 +27,15 @@ def parse(text: str) -> Parsed:
     p2p: see ``collect_peers``. Configuration files: ``executor_bw`` (``test4/gpu0``),
     ``transfer_bw`` (``test3/transfer1``) and ``test_cpu_bw`` (``test1``), each with its own size.
     """
-    text = plain(text)
+    text = clean(text)
     reading = read(text)
-    findings = Findings(reading.size_bytes)
-    _collect_complaints(text, reading, findings)
-    _collect_matrices(reading, findings)
+    collector = OutputCollector(reading.size_bytes)
+    _collect_complaints(text, reading, collector)
+    _collect_matrices(reading, collector)
     if not reading.matrices:
-        _collect_transfers(reading.transfers, findings)
-    _collect_nothing(text, reading, findings)
-    return findings.parsed("transferbench", reading.version, _summary(reading))
+        _collect_transfers(reading.transfers, collector)
+    _collect_nothing(text, reading, collector)
+    return collector.parsed("transferbench", reading.version, _summary(reading))
 
 
 def _summary(reading: Reading) -> dict[str, object]:
@@ -51,73 +52,72 @@ def _summary(reading: Reading) -> dict[str, object]:
     return counts | {name: value for name, value in found.items() if value}
 
 
-def _collect_complaints(text: str, reading: Reading, findings: Findings) -> None:
-    if missing := missing_program(text, ("TransferBench",)):
-        findings.problems.append(missing)
+def _collect_complaints(text: str, reading: Reading, collector: OutputCollector) -> None:
+    collector.check_started(text, "TransferBench")
     for line in reading.errors:
-        findings.complain(_kind(line), line)
+        collector.error(_kind(line), line)
     for line in reading.warnings:
-        findings.warn("tool-warning", line)
+        collector.warn(ProblemKind.TOOL_WARNING, line)
     for heading in reading.broken_headings:
-        findings.complain("truncated", f"heading cut off or unknown: {heading[:160]!r}")
+        collector.error(ProblemKind.TRUNCATED, f"heading cut off or unknown: {heading[:160]!r}")
 
 
-def _kind(line: str) -> str:
+def _kind(line: str) -> ProblemKind:
     if "mismatch" in line.lower():
-        return "data-corruption"
-    return "hip-error" if "HIP" in line else "tool-failed"
+        return ProblemKind.DATA_CORRUPTION
+    return ProblemKind.HIP_ERROR if "HIP" in line else ProblemKind.TOOL_FAILED
 
 
-def _collect_matrices(reading: Reading, findings: Findings) -> None:
+def _collect_matrices(reading: Reading, collector: OutputCollector) -> None:
     all_to_all = [matrix for matrix in reading.matrices if matrix.is_all_to_all]
     peers = [matrix for matrix in reading.matrices if not matrix.is_all_to_all]
     for matrix in reading.matrices:
-        _collect_shape(matrix, findings)
+        _collect_shape(matrix, collector)
     if len(all_to_all) > 1 or _has_twins(peers):
-        findings.complain("several-tables", "the output of several runs: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+        )
     if reading.directions > len(peers):
-        findings.complain("truncated", "a matrix is announced and not printed")
+        collector.error(ProblemKind.TRUNCATED, "a matrix is announced and not printed")
     for matrix in all_to_all:
-        collect_all_to_all(matrix, reading, findings)
+        collect_all_to_all(matrix, reading, collector)
     for matrix in peers:
-        collect_peers(matrix, reading, findings)
+        collect_peers(matrix, reading, collector)
     if not all_to_all:
-        _collect_closings(reading, findings)
+        _collect_closings(reading, collector)
 
 
 def _has_twins(peers: list[Matrix]) -> bool:
     return len({matrix.is_bidirectional for matrix in peers}) < len(peers)
 
 
-def _collect_shape(matrix: Matrix, findings: Findings) -> None:
+def _collect_shape(matrix: Matrix, collector: OutputCollector) -> None:
     for kind, message in matrix.complaints:
-        findings.complain(kind, message)
+        collector.error(kind, message)
     seen = [(row.label, row.arrow) for row in matrix.rows]
     if len(set(seen)) < len(seen):
-        findings.complain("unparsable", "one row of a matrix is printed twice")
+        collector.error(ProblemKind.UNPARSABLE, "one row of a matrix is printed twice")
 
 
-def _collect_closings(reading: Reading, findings: Findings) -> None:
+def _collect_closings(reading: Reading, collector: OutputCollector) -> None:
     for metric, value, unit in reading.closings:
-        findings.add(metric, unit, value, "all")
+        collector.add(metric, unit, value, "all")
 
 
-def _collect_transfers(transfers: list[Transfer], findings: Findings) -> None:
-    common = findings.size_bytes
+def _collect_transfers(transfers: list[Transfer], collector: OutputCollector) -> None:
+    common = collector.size_bytes
     for transfer in transfers:
-        findings.size_bytes = transfer.size_bytes
-        findings.add(transfer.metric, transfer.unit, transfer.value, transfer.placement)
-    findings.size_bytes = common
+        collector.size_bytes = transfer.size_bytes
+        collector.add(transfer.metric, transfer.unit, transfer.value, transfer.placement)
+    collector.size_bytes = common
 
 
-def _collect_nothing(text: str, reading: Reading, findings: Findings) -> None:
+def _collect_nothing(text: str, reading: Reading, collector: OutputCollector) -> None:
     """A text without a matrix says first what kind of nothing it is."""
-    if reading.matrices or findings.has_errors:
+    if reading.matrices or collector.has_errors:
         return
-    if not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    elif reading.is_announced or reading.closings:
-        kind = "no-table" if reading.closings else "truncated"
-        findings.complain(kind, "the matrix of the links is not in this text")
+    if reading.is_announced or reading.closings:
+        kind = ProblemKind.NO_TABLE if reading.closings else ProblemKind.TRUNCATED
+        collector.error(kind, "the matrix of the links is not in this text")
     elif not reading.transfers:
-        findings.complain("no-table", "no figures of TransferBench in this text")
+        collector.nothing(text, "no figures of TransferBench in this text")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from railgauge.tools.findings import Findings
-from railgauge.tools.transferbench.reading import Reading
-from railgauge.tools.transferbench.tables import Matrix, Row
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.transferbench.reading import Matrix, Reading, Row
 
 _UNIT = "GB/s"
 _ARROWS = {"->": "_forward", "<-": "_backward", "<->": "_bidirectional"}
@@ -12,7 +12,7 @@ _ROUNDING = 0.005
 _KINDS = ("cpu>cpu", "cpu>gpu", "gpu>cpu", "gpu>gpu")
 
 
-def collect_peers(matrix: Matrix, reading: Reading, findings: Findings) -> None:
+def collect_peers(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
     """Links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
 
     ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
@@ -28,32 +28,34 @@ def collect_peers(matrix: Matrix, reading: Reading, findings: Findings) -> None:
         {label for label in matrix.devices for arrow in arrows if (label, arrow) not in rows}
     )
     if lacking:
-        findings.complain("truncated", f"the matrix has no full row for {', '.join(lacking)}")
+        collector.error(
+            ProblemKind.TRUNCATED, f"the matrix has no full row for {', '.join(lacking)}"
+        )
     for row in matrix.rows:
-        _collect_row(matrix, row, findings)
-    _collect_slowest(matrix, is_complete=not lacking, findings=findings)
-    _collect_means(matrix, reading, findings)
+        _collect_row(matrix, row, collector)
+    _collect_slowest(matrix, is_complete=not lacking, collector=collector)
+    _collect_means(matrix, reading, collector)
     if matrix.is_bidirectional:
-        _check_sums(matrix, rows, findings)
+        _check_sums(matrix, rows, collector)
 
 
-def _collect_row(matrix: Matrix, row: Row, findings: Findings) -> None:
+def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
     ending = _ARROWS.get(row.arrow, "") if matrix.is_bidirectional else ""
     for target, value in zip(matrix.columns, row.cells, strict=True):
         if value is not None:
             metric = f"{_metric(row.label, target)}{ending}"
-            findings.add(metric, _UNIT, value, f"{row.label}>{target}")
+            collector.add(metric, _UNIT, value, f"{row.label}>{target}")
         elif target != row.label:
-            _complain_of_gap(row.label, target, findings)
+            _complain_of_gap(row.label, target, collector)
 
 
-def _complain_of_gap(source: str, target: str, findings: Findings) -> None:
+def _complain_of_gap(source: str, target: str, collector: OutputCollector) -> None:
     message = f"no figure from {source} to {target}"
     if source.startswith("gpu") and target.startswith("gpu"):
-        findings.complain("missing-link", message)
+        collector.error(ProblemKind.MISSING_LINK, message)
     else:
         # A NUMA node without cores cannot execute transfers.
-        findings.warn("missing-link", message)
+        collector.warn(ProblemKind.MISSING_LINK, message)
 
 
 def _metric(source: str, target: str) -> str:
@@ -73,7 +75,7 @@ def _gpu_links(matrix: Matrix, row: Row) -> list[float]:
     ]
 
 
-def _collect_slowest(matrix: Matrix, *, is_complete: bool, findings: Findings) -> None:
+def _collect_slowest(matrix: Matrix, *, is_complete: bool, collector: OutputCollector) -> None:
     arrow, ending = ("<->", "_bidirectional") if matrix.is_bidirectional else ("->", "")
     slowest = {
         row.label: min(links)
@@ -81,24 +83,24 @@ def _collect_slowest(matrix: Matrix, *, is_complete: bool, findings: Findings) -
         if row.arrow == arrow and (links := _gpu_links(matrix, row))
     }
     for label, value in slowest.items():
-        findings.add(f"slowest_link{ending}", _UNIT, value, label)
+        collector.add(f"slowest_link{ending}", _UNIT, value, label)
     if slowest and is_complete:
-        findings.add(f"slowest_link{ending}", _UNIT, min(slowest.values()), "all")
+        collector.add(f"slowest_link{ending}", _UNIT, min(slowest.values()), "all")
 
 
-def _collect_means(matrix: Matrix, reading: Reading, findings: Findings) -> None:
+def _collect_means(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
     ending = "_bidirectional" if matrix.is_bidirectional else ""
     means = reading.means.get(matrix.is_bidirectional)
     if means is None:
-        findings.complain("truncated", "the output ends before the averages of a matrix")
+        collector.error(ProblemKind.TRUNCATED, "the output ends before the averages of a matrix")
         return
     for kind, mean in zip(_KINDS, means, strict=True):
         if mean is not None:
-            findings.add(f"average_bw{ending}", _UNIT, mean, kind)
-            _check_mean(matrix, kind, mean, findings)
+            collector.add(f"average_bw{ending}", _UNIT, mean, kind)
+            _check_mean(matrix, kind, mean, collector)
 
 
-def _check_mean(matrix: Matrix, kind: str, value: float, findings: Findings) -> None:
+def _check_mean(matrix: Matrix, kind: str, value: float, collector: OutputCollector) -> None:
     source, target = kind.split(">")
     cells = [
         cell
@@ -111,10 +113,12 @@ def _check_mean(matrix: Matrix, kind: str, value: float, findings: Findings) -> 
         message = (
             f"average {kind} is printed as {value}, the links give {sum(cells) / len(cells):.2f}"
         )
-        findings.complain("inconsistent", message)
+        collector.error(ProblemKind.INCONSISTENT, message)
 
 
-def _check_sums(matrix: Matrix, rows: dict[tuple[str, str], Row], findings: Findings) -> None:
+def _check_sums(
+    matrix: Matrix, rows: dict[tuple[str, str], Row], collector: OutputCollector
+) -> None:
     for label in matrix.devices:
         three = [rows.get((label, arrow)) for arrow in _ARROWS]
         forward, backward, both = (row.cells if row else () for row in three)
@@ -122,4 +126,6 @@ def _check_sums(matrix: Matrix, rows: dict[tuple[str, str], Row], findings: Find
             if there is None or back is None or total is None:
                 continue
             if abs(there + back - total) > 3 * _ROUNDING + 1e-9:
-                findings.complain("inconsistent", f"{label}: {there} + {back} is not {total}")
+                collector.error(
+                    ProblemKind.INCONSISTENT, f"{label}: {there} + {back} is not {total}"
+                )

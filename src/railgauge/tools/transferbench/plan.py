@@ -1,10 +1,27 @@
-"""What to run: one preset on one node."""
+"""What to run (one preset on one node), and what the output must confirm."""
 
 from __future__ import annotations
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.metric import several
 from railgauge.tools.options import Options, one_size, program, read_options
+
+# One way, as it is; both ways at once: there, back, and the sum of both.
+_WAYS = ("", "_forward", "_backward", "_bidirectional")
+_BETWEEN = ("link_bw", "host_link_bw", "cpu_link_bw", "local_bw")
+_OVER_LINKS = ("slowest_link", "average_bw")
+_OF_GPUS = ("gpu_sum", "gpu_actual", "derived_aggregate", "aggregate_bw", "cpu_aggregate_bw")
+_TRANSFERS = ("executor_bw", "transfer_bw", "test_cpu_bw")
+
+METRICS = (
+    *several(tuple(f"{name}{way}" for name in _BETWEEN for way in _WAYS), "GB/s"),
+    *several(tuple(f"{name}{way}" for name in _OVER_LINKS for way in ("", _WAYS[-1])), "GB/s"),
+    *several((*_OF_GPUS, *_TRANSFERS), "GB/s"),
+    *several(("links",), "count"),
+)
+
 
 PRESETS = ("a2a", "p2p")
 
@@ -28,15 +45,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     position = (str(subexecutors),) if is_all else ()
     command = Command(
         node=setting.case.nodes[0],
-        argv=(_program(setting), preset, _size(setting, options), *position),
+        argv=(program(setting, "TransferBench"), preset, _size(setting, options), *position),
         environment={**_variables(is_all, subexecutors), **setting.environment},
         time_limit_s=setting.measurement.time_limit_s,
     )
     return (command,)
-
-
-def _program(setting: Setting) -> str:
-    return program(setting, "TransferBench", "transferbench", "TransferBench")
 
 
 def _variables(is_all: bool, subexecutors: int | None) -> dict[str, str]:
@@ -54,3 +67,24 @@ def _size(setting: Setting, options: Options) -> str:
         if size % factor == 0:
             return f"{size // factor}{suffix}"
     return str(size)
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Preset, bytes per transfer, compute units for a transfer, how many GPUs."""
+    said = heard[0].parsed.summary
+    preset = asked.option("preset", "a2a")
+    units = asked.option("subexecutors", 8 if preset == "a2a" else None)
+    found = [equal("preset", preset, _one(said.get("presets")))]
+    if asked.case.sizes:
+        size = asked.case.sizes[0]
+        found.append(equal("bytes per transfer", size, said.get("bytes_per_transfer")))
+    if units is not None:
+        found.append(equal("compute units", units, _one(said.get("subexecutors"))))
+    if asked.platform.gpus:
+        found.append(equal("GPUs", asked.platform.gpus.count, said.get("gpus")))
+    return tuple(found)
+
+
+def _one(said: object) -> str | None:
+    """What is said in several places is said once; ``None`` where it is not said at all."""
+    return ", ".join(map(str, dict.fromkeys(said))) if isinstance(said, tuple) and said else None

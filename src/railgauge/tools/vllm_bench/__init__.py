@@ -5,9 +5,7 @@ TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 """
 
 from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.vllm_bench.metrics import METRICS
 from railgauge.tools.vllm_bench.parse import parse
-from railgauge.tools.vllm_bench.plan import commands
+from railgauge.tools.vllm_bench.plan import METRICS, claims, commands
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
-from railgauge.tools.vllm_bench.claims import claims

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.tools.findings import Findings
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
 
 _AGREEMENT = 0.01
 # Half of the last printed decimal of a rate and of the duration.
@@ -26,12 +27,12 @@ class Load:
     rate: float = math.inf
 
 
-def check(values: Mapping[str, float], load: Load, findings: Findings) -> None:
+def check(values: Mapping[str, float], load: Load, collector: OutputCollector) -> None:
     """Complain of unserved requests, and of figures that no run can have had together.
 
     ``values`` holds the metrics by name, latencies in ms.
     """
-    _check_requests(values, load.asked, findings)
+    _check_requests(values, load.asked, collector)
     duration_s = values.get("duration", 0.0)
     if duration_s <= 0:
         return
@@ -45,38 +46,40 @@ def check(values: Mapping[str, float], load: Load, findings: Findings) -> None:
     for metric, count in counts.items():
         printed = values.get(metric)
         if count is not None and printed is not None:
-            _check_rate(metric, printed, count / duration_s, duration_s, findings)
-    _check_latencies(values, duration_s, findings)
-    _check_concurrency(values, duration_s, load, findings)
+            _check_rate(metric, printed, count / duration_s, duration_s, collector)
+    _check_latencies(values, duration_s, collector)
+    _check_concurrency(values, duration_s, load, collector)
 
 
 def _check_rate(
-    metric: str, printed: float, expected: float, duration_s: float, findings: Findings
+    metric: str, printed: float, expected: float, duration_s: float, collector: OutputCollector
 ) -> None:
     allowed = _ROUNDING + expected * (_AGREEMENT + _ROUNDING / duration_s)
     if abs(printed - expected) > allowed:
-        findings.complain(
-            "inconsistent",
+        collector.error(
+            ProblemKind.INCONSISTENT,
             f"{metric} is printed as {printed}, counts and duration give {expected:.2f}",
         )
 
 
-def _check_latencies(values: Mapping[str, float], duration_s: float, findings: Findings) -> None:
+def _check_latencies(
+    values: Mapping[str, float], duration_s: float, collector: OutputCollector
+) -> None:
     """No part of a request takes longer than all, and the first token comes before the last."""
     longest_ms = (duration_s + _ROUNDING) / _MS * (1 + _AGREEMENT)
     for metric in filter(_LATENCY.fullmatch, values):
         if values[metric] > longest_ms:
             what = f"{metric} is {values[metric]:g} ms, and the whole run took {duration_s:g} s"
-            findings.complain("inconsistent", what)
+            collector.error(ProblemKind.INCONSISTENT, what)
     for first in (metric for metric in values if metric.startswith("ttft_")):
         whole = first.replace("ttft", "e2el")
         if _LATENCY.fullmatch(first) and values[first] > values.get(whole, math.inf) + _ROUNDING:
             what = f"{first} is {values[first]:g} ms, and {whole} {values[whole]:g} ms"
-            findings.complain("inconsistent", what)
+            collector.error(ProblemKind.INCONSISTENT, what)
 
 
 def _check_concurrency(
-    values: Mapping[str, float], duration_s: float, load: Load, findings: Findings
+    values: Mapping[str, float], duration_s: float, load: Load, collector: OutputCollector
 ) -> None:
     """Little's law: requests in flight are their rate times how long each of them takes."""
     completed, each_ms = values.get("completed"), values.get("e2el_mean")
@@ -85,8 +88,8 @@ def _check_concurrency(
     most = min(values.get("peak_concurrency", math.inf), load.at_once)
     in_flight = completed * each_ms * _MS / (duration_s + _ROUNDING)
     if in_flight > most * (1 + _AGREEMENT):
-        findings.complain(
-            "inconsistent",
+        collector.error(
+            ProblemKind.INCONSISTENT,
             f"{completed:g} requests of {each_ms:g} ms in {duration_s:g} s are {in_flight:.1f} at"
             f" once, and {most:g} at most are printed",
         )
@@ -95,19 +98,27 @@ def _check_concurrency(
     longest_s = duration_s + _ROUNDING - 0.5 * completed / load.rate
     if completed >= _MANY and each_ms * _MS > longest_s * (1 + _AGREEMENT):
         what = f"requests of {each_ms:g} ms, {load.rate:g} sent in a second"
-        findings.complain("inconsistent", f"{completed:g} {what}, did not end in {duration_s:g} s")
+        collector.error(
+            ProblemKind.INCONSISTENT, f"{completed:g} {what}, did not end in {duration_s:g} s"
+        )
 
 
-def _check_requests(values: Mapping[str, float], asked: int | None, findings: Findings) -> None:
+def _check_requests(
+    values: Mapping[str, float], asked: int | None, collector: OutputCollector
+) -> None:
     completed, failed = values.get("completed"), values.get("failed")
     if completed is None:
-        findings.complain("metric-missing", "the number of successful requests is not printed")
+        collector.error(
+            ProblemKind.METRIC_MISSING, "the number of successful requests is not printed"
+        )
         return
     known = asked if asked is not None else None if failed is None else int(completed + failed)
     if failed:
-        findings.complain("failed-requests", f"{failed:.0f} requests failed")
+        collector.error(ProblemKind.FAILED_REQUESTS, f"{failed:.0f} requests failed")
     elif known is not None and completed < known:
-        findings.complain("failed-requests", f"{completed:.0f} of {known} requests were served")
+        collector.error(
+            ProblemKind.FAILED_REQUESTS, f"{completed:.0f} of {known} requests were served"
+        )
     elif known is None:
         message = "neither the failed requests nor how many were asked for are printed"
-        findings.warn("asked-unknown", message)
+        collector.warn(ProblemKind.ASKED_UNKNOWN, message)

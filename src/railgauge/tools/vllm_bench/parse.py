@@ -8,10 +8,75 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, number, read_document
-from railgauge.tools.findings import Findings, missing_program, plain
+from railgauge.tools.text import clean, lines
 from railgauge.tools.vllm_bench.checks import Load, check
-from railgauge.tools.vllm_bench.labels import MAY_BE_ZERO, of_key, of_label
+
+Meaning = tuple[str, str]
+"""A metric and its unit. Tokens and requests per second are both ``1/s``."""
+
+_LABELS: dict[str, Meaning] = {
+    "successful requests": ("completed", "count"),
+    "failed requests": ("failed", "count"),
+    "benchmark duration (s)": ("duration", "s"),
+    "total input tokens": ("input_tokens", "count"),
+    "total generated tokens": ("generated_tokens", "count"),
+    "request throughput (req/s)": ("request_throughput", "1/s"),
+    "request goodput (req/s)": ("request_goodput", "1/s"),
+    "input token throughput (tok/s)": ("input_throughput", "1/s"),
+    "output token throughput (tok/s)": ("output_throughput", "1/s"),
+    "peak output token throughput (tok/s)": ("peak_output_throughput", "1/s"),
+    "total token throughput (tok/s)": ("total_throughput", "1/s"),
+    "user throughput (tok/s)": ("user_throughput", "1/s"),
+    "peak concurrent requests": ("peak_concurrency", "count"),
+}
+_KEYS: dict[str, Meaning] = {
+    "completed": ("completed", "count"),
+    "failed": ("failed", "count"),
+    "duration": ("duration", "s"),
+    "total_input_tokens": ("input_tokens", "count"),
+    "total_output_tokens": ("generated_tokens", "count"),
+    "request_throughput": ("request_throughput", "1/s"),
+    "request_goodput": ("request_goodput", "1/s"),
+    "input_throughput": ("input_throughput", "1/s"),
+    "output_throughput": ("output_throughput", "1/s"),
+    "max_output_tokens_per_s": ("peak_output_throughput", "1/s"),
+    "total_token_throughput": ("total_throughput", "1/s"),
+    "total_throughput": ("total_throughput", "1/s"),
+    "max_concurrent_requests": ("peak_concurrency", "count"),
+}
+_STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
+_LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
+_LATENCY_KEY = re.compile(_STATISTIC + r"_(ttft|tpot|itl|e2el|e2e_latency)_(ms|s)")
+
+# May be printed as 0 by a sound run: nothing failed, or nothing was generated.
+MAY_BE_ZERO = frozenset(
+    {"failed", "generated_tokens", "output_throughput", "peak_output_throughput"}
+)
+
+
+def of_label(label: str) -> Meaning | None:
+    """The metric of a printed label, whose case varies; ``None`` for others."""
+    words = " ".join(label.lower().split())
+    return _LABELS.get(words) or _latency(_LATENCY_LABEL.fullmatch(words))
+
+
+def of_key(key: str) -> Meaning | None:
+    """The metric of a key of the JSON; ``None`` for others."""
+    return _KEYS.get(key) or _latency(_LATENCY_KEY.fullmatch(key))
+
+
+def _latency(match: re.Match[str] | None) -> Meaning | None:
+    """``ttft_mean``, ``tpot_p99``, ``e2el_p999`` (which is the 99.9th percentile), in its unit."""
+    if match is None:
+        return None
+    name = "e2el" if match[2].startswith("e2e") else match[2]
+    return f"{name}_{match[1].replace('.', '')}", match[3]
+
+
+# --- the result table, or the JSON ---
 
 _LONGEST_LINE = 300
 _BANNER = re.compile(r"[ \t]{0,20}={4,60} ?Serving Benchmark Result ?={4,60}[ \t]{0,20}")
@@ -56,18 +121,20 @@ def parse(text: str) -> Parsed:
     end (``truncated``), several runs (``several-tables``). ``summary`` holds the lines that are no
     metric, and ``asked``.
     """
-    text = plain(text)
-    findings = Findings()
+    text = clean(text)
+    collector = OutputCollector()
     if text.lstrip().startswith("{"):
-        return _parse_json(text, findings)
+        return _parse_json(text, collector)
     blocks = _read_blocks(text)
     if not blocks:
-        _collect_nothing(text, findings)
-        return findings.parsed("vllm-bench")
+        _collect_nothing(text, collector)
+        return collector.parsed("vllm-bench")
     if len(blocks) > 1:
-        findings.complain("several-tables", "the output of several runs: which one is meant?")
-    summary = _collect_block(blocks[0], _asked(text), findings)
-    return findings.parsed("vllm-bench", None, summary)
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+        )
+    summary = _collect_block(blocks[0], _asked(text), collector)
+    return collector.parsed("vllm-bench", None, summary)
 
 
 def _asked(text: str) -> int | None:
@@ -80,14 +147,11 @@ def _asked(text: str) -> int | None:
 
 def _read_blocks(text: str) -> list[Block]:
     blocks: list[Block] = []
-    lines = text.split("\n")
-    for number_, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
-            continue
+    for line, is_whole in lines(text, _LONGEST_LINE):
         if _BANNER.fullmatch(line):
             blocks.append(Block())
         elif blocks and not blocks[-1].is_closed:
-            _read_line(line, number_ < len(lines), blocks[-1])
+            _read_line(line, is_whole, blocks[-1])
     return blocks
 
 
@@ -98,7 +162,9 @@ def _read_line(line: str, is_whole: bool, block: Block) -> None:
         block.lines.append((match[1].strip(), match[2]))
 
 
-def _collect_block(block: Block, asked: int | None, findings: Findings) -> dict[str, object]:
+def _collect_block(
+    block: Block, asked: int | None, collector: OutputCollector
+) -> dict[str, object]:
     summary: dict[str, object] = {} if asked is None else {"asked": asked}
     values: dict[str, float] = {}
     for label, printed in block.lines:
@@ -108,15 +174,17 @@ def _collect_block(block: Block, asked: int | None, findings: Findings) -> dict[
             continue
         metric, unit = meaning
         if not _NUMBER.fullmatch(printed):
-            findings.complain("not-a-number", f"{label} is {printed!r}")
+            collector.error(ProblemKind.NOT_A_NUMBER, f"{label} is {printed!r}")
         elif metric not in values:
-            _take(values, metric, unit, float(printed), findings)
+            _take(values, metric, unit, float(printed), collector)
         elif values[metric] != float(printed):
-            findings.warn("repeated-label", f"{label} is printed twice: the first one counts")
+            collector.warn(
+                ProblemKind.REPEATED_LABEL, f"{label} is printed twice: the first one counts"
+            )
     if not block.is_closed:
-        findings.complain("truncated", "the table has no end")
-    if values or not findings.has_errors:
-        check(values, _load(asked, summary), findings)
+        collector.error(ProblemKind.TRUNCATED, "the table has no end")
+    if values or not collector.has_errors:
+        check(values, _load(asked, summary), collector)
     return summary
 
 
@@ -125,10 +193,10 @@ def _name(label: str) -> str:
 
 
 def _take(
-    values: dict[str, float], metric: str, unit: str, value: float, findings: Findings
+    values: dict[str, float], metric: str, unit: str, value: float, collector: OutputCollector
 ) -> None:
     is_deviation = metric.endswith(("_std", "_min"))
-    findings.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
+    collector.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
     if math.isfinite(value):
         # Some print latencies in seconds; checks compare them with those in milliseconds.
         values[metric] = value * 1e3 if unit == "s" and metric != "duration" else value
@@ -143,21 +211,23 @@ def _load(asked: int | None, summary: Mapping[str, object]) -> Load:
     return Load(asked, found["at_once"] or math.inf, found["rate"] or math.inf)
 
 
-def _parse_json(text: str, findings: Findings) -> Parsed:
+def _parse_json(text: str, collector: OutputCollector) -> Parsed:
     document = read_document(text)
     if not isinstance(document, Document):
-        findings.problems.append(document)
-        return findings.parsed("vllm-bench")
+        collector.problems.append(document)
+        return collector.parsed("vllm-bench")
     if document.behind.lstrip().startswith("{"):
-        findings.complain("several-tables", "the results of several runs: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "the results of several runs: which one is meant?"
+        )
     content = document.content
     if not {"completed", "duration"} <= content.keys():
-        findings.complain("no-table", "JSON, but not of the serving benchmark")
-        return findings.parsed("vllm-bench")
-    return _collect_json(content, findings)
+        collector.error(ProblemKind.NO_TABLE, "JSON, but not of the serving benchmark")
+        return collector.parsed("vllm-bench")
+    return _collect_json(content, collector)
 
 
-def _collect_json(content: dict[str, object], findings: Findings) -> Parsed:
+def _collect_json(content: dict[str, object], collector: OutputCollector) -> Parsed:
     values: dict[str, float] = {}
     for key, printed in content.items():
         meaning = of_key(key)
@@ -165,13 +235,13 @@ def _collect_json(content: dict[str, object], findings: Findings) -> Parsed:
             continue
         value = number(printed)
         if value is None:
-            findings.complain("not-a-number", f"{key} is {str(printed)[:40]!r}")
+            collector.error(ProblemKind.NOT_A_NUMBER, f"{key} is {str(printed)[:40]!r}")
         elif meaning[0] not in values:
-            _take(values, *meaning, value, findings)
+            _take(values, *meaning, value, collector)
     asked = integer(content.get("num_prompts"))
     summary = _json_summary(content, asked)
-    check(values, _load(asked, summary), findings)
-    return findings.parsed("vllm-bench", None, summary)
+    check(values, _load(asked, summary), collector)
+    return collector.parsed("vllm-bench", None, summary)
 
 
 def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:
@@ -180,14 +250,12 @@ def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, ob
     return summary if asked is None else {**summary, "asked": asked}
 
 
-def _collect_nothing(text: str, findings: Findings) -> None:
-    if missing := missing_program(text, ("vllm", "python3", "python")):
-        findings.problems.append(missing)
-    elif not text.strip():
-        findings.complain("no-output", "nothing was printed")
-    elif not any(sign in text for sign in _SERVER) and (failure := _FAILURE.search(text)):
-        findings.complain("tool-failed", failure[0])
+def _collect_nothing(text: str, collector: OutputCollector) -> None:
+    if not collector.check_started(text, "vllm", "python3", "python"):
+        return
+    if not any(sign in text for sign in _SERVER) and (failure := _FAILURE.search(text)):
+        collector.error(ProblemKind.TOOL_FAILED, failure[0])
     elif "Starting main benchmark run" in text or "Starting initial single prompt" in text:
-        findings.complain("truncated", "the output ends before the result")
+        collector.error(ProblemKind.TRUNCATED, "the output ends before the result")
     else:
-        findings.complain("no-table", "no result of the serving benchmark in this text")
+        collector.nothing(text, "no result of the serving benchmark in this text")

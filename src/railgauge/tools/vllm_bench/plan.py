@@ -1,13 +1,43 @@
-"""What to run: perhaps a server, then the benchmark beside it."""
+"""What to run, perhaps with a server beside it, and what the output must confirm."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, program, read_options
+
+_RATES = (
+    "request_throughput",
+    "request_goodput",
+    "input_throughput",
+    "output_throughput",
+    "peak_output_throughput",
+    "total_throughput",
+    "user_throughput",
+)
+_TOTALS = ("completed", "input_tokens", "generated_tokens", "peak_concurrency")
+_PERCENTILES = (*(f"p{percent}" for percent in range(1, 100)), "p995", "p999", "p9999")
+
+METRICS = (
+    *several(_RATES, "1/s"),
+    *several(_TOTALS, "count"),
+    Metric("failed", ("count",), LOWER, may_be_zero=True),
+    Metric("duration", ("s",), LOWER),
+    *(
+        Metric(f"{latency}_{statistic}", ("ms", "s"), LOWER, may_be_zero=statistic == "std")
+        for latency, statistic in product(
+            ("ttft", "tpot", "itl", "e2el"), ("mean", "median", "std", "min", "max", *_PERCENTILES)
+        )
+    ),
+)
+
 
 _OPTIONS = frozenset(
     {
@@ -95,7 +125,7 @@ def _service(
 
 
 def _benchmark(setting: Setting, options: Options, base_url: str) -> Command:
-    tool = program(setting, "vllm", "vllm-bench", "vllm_bench", "vllm")
+    tool = program(setting, "vllm")
     fixed = ("bench", "serve", "--model", options.text("model"), "--base-url", base_url)
     return _command(setting, (tool, *fixed, "--dataset-name", "random", *_flags(options)), None)
 
@@ -120,3 +150,57 @@ def _command(setting: Setting, argv: tuple[str, ...], listens_on: int | None) ->
         time_limit_s=setting.measurement.time_limit_s,
         listens_on=listens_on,
     )
+
+
+# --- what the output must confirm ---
+
+_DEFAULT_PROMPTS = 1000
+# Random tokens become text and tokens again, and are then a few more or fewer.
+_TOKENS_APART = 0.1
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Requests, their rate and concurrency, and how many tokens went in and came out."""
+    parsed = heard[0].parsed
+    said = parsed.summary
+    values = {sample.metric: sample.value for sample in parsed.samples}
+    prompts = asked.option("num_prompts", _DEFAULT_PROMPTS)
+    found = [_count("requests", prompts, values.get("completed"))]
+    found += _tokens(asked, prompts, values)
+    rate = said.get("request_rate_configured_rps", said.get("request_rate"))
+    found.append(_rate(asked.option("request_rate", "inf"), rate))
+    if asked.option("max_concurrency") is not None:
+        shown = said.get("maximum_request_concurrency", said.get("max_concurrency"))
+        found.append(equal("concurrency", asked.option("max_concurrency"), shown))
+    found.append(equal("model", asked.option("model"), said.get("model_id")))
+    return tuple(found)
+
+
+def _count(item: str, asked: object, said: float | None) -> Claim:
+    return equal(item, asked, None if said is None else f"{said:g}")
+
+
+def _tokens(asked: Asked, prompts: object, values: dict[str, float]) -> Iterator[Claim]:
+    """Only where lengths were asked for; answers have theirs unless they may end early."""
+    lengths = {"input tokens": ("input_len", "input_tokens")}
+    if asked.option("ignore_eos", True):
+        lengths["generated tokens"] = ("output_len", "generated_tokens")
+    for item, (option, metric) in lengths.items():
+        length, said = asked.option(option), values.get(metric)
+        if not isinstance(length, int) or not isinstance(prompts, int):
+            continue
+        wanted = length * prompts
+        shown = None if said is None else f"{said:.0f}"
+        near = said is None or abs(said - wanted) <= _TOKENS_APART * wanted
+        yield Claim(item, f"{wanted} ({length} for each of {prompts})", shown, near)
+
+
+def _rate(asked: object, said: object) -> Claim:
+    """No limit is not printed by itself, so that only a limit can deny it."""
+    if said is None:
+        return Claim("request rate", str(asked), None)
+    try:
+        same = float(str(asked)) == float(str(said))
+    except ValueError:
+        same = False
+    return Claim("request rate", str(asked), str(said), same)

@@ -1,0 +1,31 @@
+"""Workers on other machines are refused in one line, before a folder or a node is touched."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from railgauge.core.errors import BadInput
+from railgauge.plugin.workers import refuse_elsewhere
+
+
+def config(*specs, **more):
+    return SimpleNamespace(option=SimpleNamespace(tx=list(specs)), **more)
+
+
+@pytest.mark.parametrize("spec", ["popen", "3*popen", "2*popen//python=python3//chdir=/tmp"])
+def test_workers_on_this_machine(spec):
+    refuse_elsewhere(config(spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["ssh=ctl2", "2*ssh=ctl2//python=python3", "socket=10.0.0.1:8888", "popen//via=master"],
+)
+def test_workers_elsewhere(spec):
+    with pytest.raises(BadInput, match="one machine"):
+        refuse_elsewhere(config("popen", spec))
+
+
+def test_without_xdist_and_in_a_worker_there_is_nothing_to_refuse():
+    refuse_elsewhere(SimpleNamespace(option=SimpleNamespace()))
+    refuse_elsewhere(config("ssh=ctl2", workerinput={}))

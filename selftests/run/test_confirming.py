@@ -1,0 +1,63 @@
+"""Suspects are measured again after the last item, and an interrupt of that is no loss."""
+
+import pytest
+from testing.assess_values import PLATFORM
+from testing.core_values import case, cluster
+
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis import RunResults
+from railgauge.judging.assess import Assessor
+from railgauge.judging.confirmation import FILE, Remeasurement
+from railgauge.run import confirming
+from railgauge.run.confirming import Again
+from railgauge.run.store import Store
+
+PLACES = (("n1", "n3"), ("n2", "n3"))
+ASKED = [
+    Remeasurement("slow-node", "n3", "", "", ("n3",), Question(LIMITS, case(*nodes), 8388608))
+    for nodes in PLACES
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    (tmp_path / "leases").mkdir()
+    return Store(tmp_path)
+
+
+def asked_again(store, *answers):
+    """What is told where measuring ends in these errors, and whether it came to its end."""
+    told, left = [], list(answers)
+
+    def measured(wanted):
+        assert len(store.lines(FILE)[0]) == len(ASKED), "all is asked before the first is measured"
+        raise left.pop(0)
+
+    ended = confirming.ask_again(ASKED, store, Assessor(PLATFORM, Again({}, measured)), told.append)
+    return told, ended
+
+
+def test_each_suspect_is_told_with_what_came_of_it(store):
+    lost = NodeUnreachable("no route", where="n3")
+    told, ended = asked_again(store, lost, lost)
+    assert ended
+    assert told == [
+        "",
+        "confirm: 1 of 2: host_write_bandwidth n1:n3 mlx5_0: n3: no route",
+        "confirm: 2 of 2: host_write_bandwidth n2:n3 mlx5_0: n3: no route",
+    ]
+
+
+def test_an_interrupt_ends_it_and_what_was_asked_is_kept(store):
+    told, ended = asked_again(store, NodeUnreachable("no route", where="n3"), KeyboardInterrupt())
+    assert not ended
+    assert told[-1] == "confirm: broken off"
+    assert len(store.lines(FILE)[0]) == len(ASKED)
+
+
+def test_a_run_without_suspects_says_so():
+    told = []
+    found = RunResults({}, {}, PLATFORM, cluster())
+    assert not confirming.suspects(found, told.append)
+    assert told == ["", "confirm: nothing is suspected that could be measured again"]

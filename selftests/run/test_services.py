@@ -1,0 +1,204 @@
+"""Settings and services of a run: built from values, opened late, closed once."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import pytest
+from testing.assess_values import PLATFORM
+from testing.core_values import case, cluster, transcript
+from testing.fake_sessions import Fakes
+
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.errors import NodeUnreachable, NoEvidence
+from railgauge.core.question import CaseResult
+from railgauge.facts import NodeFacts
+from railgauge.planning import plan
+from railgauge.run import services, survey
+from railgauge.run.holding import write_tag
+from railgauge.run.services import Once, built
+from railgauge.run.settings import RunSettings
+
+DECLARED = cluster("n1", "n2", environment={"API_TOKEN": "hush-hush-hush"})
+SETTINGS = RunSettings(DECLARED, PLATFORM, plan.level(PLATFORM, DECLARED, "smoke"))
+PLAYED = NodeFacts("n1", product="railgauge lab node")
+GOOD = CaseResult((((transcript()),),))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "leases").mkdir()
+    write_tag(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    fakes = Fakes()
+    monkeypatch.setattr(services, "connect", lambda kind, node, tag: fakes.connect(node))
+    return fakes
+
+
+def reach(folder):
+    """As the controller does when it knows where the nodes are, without secret values."""
+    written = cluster_to_json(replace(DECLARED, environment={"API_TOKEN": "***"}))
+    (folder / "cluster.json").write_text(json.dumps(written))
+
+
+def live(folder):
+    return built(SETTINGS, folder, None, None)
+
+
+# --- settings ---
+
+
+def test_settings_are_values():
+    with pytest.raises(FrozenInstanceError):
+        SETTINGS.level = None
+    assert not hasattr(SETTINGS, "__dict__")
+
+
+def test_a_worker_is_a_part_of_its_own():
+    assert not SETTINGS.is_worker
+    assert replace(SETTINGS, part="gw0").is_worker
+
+
+def test_evidence_is_what_the_nodes_say_and_none_is_measured_in_a_replay():
+    found = (NodeFacts("n2"), PLAYED)
+    assert SETTINGS.evidence_of(()) == "hardware"
+    assert SETTINGS.evidence_of(found) == "simulated"
+    assert replace(SETTINGS, replayed=Path("unpacked")).evidence_of(found) == "replayed"
+
+
+def test_variables_of_the_hostfile_count_more_than_those_of_the_platform():
+    platform = replace(PLATFORM, environment={"API_TOKEN": "of the platform", "HOME": "/root"})
+    variables = replace(SETTINGS, platform=platform).environment
+    assert variables == {"API_TOKEN": "hush-hush-hush", "HOME": "/root"}
+
+
+def test_the_longest_measurement_is_one_of_the_level():
+    assert SETTINGS.longest_s == 60
+    level = plan.level(PLATFORM, DECLARED, "signoff")
+    assert replace(SETTINGS, level=level).longest_s == 3 * 60
+
+
+# --- what is opened when it is first used ---
+
+
+def test_a_part_is_made_once_and_not_before_it_is_asked_for():
+    made = []
+    part = Once(lambda: made.append("made") or len(made))
+    assert part.made is None
+    assert (part(), part()) == (1, 1)
+    assert (part.made, made) == (1, ["made"])
+
+
+def test_what_was_not_opened_is_not_opened_to_be_closed(folder):
+    run = live(folder)  # before anybody knows where the nodes are
+    run.hurry()
+    run.close()
+    assert run.sessions.made is None
+
+
+def test_what_was_opened_is_closed(folder, fakes):
+    run = live(folder)
+    reach(folder)
+    run.sessions()["n1"]
+    run.close()
+    assert fakes.log == [("connect", "n1"), ("close", "n1")]
+
+
+def test_the_cluster_is_as_it_is_reached_with_the_values_of_secret_variables(folder):
+    run = live(folder)
+    reach(folder)
+    assert run.cluster().environment == DECLARED.environment
+    assert run.cluster() is run.cluster()
+
+
+def test_a_case_is_measured_once_and_again_beside_the_run(folder, fakes):
+    run = live(folder)
+    reach(folder)
+    first = run.result(case())
+    assert run.result(case()) == first
+    assert len(fakes.done("run")) == 1
+    run.measure_again(case())
+    assert len(fakes.done("run")) == 2
+    kept = {path.relative_to(folder).parts[0] for path in folder.rglob("transcripts/*.json")}
+    assert kept == {"transcripts", "confirm"}
+
+
+def test_no_secret_value_is_written(folder, fakes):
+    fakes.reports = [transcript(stdout="hush-hush-hush\n")]
+    run = live(folder)
+    reach(folder)
+    run.result(case())
+    written = [path.read_text() for path in folder.rglob("transcripts/*")]
+    assert written
+    assert not any("hush-hush" in text for text in written)
+
+
+# --- the survey ---
+
+
+def test_before_the_survey_nothing_is_found(folder):
+    run = live(folder)
+    assert (run.found, run.surveyed.evidence) == ({}, "hardware")
+
+
+def test_all_processes_read_the_survey_that_the_controller_keeps(folder):
+    controller, worker = live(folder), live(folder)
+    assert worker.surveyed.evidence == "hardware"  # asked too early: not the last word
+    found = {"n1": PLAYED, "n2": NodeUnreachable("no route", where="n2")}
+    survey.keep(found, controller.store, SETTINGS)
+    assert worker.found["n1"] == PLAYED
+    assert isinstance(worker.found["n2"], NodeUnreachable)
+    assert worker.surveyed.evidence == worker.store.evidence == "simulated"
+    assert worker.store.read_json(survey.FILE)["evidence"] == "simulated"
+
+
+# --- a replay ---
+
+
+class Recording:
+    """A bundle that has one case of the run, and one of those that were measured again."""
+
+    def __init__(self):
+        self.found = {"n1": NodeFacts("n1")}
+
+    def reboots(self):
+        return ()
+
+    def asked(self):
+        return ()
+
+    def result(self, wanted, folder=""):
+        if wanted == (case("n1", "n3") if folder == "confirm/" else case()):
+            return GOOD
+        raise NoEvidence("there is no transcript", where=wanted.key)
+
+
+@pytest.fixture
+def replay(folder):
+    reach(folder)
+    return built(replace(SETTINGS, replayed=folder), folder, None, Recording())
+
+
+def test_a_replay_gives_what_was_recorded(replay):
+    assert replay.result(case()).runs == GOOD.runs
+    assert replay.store.load(case()).runs == GOOD.runs
+
+
+def test_a_case_that_was_not_recorded_is_an_error_of_the_case(replay):
+    result = replay.result(case("n1", "n3"))
+    assert (result.runs, str(result.error)) == ((), f"{result.error.where}: there is no transcript")
+
+
+def test_what_was_measured_again_is_in_a_folder_of_its_own(replay):
+    assert replay.measure_again(case("n1", "n3")).runs == GOOD.runs
+    with pytest.raises(NoEvidence, match="there is no transcript"):
+        replay.measure_again(case())
+
+
+def test_nothing_is_reached_in_a_replay(replay):
+    with pytest.raises(NoEvidence, match="nothing is reached in a replay"):
+        replay.sessions()["n1"]

@@ -1,0 +1,117 @@
+"""What a run that carries another one on refuses, takes over, and writes down."""
+
+from dataclasses import replace
+
+import pytest
+from testing.core_values import case, cluster, transcript
+
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.errors import BadInput
+from railgauge.core.question import CaseResult
+from railgauge.facts import NodeFacts, to_json
+from railgauge.leases.files import is_held
+from railgauge.run import resume, takeover
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.store import Store
+from railgauge.run.takeover import ELSEWHERE
+
+ONE, TWO = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "12")
+STARTED = Invocation(1, "h.yaml", "a", "b", None, "smoke", None, None, 1, (), False, False, "", "")
+
+
+def store_at(folder):
+    (folder / "leases").mkdir(parents=True)
+    return Store(folder)
+
+
+@pytest.fixture
+def old(tmp_path):
+    store = store_at(tmp_path / "old")
+    resume.write(store, STARTED)
+    return store
+
+
+@pytest.fixture
+def new(tmp_path):
+    return store_at(tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [({"hostfile_sha256": "x"}, "h.yaml"), ({"thresholds_sha256": "x"}, "limits.json")],
+)
+def test_another_hostfile_or_other_limits_are_refused_by_name(old, change, path):
+    earlier = Earlier(old.folder)
+    takeover.refuse_other_input(earlier, STARTED, "limits.json")
+    with pytest.raises(BadInput, match=rf"--resume old: {path} is not as it was"):
+        takeover.refuse_other_input(earlier, replace(STARTED, **change), "limits.json")
+
+
+def test_a_run_goes_on_as_long_as_its_first_file_is_held(new):
+    held = takeover.begin(new, STARTED)
+    assert is_held(new.folder / resume.FILE)
+    held.close()
+    assert not is_held(new.folder / resume.FILE)
+    assert Earlier(new.folder).invocation == STARTED
+
+
+def surveyed(**facts):
+    return {"n1": {"facts": to_json(NodeFacts("n1", **facts))}}
+
+
+def changes(old, new, now, at=None):
+    """What is told of ``now``, the facts of the new run."""
+    told = []
+    takeover.log_changes(new, Earlier(old.folder), at or cluster("n1"), now, told.append)
+    return told
+
+
+def test_a_node_that_is_as_it_was_is_not_told_of(old, new):
+    old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
+    assert changes(old, new, surveyed(boot_id=ONE, kernel="6.8")) == []
+    assert [path.name for path in new.folder.iterdir()] == ["leases"]
+
+
+def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
+    old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
+    told = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
+    assert told == [
+        "resume: n1 was rebooted since that run",
+        'resume: n1 is no longer as it was: kernel: "6.8" -> "6.9"',
+    ]
+    (reboot,) = new.lines("reboots.jsonl")[0]
+    assert (reboot["node"], reboot["after"]) == ("n1", "old")
+    assert new.lines(resume.LOG)[0] == [{"node": "n1", "changed": 'kernel: "6.8" -> "6.9"'}]
+
+
+def test_where_nodes_were_reached_is_kept_if_it_differs(old, new):
+    old.write_json("cluster.json", cluster_to_json(cluster("n1")))
+    changes(old, new, {})
+    assert not (new.folder / ELSEWHERE).exists()
+    node = replace(cluster("n1").nodes[0], data_address="10.0.0.9")
+    changes(old, new, {}, at=replace(cluster("n1"), nodes=(node,)))
+    (line,) = new.lines(ELSEWHERE)[0]
+    assert (line["run"], line["nodes"]["n1"]["data_address"]) == ("old", "n1")
+
+
+def test_each_case_that_is_taken_over_is_written_down(old, new):
+    old.save(case(), CaseResult(((transcript(),),)))
+    take = takeover.taking_over(Earlier(old.folder), new)
+    assert take(case()).runs == ((transcript(),),)
+    assert take(case("n1", "n3")) is None
+    (line,) = new.lines(resume.LOG)[0]
+    assert line == {"case": case().key, "run": "old", "repeats": 1, "of": 1}
+
+
+def test_confirmations_are_taken_over_from_a_folder_of_their_own(old, new):
+    Store(old.folder / "confirm").save(case(), CaseResult(((transcript(),),)))
+    earlier = Earlier(old.folder)
+    assert takeover.taking_over(earlier, new)(case()) is None
+    assert takeover.taking_over(earlier, new, "confirm")(case())
+    (line,) = new.lines(resume.LOG)[0]
+    assert line["case"] == f"confirm/{case().key}"
+
+
+def test_a_new_run_takes_nothing_over(new):
+    assert takeover.taking_over(None, new)(case()) is None
+    assert not (new.folder / resume.LOG).exists()

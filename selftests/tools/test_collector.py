@@ -1,0 +1,74 @@
+"""What every parser collects: samples, and problems in place of what is none."""
+
+import math
+
+import pytest
+from testing.tool_setting import kinds
+
+from railgauge.core.problems import ProblemKind, Severity
+from railgauge.tools.collector import OutputCollector
+
+
+def test_rows_of_one_metric_size_and_placement_are_iterations():
+    collector = OutputCollector(8)
+    for placement in ("a", "b", "a"):
+        collector.add("busbw", "GB/s", 1.0, placement)
+    collector.size_bytes = 16
+    collector.add("busbw", "GB/s", 1.0, "a")
+    found = [(one.size_bytes, one.placement, one.iteration) for one in collector.samples]
+    assert found == [(8, "a", 0), (8, "b", 0), (8, "a", 1), (16, "a", 0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (math.nan, "not-a-number"),
+        (math.inf, "not-a-number"),
+        (-0.5, "not-a-number"),
+        (0.0, "zero-value"),
+    ],
+)
+def test_what_is_no_value_is_an_error_and_still_a_row(value, kind):
+    collector = OutputCollector()
+    collector.add("busbw", "GB/s", value)
+    collector.add("busbw", "GB/s", 2.0)
+    assert kinds(collector) == [kind]
+    assert [(one.value, one.iteration) for one in collector.samples] == [(2.0, 1)]
+
+
+def test_a_zero_that_may_be_is_a_value():
+    collector = OutputCollector()
+    collector.add("wrong", "count", 0, may_be_zero=True)
+    assert (collector.samples[0].value, collector.problems) == (0, [])
+
+
+def test_errors_come_first_and_one_of_a_kind_counts_the_others():
+    collector = OutputCollector()
+    collector.warn(ProblemKind.WAIVED, "a case")
+    for name in ("first", "second", "third"):
+        collector.error(ProblemKind.TRUNCATED, f"the  {name}\nrow")
+    found = collector.parsed("t").problems
+    assert [(one.kind, one.severity, one.message) for one in found] == [
+        (ProblemKind.TRUNCATED, Severity.ERROR, "the first row (and 2 more)"),
+        (ProblemKind.WAIVED, Severity.WARNING, "a case"),
+    ]
+
+
+@pytest.mark.parametrize(("text", "kind"), [("", "no-output"), (" \n", "no-output"),
+                                            ("words\n", "no-table")])  # fmt: skip
+def test_nothing_is_told_from_something_else(text, kind):
+    collector = OutputCollector()
+    assert collector.is_empty
+    collector.nothing(text, "no figure of this tool")
+    assert (kinds(collector), collector.is_empty) == ([kind], False)
+
+
+@pytest.mark.parametrize(
+    "said", ["sh: 1: iperf3: not found", "bash: iperf3: command not found",
+             "iperf3: error while loading shared libraries: libiperf.so.0"]
+)  # fmt: skip
+def test_a_program_that_could_not_be_started(said):
+    collector = OutputCollector()
+    assert not collector.check_started(f"{said}\n", "iperf3")
+    assert kinds(collector) == ["tool-missing"]
+    assert OutputCollector().check_started("iperf 3.16\n", "iperf3")

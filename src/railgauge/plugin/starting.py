@@ -1,0 +1,161 @@
+"""From the collected items to surveyed nodes: the cluster is reached, held, prepared and probed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+import pytest
+
+from railgauge.core.errors import BadInput, NoEvidence, RailgaugeError
+from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.facts import NodeAnswer
+from railgauge.planning.plan import platform_stack
+from railgauge.plugin import options
+from railgauge.plugin.ending import Ending
+from railgauge.plugin.holding import HoldingHooks
+from railgauge.plugin.reporters import tell, writer
+from railgauge.report import terminal
+from railgauge.run import distinct, reboots, storage, survey, takeover
+from railgauge.run.prepare import Preparer
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
+from railgauge.run.survey import found_to_json
+from railgauge.transport.registry import opened
+
+
+class SessionStart:
+    """What the controller does once before the first test, and undoes at the end.
+
+    Input that cannot be used ends the session with one line.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: RunSettings,
+        run: RunServices,
+        ending: Ending,
+        holding: HoldingHooks,
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._run = run
+        self._ending = ending
+        self._holding = holding
+        self._preparer: Preparer | None = None
+        self._lab = ExitStack()
+
+    def reach(self, planned: Sequence[str]) -> Cluster:
+        """The cluster as sessions need it, for a run of these items."""
+        try:
+            if self._run.earlier is not None:
+                self._run.earlier.refuse_other_items(planned)
+            return self._reached()
+        except RailgaugeError as error:
+            _refuse(error)
+
+    def survey(self, cluster: Cluster) -> None:
+        """Hold every node, prepare it if that was asked for, and find out once what it is."""
+        storage.keep_input(self._run.store, self._settings, cluster)
+        try:
+            self._holding.take()  # before anything else is done on a node
+        except BadInput as error:
+            _refuse(error)
+        self._prepare(cluster)
+        found = self._found(cluster)
+        survey.keep(found, self._run.store, self._settings)
+        self._log_changes(found)
+        self._refuse_confused(cluster, found)
+
+    # --- the cluster ---
+
+    def _reached(self) -> Cluster:
+        """Raises ``BadInput`` or ``TransportError``."""
+        declared = self._settings.declared
+        if self._settings.replayed:
+            return declared
+        if declared.transport == "lab":
+            return self._started(declared)
+        transport = ExitStack()
+        self._config.add_cleanup(transport.close)  # when pytest has unconfigured itself
+        return transport.enter_context(opened(declared, lambda line: tell(self._config, line)))
+
+    def _started(self, declared: Cluster) -> Cluster:
+        from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+
+        folder = TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True)
+        self._lab.callback(folder.cleanup)
+        started = lab.start(
+            declared,
+            nodes=None,
+            seed=options.lab_seed(self._config),
+            faults=tuple(self._config.getoption("--lab-fault")),
+            folder=Path(folder.name, "lab"),
+        )
+        self._lab.callback(started.close)
+        return started.cluster
+
+    def close_lab(self) -> None:
+        """Last of all, when no session needs it any more."""
+        self._lab.close()
+
+    # --- preparations ---
+
+    def _prepare(self, cluster: Cluster) -> None:
+        """The only changes that are made on nodes, and only if asked for."""
+        if not self._settings.prepare:
+            return
+
+        def run(command: Command) -> Transcript:
+            return self._run.sessions()[command.node].run(command)
+
+        self._preparer = Preparer(run, self._run.store, cluster.rootfs)
+        try:
+            nodes = [node.name for node in cluster.nodes]
+            self._preparer.apply(nodes, self._settings.platform.preparations)
+        except NoEvidence as error:
+            self.undo_preparations()
+            _refuse(f"--prepare: {error}")
+        terminal.prepared(self._config, self._preparer.changes)
+
+    def undo_preparations(self) -> None:
+        if self._preparer is not None:
+            complaints = self._preparer.undo()
+            self._preparer = None  # told once; an interrupt before this leads here again
+            for complaint in complaints:
+                self._ending.trouble(f"prepare: NOT UNDONE: {complaint}")
+
+    # --- the survey ---
+
+    def _found(self, cluster: Cluster) -> Mapping[str, NodeAnswer]:
+        """What is true of every node now; in a replay, what was."""
+        if self._run.recorded:
+            return self._run.recorded.found
+        progress = terminal.Progress(self._config, len(cluster.nodes))
+        stack = platform_stack(self._settings.platform)
+        return survey.survey(cluster, self._run.sessions(), stack, progress)
+
+    def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
+        """Keep which nodes were rebooted, and what is other than in the run that is carried on."""
+        run = self._run
+        if run.recorded:
+            reboots.keep(run.store, run.recorded.reboots())
+        if run.earlier is not None:
+            write = writer(self._config, yellow=True)
+            takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
+
+    def _refuse_confused(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
+        if self._run.recorded:  # a replay stays what it was
+            return
+        try:
+            distinct.check(cluster, found, self._settings.platform)
+        except BadInput as error:
+            _refuse(error)
+
+
+def _refuse(why: object) -> NoReturn:
+    pytest.exit(f"railgauge: {why}", pytest.ExitCode.USAGE_ERROR)

@@ -1,0 +1,1 @@
+"""Readers of the record: terminal, HTML, JUnit, Allure, plots."""

@@ -1,0 +1,198 @@
+"""What carries a run out in one process: built once from the settings, and closed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from railgauge.config import hostfile
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Case, Cluster, Command, Node
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import secret_values
+from railgauge.facts import NodeAnswer
+from railgauge.facts.boot import Reboot
+from railgauge.judging import traffic
+from railgauge.judging.confirmation import FOLDER as AGAIN
+from railgauge.judging.confirmation import Remeasurement
+from railgauge.leases.files import Leases
+from railgauge.planning import plan
+from railgauge.run.gates import Gates
+from railgauge.run.holding import read_tag
+from railgauge.run.reboots import Watch
+from railgauge.run.resume import CLUSTER, Earlier
+from railgauge.run.runner import Runner
+from railgauge.run.settings import RunSettings
+from railgauge.run.store import Store
+from railgauge.run.survey import Surveyed
+from railgauge.run.takeover import taking_over
+from railgauge.transport import Session
+from railgauge.transport.registry import connect
+from railgauge.transport.sessions import Sessions
+from railgauge.transport.tag import Tag
+
+# On top of the longest measurement: connecting, waiting for leases, ending what hangs.
+_GATE_SPARE_S = 300.0
+
+Measure = Callable[[Case], CaseResult]
+Made = TypeVar("Made")
+
+
+class Once(Generic[Made]):
+    """A part that is made when it is first asked for; ``made`` says whether it was."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self.made: Made | None = None
+
+    def __call__(self) -> Made:
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+
+class ReplayedRun(Protocol):
+    """What the run has left that is replayed."""
+
+    @property
+    def found(self) -> Mapping[str, NodeAnswer]: ...
+
+    def reboots(self) -> tuple[Reboot, ...]: ...
+
+    def asked(self) -> tuple[Remeasurement, ...]: ...
+
+    def result(self, case: Case, folder: str = "") -> CaseResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """All that reaches into the run's folder, or to the nodes.
+
+    ``cluster`` is as it is reached. It and the ways to its nodes are opened when they are first
+    used, as the controller writes down where the nodes are after its workers have started.
+    ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays.
+    """
+
+    store: Store
+    gates: Gates
+    surveyed: Surveyed
+    tag: Tag
+    cluster: Once[Cluster]
+    sessions: Once[Sessions]
+    earlier: Earlier | None
+    recorded: ReplayedRun | None
+    _measure: Measure
+    _measure_again: Measure
+
+    @property
+    def found(self) -> Mapping[str, NodeAnswer]:
+        """What the survey found on each node; with ``result`` this is evidence to be judged."""
+        return self.surveyed.found
+
+    def result(self, case: Case) -> CaseResult:
+        """What came of a case: measured now, or taken from this run."""
+        return self._measure(case)
+
+    def measure_again(self, case: Case) -> CaseResult:
+        """The same for ``--confirm``, kept in a folder of its own."""
+        return self._measure_again(case)
+
+    def hurry(self) -> None:
+        """Wait for no node any more."""
+        if self.sessions.made:
+            self.sessions.made.hurry()
+
+    def close(self) -> None:
+        if self.sessions.made:
+            self.sessions.made.close()
+
+
+def built(
+    settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: ReplayedRun | None
+) -> RunServices:
+    """The services of this process for the run in ``folder``, whose tag is written already."""
+    surveyed = Surveyed(folder, settings.evidence_of)
+    secrets = secret_values(settings.environment)  # none of them is written
+    places = (folder, folder / AGAIN)
+    store, beside = (Store(place, lambda: surveyed.evidence, secrets) for place in places)
+    tag = read_tag(folder, settings.part)
+    cluster = Once(lambda: _reached(settings, store))
+    if recorded:
+        sessions = Once(lambda: Sessions(cluster(), _refuse_connection))
+        measure, again = _replaying(recorded, store), _replaying_again(recorded, beside)
+    else:
+        sessions = Once(lambda: _live(cluster(), store, surveyed, tag))
+        runners = _Runners(settings, store, cluster, sessions, earlier)
+        measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
+    gates = Gates(store, settings.longest_s + _GATE_SPARE_S)
+    return RunServices(
+        store, gates, surveyed, tag, cluster, sessions, earlier, recorded, measure, again
+    )
+
+
+def _reached(settings: RunSettings, store: Store) -> Cluster:
+    """The cluster as the controller wrote it down, without the values of secret variables."""
+    reached = hostfile.cluster_from_json(store.read_json(CLUSTER))
+    return replace(reached, environment=settings.declared.environment)
+
+
+def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessions:
+    watch = Watch(store, cluster.rootfs, lambda: surveyed.found)
+    return Sessions(
+        cluster, lambda node: connect(cluster.transport, node, tag), watch, watch.was_there
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Runners:
+    """Runners of one process: they share its sessions, and the leases of the run."""
+
+    settings: RunSettings
+    store: Store
+    cluster: Once[Cluster]
+    sessions: Once[Sessions]
+    earlier: Earlier | None
+
+    def into(self, kept: Store, folder: str) -> Measure:
+        """Measures, and keeps it in ``kept``; ``folder`` is that of confirmations, if it is."""
+        runner = Once(lambda: self._runner(kept, folder))
+        return lambda case: runner().measure(case)
+
+    def _runner(self, kept: Store, folder: str) -> Runner:
+        leases = Leases(self.store.folder / "leases")
+        taken = taking_over(self.earlier, self.store, folder)
+        return Runner(self.sessions(), leases, kept, self._plan, self._counters, earlier=taken)
+
+    def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
+        return plan.commands(case, self.settings.platform, self.cluster(), port)
+
+    def _counters(self, case: Case) -> tuple[Command, ...]:
+        platform = self.settings.platform
+        spec = platform.measurements[case.measurement].traffic
+        return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform.fabric_nics)
+
+
+def _refuse_connection(node: Node) -> Session:
+    raise NoEvidence("nothing is reached in a replay", where=node.name)
+
+
+def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
+    """Gives the recorded transcripts of a case, or an error of the case if there are none."""
+
+    def measure(case: Case) -> CaseResult:
+        return store.load(case) or store.save(case, _recorded(case, recorded))
+
+    return measure
+
+
+def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:
+    try:
+        return recorded.result(case)
+    except NoEvidence as error:
+        return CaseResult((), error)
+
+
+def _replaying_again(recorded: ReplayedRun, store: Store) -> Measure:
+    return lambda case: store.save(case, recorded.result(case, f"{AGAIN}/"))

@@ -1,0 +1,105 @@
+"""What a run that carries another one on takes over from it, and what it writes down of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster
+from railgauge.core.plain import to_plain
+from railgauge.core.question import CaseResult
+from railgauge.facts.boot import once
+from railgauge.leases.files import held_open
+from railgauge.run import reboots, resume
+from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.runner import Earlier as TakeOver
+from railgauge.run.store import Store
+
+# Where the nodes were reached in runs that this one carried on, a line each, where it differs.
+ELSEWHERE = "elsewhere.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What tools were told to contact of one node, as in ``Node``."""
+
+    data_address: str
+    nic_addresses: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses of the nodes in ``run``, by node."""
+
+    run: str
+    nodes: Mapping[str, Address]
+
+
+def addresses(run: str, cluster: Cluster) -> Addresses:
+    nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
+    return Addresses(run, nodes)
+
+
+def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:
+    """Raise ``BadInput`` if the hostfile or the limits, a path, are not as they were."""
+    for name, path in (("hostfile", now.hostfile), ("thresholds", thresholds)):
+        field = f"{name}_sha256"
+        if getattr(before.invocation, field) != getattr(now, field):
+            raise BadInput(
+                f"{path} is not as it was in the run",
+                where=f"--resume {before.name}",
+                remedy=f"compare it with {before.folder} and put it back, or start a new run",
+            )
+
+
+def begin(store: Store, started: Invocation) -> BinaryIO:
+    """Write down how the run was started, before anything else is done.
+
+    As long as the file is open that is given back, ``--resume`` knows that the run goes on.
+    """
+    resume.write(store, started)
+    return held_open(store.folder / resume.FILE)
+
+
+def log_changes(
+    store: Store,
+    before: Earlier,
+    cluster: Cluster,
+    facts: Mapping[str, Any],
+    tell: Callable[[str], None],
+) -> None:
+    """Say and keep what the survey found other than then, and which nodes were rebooted."""
+    rebooted = once(before.reboots(facts))
+    reboots.keep(store, rebooted)
+    for reboot in rebooted:
+        if reboot.after == before.name:
+            tell(f"resume: {reboot.node} was rebooted since that run")
+    _log_addresses(store, before, cluster)
+    for node, changes in before.facts_changed(facts):
+        store.append(resume.LOG, {"node": node, "changed": changes})
+        tell(f"resume: {node} is no longer as it was: {changes}")
+
+
+def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
+    """Commands of an earlier run name its nodes' addresses; those of a lab are others each time."""
+    now = addresses("", cluster).nodes
+    for run, reached in before.clusters():
+        then = addresses(run, reached)
+        if then.nodes != now:
+            store.append(ELSEWHERE, to_plain(then))
+
+
+def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:
+    """What the runner asks for cases that were measured before; each is written down."""
+
+    def take(case: Case) -> CaseResult | None:
+        found = before(case, folder) if before else None
+        if before and found:
+            key = f"{folder}/{case.key}" if folder else case.key
+            taken = {"case": key, "run": before.name, "repeats": len(found.runs)}
+            store.append(resume.LOG, {**taken, "of": case.repeats})
+        return found
+
+    return take

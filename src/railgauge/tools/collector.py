@@ -1,0 +1,139 @@
+"""What a parser has read so far: samples, and problems in place of what cannot be one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from railgauge.core.model import Parsed, Sample
+from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.tools.text import LONGEST_MESSAGE
+
+
+def problem(kind: ProblemKind, message: str, severity: Severity = Severity.ERROR) -> Problem:
+    """A problem whose message fits a line."""
+    return Problem(kind, severity, " ".join(message[: 2 * LONGEST_MESSAGE].split()))
+
+
+def missing_program(text: str, names: Sequence[str]) -> Problem | None:
+    """What the shell or the loader says instead of a program that it cannot start."""
+    programs = "|".join(map(re.escape, names))
+    match = re.search(
+        rf"(?:{programs})['’\"`]?:[ \t]{{0,4}}(?:\d{{1,5}}:[ \t]{{0,4}})?"
+        r"(?:command not found|not found|No such file or directory|Permission denied)[^\n]{0,80}"
+        r"|error while loading shared libraries:[^\n]{0,160}"
+        r"|cannot execute binary file[^\n]{0,80}",
+        text,
+    )
+    return problem(ProblemKind.TOOL_MISSING, match[0]) if match else None
+
+
+@dataclass(slots=True)
+class OutputCollector:
+    """Samples in printed order; values of one metric, size and placement count as iterations.
+
+    ``size_bytes`` is the message size of the values that follow, ``None`` where there is none.
+    """
+
+    size_bytes: int | None = None
+    samples: list[Sample] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    _seen: Counter[tuple[str, int | None, str | None]] = field(default_factory=Counter)
+
+    def add(
+        self,
+        metric: str,
+        unit: str,
+        value: float,
+        placement: str | None = None,
+        *,
+        may_be_zero: bool = False,
+    ) -> None:
+        """Take a value as a sample, or say why it is none."""
+        of = f"{metric} of {placement or 'the run'}"
+        if not math.isfinite(value) or value < 0:
+            self.refuse(ProblemKind.NOT_A_NUMBER, f"{of} is {value}", metric, placement)
+        elif value == 0 and not may_be_zero:
+            self.refuse(ProblemKind.ZERO_VALUE, f"{of} is printed as 0", metric, placement)
+        else:
+            self.keep(metric, unit, value, placement)
+
+    def keep(
+        self,
+        metric: str,
+        unit: str,
+        value: float,
+        placement: str | None = None,
+        unit_means: str = "",
+    ) -> None:
+        """Take a value that was checked."""
+        iteration = self._next(metric, placement)
+        sample = Sample(metric, unit, value, self.size_bytes, iteration, placement, unit_means)
+        self.samples.append(sample)
+
+    def refuse(
+        self, kind: ProblemKind, message: str, metric: str, placement: str | None = None
+    ) -> None:
+        """An error in place of a value; the value counts as an iteration all the same."""
+        self._next(metric, placement)
+        self.error(kind, message)
+
+    def _next(self, metric: str, placement: str | None) -> int:
+        key = (metric, self.size_bytes, placement)
+        self._seen[key] += 1
+        return self._seen[key] - 1
+
+    def error(self, kind: ProblemKind, message: str) -> None:
+        self.problems.append(problem(kind, message))
+
+    def warn(self, kind: ProblemKind, message: str) -> None:
+        self.problems.append(problem(kind, message, Severity.WARNING))
+
+    def check_started(self, text: str, *names: str) -> bool:
+        """Whether the program was started; an error if the shell says that it could not be."""
+        missing = missing_program(text, names)
+        if missing:
+            self.problems.append(missing)
+        return missing is None
+
+    def nothing(self, text: str, otherwise: str) -> None:
+        """An error for a text without a value: it is empty, or ``otherwise`` says what it lacks."""
+        if not text.strip():
+            self.error(ProblemKind.NO_OUTPUT, "nothing was printed")
+        else:
+            self.error(ProblemKind.NO_TABLE, otherwise)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(found.severity is Severity.ERROR for found in self.problems)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a value nor an error that says why not."""
+        return not self.samples and not self.has_errors
+
+    def parsed(
+        self, tool: str, version: str | None = None, summary: Mapping[str, object] | None = None
+    ) -> Parsed:
+        """All of it, errors first; of a kind the first one, and how many more there were."""
+        return Parsed(tool, version, tuple(self.samples), summary or {}, one_a_kind(self.problems))
+
+
+def one_a_kind(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Errors first; of a kind the first one, and how many more there were."""
+    counts = Counter((found.kind, found.severity) for found in problems)
+    first: dict[tuple[ProblemKind, Severity], Problem] = {}
+    for found in problems:
+        first.setdefault((found.kind, found.severity), found)
+    merged = [
+        Problem(kind, severity, _counted(found.message, counts[kind, severity]))
+        for (kind, severity), found in first.items()
+    ]
+    return tuple(sorted(merged, key=lambda found: found.severity is not Severity.ERROR))
+
+
+def _counted(message: str, count: int) -> str:
+    return message if count == 1 else f"{message} (and {count - 1} more)"

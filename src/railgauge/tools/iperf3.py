@@ -1,0 +1,304 @@
+"""iperf3: TCP between two nodes, over however many streams.
+
+Formats: the JSON (``-J``) of iperf 3.1 to 3.19.
+"""
+
+from __future__ import annotations
+
+import re
+
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.tools import Setting
+from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.documents import Document, integer, items, number, part, read_document
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
+from railgauge.tools.options import Options, check_port, one_size, program, read_options
+from railgauge.tools.text import clean
+
+_WAYS = ("", "_reverse")
+
+METRICS = (
+    *several(tuple(f"bw_{side}{way}" for side in ("sent", "received") for way in _WAYS), "Gb/s"),
+    Metric("bw_interval", ("Gb/s",), HIGHER, may_be_zero=True),
+    *(Metric(f"retransmits{way}", ("count",), LOWER, may_be_zero=True) for way in _WAYS),
+)
+
+
+_OPTIONS = frozenset({"duration_s", "streams", "reverse", "omit_s", "bind_device"})
+_MOST_STREAMS = 128
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:
+    """The server on the pair's target, which listens on TCP ``port``, then the client.
+
+    Options: ``duration_s`` (10), ``streams`` (1), ``reverse`` (the target sends), ``omit_s`` (how
+    much of the start is left out), ``bind_device`` (bind both sides to the pairing's NIC). A size
+    of the case is the length of each write (``-l``). Raises ``BadInput`` for anything else.
+    """
+    options = read_options(setting, _OPTIONS)
+    check_port(port, options.where)
+    source, target = _pair(setting)
+    node, end = setting.cluster.node(target), setting.case.path_at(target)
+    address = node.reached_over(end.nic) if end else node.data_address
+    tool = program(setting, "iperf3")
+    server = (tool, "-s", "-1", "-p", str(port), *_bind(setting, options, target))
+    bind = _bind(setting, options, source)
+    client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
+    return (
+        _command(setting, target, server, port),
+        _command(setting, source, client, None),
+    )
+
+
+def _pair(setting: Setting) -> tuple[str, str]:
+    if len(setting.case.nodes) != 2:  # noqa: PLR2004 - a pair
+        raise BadInput("iperf3 runs between two nodes", where=setting.measurement.name)
+    return setting.case.nodes[0], setting.case.nodes[1]
+
+
+def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
+    if not options.flag("bind_device"):
+        return ()
+    if (end := setting.case.path_at(node)) is None:
+        options.refuse("bind_device without a NIC", "measure it over the platform's pairings")
+    return ("--bind-dev", end.nic)
+
+
+def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
+    streams = options.count("streams", 1) or 1
+    if streams > _MOST_STREAMS:
+        options.refuse(f"{streams} streams", f"iperf3 takes {_MOST_STREAMS} at most")
+    flags = ["-t", str(options.count("duration_s", 10)), "-P", str(streams)]
+    if omitted_s := options.count("omit_s", 0, least=0):
+        flags += ["-O", str(omitted_s)]
+    if size := one_size(setting):
+        flags += ["-l", str(size)]
+    return (*flags, *(("-R",) if options.flag("reverse") else ()))
+
+
+def _command(setting: Setting, node: str, argv: tuple[str, ...], listens_on: int | None) -> Command:
+    return Command(
+        node=node,
+        argv=argv,
+        environment=dict(setting.environment),
+        time_limit_s=setting.measurement.time_limit_s,
+        listens_on=listens_on,
+    )
+
+
+# --- what it printed ---
+
+_GIGA = 1e9
+_BITS_PER_BYTE = 8
+_AGREEMENT = 0.01
+_SHORTEST_PART = 0.9
+_ENDINGS = {"": "", "_bidir_reverse": "_reverse"}
+_SIDES = ("sent", "received")
+_VERSION = re.compile(r"iperf ([0-9][\w.+-]{0,20})")
+_KINDS = {
+    ProblemKind.CONNECTION_REFUSED: (
+        "connection refused",
+        "no route to host",
+        "timed out",
+        "unreachable",
+    ),
+    ProblemKind.PORT_IN_USE: ("address already in use",),
+    ProblemKind.SERVER_BUSY: ("server is busy",),
+    ProblemKind.UNKNOWN_HOST: ("name or service not known", "name resolution", "unknown host"),
+    ProblemKind.PEER_GONE: (
+        "has terminated",
+        "closed",
+        "reset by peer",
+        "broken pipe",
+        "control socket",
+    ),
+}
+
+
+def parse(text: str) -> Parsed:
+    """Read the client's JSON. Never raises and takes time linear in the text.
+
+    Samples: ``bw_sent`` and ``bw_received`` over the whole run, ``bw_interval`` for each interval
+    that was not omitted, all in decimal ``Gb/s`` (the tool's ``bits_per_second`` / 10^9), and
+    ``retransmits`` (``count``, where the sender's kernel tells). Of a test both ways at once the
+    other direction has ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
+    length of a write (``blksize``). A bandwidth must follow from bytes and seconds to 1 %.
+
+    ``summary``: ``protocol``, ``streams``, ``reverse``, ``both_ways``, ``duration_s``,
+    ``omitted_s`` and ``write_bytes`` as they were asked of the tool; ``seconds``, ``congestion``,
+    ``cpu_host_percent``, ``cpu_remote_percent``.
+    """
+    text = clean(text)
+    collector = OutputCollector()
+    collector.check_started(text, "iperf3")
+    document = read_document(text)
+    if not isinstance(document, Document):
+        _collect_plain_text(text, document, collector)
+        return collector.parsed("iperf3")
+    if document.behind.lstrip().startswith("{"):
+        collector.error(ProblemKind.SEVERAL_TABLES, "several JSON documents: which one is meant?")
+    return _parse_document(document.content, collector)
+
+
+def _collect_plain_text(text: str, found: Problem, collector: OutputCollector) -> None:
+    """Text without JSON: an error, a server's greeting, or the table meant for people."""
+    error = re.search(r"iperf3: error - ([^\n]{1,200})", text)
+    if error:
+        collector.error(_kind(error[1]), error[1])
+    elif (
+        found.kind is ProblemKind.NO_TABLE and "[ ID]" in text and "Server listening on" not in text
+    ):
+        collector.error(ProblemKind.UNPARSABLE, "a table for people; the JSON of -J is needed")
+    elif not collector.has_errors:
+        collector.problems.append(found)
+
+
+def _kind(error: str) -> ProblemKind:
+    words = error.lower()
+    found = (kind for kind, signs in _KINDS.items() if any(sign in words for sign in signs))
+    return next(found, ProblemKind.TOOL_FAILED)
+
+
+def _parse_document(content: dict[str, object], collector: OutputCollector) -> Parsed:
+    if error := content.get("error"):
+        collector.error(_kind(str(error)), str(error)[:400])
+    end = part(content, "end")
+    if not end and not collector.has_errors:
+        known = "start" in content or "intervals" in content
+        kind = ProblemKind.TRUNCATED if known else ProblemKind.NO_TABLE
+        collector.error(kind, "no results of iperf3 in the JSON")
+    collector.size_bytes = integer(part(content, "start", "test_start").get("blksize"))
+    if end:
+        _collect_end(end, collector)
+        _collect_intervals(content, collector)
+        _check_completeness(content, collector)
+    return collector.parsed("iperf3", _version(content), _summary(content))
+
+
+def _collect_end(end: dict[str, object], collector: OutputCollector) -> None:
+    for name, ending in _ENDINGS.items():
+        for side in _SIDES:
+            total = part(end, f"sum_{side}{name}")
+            if total:
+                _collect_total(f"bw_{side}{ending}", total, collector)
+        retransmits = integer(part(end, f"sum_sent{name}").get("retransmits"))
+        if retransmits is not None:
+            collector.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
+    if collector.is_empty:
+        collector.error(ProblemKind.METRIC_MISSING, "neither sum_sent nor sum_received at the end")
+
+
+def _collect_total(metric: str, total: dict[str, object], collector: OutputCollector) -> None:
+    rate = number(total.get("bits_per_second"))
+    size, seconds = number(total.get("bytes")), number(total.get("seconds"))
+    if rate is None:
+        collector.error(ProblemKind.METRIC_MISSING, f"{metric}: no bits_per_second")
+        return
+    collector.add(metric, "Gb/s", rate / _GIGA)
+    if size and seconds and abs(size * _BITS_PER_BYTE / seconds - rate) > _AGREEMENT * rate:
+        message = (
+            f"{metric}: {size:.0f} bytes in {seconds:.3f} s are not {rate:.0f} bits per second"
+        )
+        collector.error(ProblemKind.INCONSISTENT, message)
+
+
+def _collect_intervals(content: dict[str, object], collector: OutputCollector) -> None:
+    for interval in items(content.get("intervals")):
+        total = part(interval, "sum")
+        rate = number(total.get("bits_per_second"))
+        if rate is not None and total.get("omitted") is not True:
+            collector.add("bw_interval", "Gb/s", rate / _GIGA, may_be_zero=True)
+
+
+def _check_completeness(content: dict[str, object], collector: OutputCollector) -> None:
+    asked = part(content, "start", "test_start")
+    end = part(content, "end")
+    duration_s = number(asked.get("duration"))
+    seconds = number(part(end, "sum_sent").get("seconds"))
+    if duration_s and seconds is not None and seconds < _SHORTEST_PART * duration_s:
+        message = f"the test ended after {seconds:.1f} of {duration_s:.0f} s"
+        collector.error(ProblemKind.TRUNCATED, message)
+    streams, found = integer(asked.get("num_streams")), len(items(end.get("streams")))
+    if streams is not None and "streams" in end and found < streams:
+        collector.error(ProblemKind.INCONSISTENT, f"{found} of {streams} streams are reported")
+
+
+def _version(content: dict[str, object]) -> str | None:
+    match = _VERSION.match(str(part(content, "start").get("version"))[:80])
+    return match[1] if match else None
+
+
+def _summary(content: dict[str, object]) -> dict[str, object]:
+    asked, end = part(content, "start", "test_start"), part(content, "end")
+    load = part(end, "cpu_utilization_percent")
+    found = {
+        "protocol": asked.get("protocol"),
+        "streams": asked.get("num_streams"),
+        "reverse": bool(asked.get("reverse")) if "reverse" in asked else None,
+        "both_ways": bool(asked.get("bidir")) if "bidir" in asked else None,
+        "duration_s": number(asked.get("duration")),
+        "omitted_s": number(asked.get("omit")),
+        "write_bytes": integer(asked.get("blksize")),
+        "seconds": number(part(end, "sum_sent").get("seconds")),
+        "congestion": end.get("sender_tcp_congestion"),
+        "cpu_host_percent": number(load.get("host_total")),
+        "cpu_remote_percent": number(load.get("remote_total")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def payload_bytes(parsed: Parsed) -> float:
+    """What the receiver counted, in bytes, over the seconds of the run."""
+    seconds = parsed.summary.get("seconds")
+    received = [sample.value for sample in parsed.samples if sample.metric == "bw_received"]
+    if not isinstance(seconds, int | float) or not received:
+        return 0.0
+    return received[0] * _GIGA / _BITS_PER_BYTE * seconds
+
+
+# --- what it says it was asked to do ---
+
+_NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
+_THREADED = (3, 16)
+
+
+def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    """Protocol, streams and their threads, direction, seconds, omitted start, length of a write."""
+    said = heard[0].parsed.summary
+    found = [
+        equal("protocol", "TCP", said.get("protocol")),
+        equal("streams", asked.option("streams", 1), said.get("streams")),
+        equal("sender", _sender(asked.option("reverse")), _said_sender(said.get("reverse"))),
+        equal("both ways", False, said.get("both_ways")),
+        _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
+        _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
+    ]
+    found += _threads(asked.option("streams", 1), heard[0].parsed)
+    if asked.case.sizes:
+        found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
+    return tuple(found)
+
+
+def _threads(streams: object, parsed: Parsed) -> list[Claim]:
+    """Before 3.16 one thread serves all streams: one core is measured then, and not the link."""
+    found = _NUMBERS.match(parsed.tool_version or "")
+    if found is None or streams == 1:
+        return []
+    threaded = (int(found[1]), int(found[2])) >= _THREADED
+    said = streams if threaded else f"1 (iperf {parsed.tool_version}; install 3.16)"
+    return [equal("threads", streams, said)]
+
+
+def _sender(reverse: object) -> str:
+    return "the server" if reverse else "the client"
+
+
+def _said_sender(reverse: object) -> str | None:
+    return None if reverse is None else _sender(reverse)
+
+
+def _seconds(item: str, asked: object, said: object) -> Claim:
+    return equal(item, asked, f"{said:g}" if isinstance(said, int | float) else None)
