@@ -115,7 +115,7 @@ def test_known_facts(path, value):
         ("nics.mlx5_0.sm_lid", "time limit (exit 124); run it on the node by hand"),
         ("gpus.0.fabric", "gpus.0.fabric is not known: nvidia-smi-q: no answer"),
         ("netdevs.eth1.rate_gbps", "is not known"),
-        ("gpus.0.memory_mib", "the node did not report it; read the output of the probe"),
+        ("gpus.0.memory_mib", "the node did not report it; read what the probe printed"),
         ("nics.mlx5_9.lid", "nics.mlx5_9.lid is not known"),
         ("topology.gpu0.mlx5_1", "is not known"),
     ],

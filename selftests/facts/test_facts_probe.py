@@ -170,7 +170,7 @@ def test_cpus_are_counted_where_there_is_no_list(node):
 
 def test_access_denied_is_missing_with_the_remedy(node):
     node.tool("lspci", "11:00.0 PCI bridge: Broadcom\n\tCapabilities: <access denied>\n")
-    with pytest.raises(FactMissing, match=r"mx01: .*access denied.*; log in to the node as root"):
+    with pytest.raises(FactMissing, match=r"mx01: .*access denied.*; log in as root"):
         require(node.facts(METAX), "acs_enabled")
 
 

@@ -50,7 +50,7 @@ def test_ibnetdiscover_by_node():
 
 def test_record_without_ports_is_named():
     cut = parse_ibnetdiscover(recorded("014-ibnetdiscover-truncated-bad.txt"))
-    assert cut.problem == "lists no port of H-b8e92403009ca838"
+    assert cut.problem == "no port of H-b8e92403009ca838"
     assert parse_ibnetdiscover("").problem == "lists no node"
 
 

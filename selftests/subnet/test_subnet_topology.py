@@ -91,13 +91,13 @@ def test_adapters_without_a_host_s_name_are_no_hosts():
 
 def test_a_dump_that_lacks_a_node_s_record_is_not_whole():
     head, _, _ = NET.rpartition("vendid=")
-    what = "1 nodes have no record of their own; the first is node0008 mlx5_0"
+    what = "1 nodes have no record of their own, first node0008 mlx5_0"
     assert topology(head).problem == what
 
 
 def test_a_dump_with_a_torn_line_is_not_whole():
     torn = NET.replace('# "spine02" lid 0 4xHDR', '# "spi', 1)
-    assert topology(torn).problem.startswith("has a port line that cannot be parsed: [6]")
+    assert topology(torn).problem.startswith("a port that cannot be read: [6]")
 
 
 # --- in a hostfile ---
@@ -136,7 +136,7 @@ def test_groups_of_the_hostfile_itself_win(tmp_path):
         ({"topology": "absent.topo"}, "absent.topo: cannot be read"),
         ({"net": "hello\n"}, "lists no node"),
         ({"net": NET.replace("node0003", "other")}, "does not contain the hosts node0003"),
-        ({"net": NET[: NET.rindex("[1](")]}, "lists no port of"),
+        ({"net": NET[: NET.rindex("[1](")]}, "no port of"),
     ],
 )
 def test_a_subnet_that_cannot_be_used_is_one_clear_line(tmp_path, changes, says):

@@ -204,12 +204,12 @@ def _fact_missing(facts: NodeFacts, path: str, reason: str) -> FactMissing:
 def _remedy(reason: str) -> str:
     remedies = {
         "command not found": "install it, or put it on the PATH of a non-interactive login",
-        "access denied": "log in to the node as root",
-        "no such file": "check that the driver is loaded and that rootfs is correct",
-        "time limit": "run it on the node by hand: the driver or the device may hang",
+        "access denied": "log in as root",
+        "no such file": "check that the driver is loaded and that rootfs is right",
+        "time limit": "run it on the node by hand: the driver or the device hangs",
     }
     hints = (remedy for words, remedy in remedies.items() if words in reason)
-    return next(hints, "read the output of the probe on this node")
+    return next(hints, "read what the probe printed on this node")
 
 
 def from_json(data: object) -> NodeFacts:

@@ -43,10 +43,10 @@ def _slot_gbps(node: str, placement: str | None, found: FactsByNode) -> float:
     if isinstance(facts, NoEvidence):
         raise facts
     if facts is None or gpu is None:
-        raise FactMissing("the PCIe slot of the GPU is not known", where=node)
+        raise FactMissing("it is not known which slot the GPU sits in", where=node)
     generation, width = (
         require(facts, f"gpus.{gpu[1]}.{name}") for name in ("pcie_max_gen", "pcie_max_width")
     )
     if generation not in PCIE_GTS or width not in _WIDTHS:
-        raise FactMissing(f"PCIe {generation} x{width} is not a known kind of slot", where=node)
+        raise FactMissing(f"PCIe {generation} x{width} is no slot that is known", where=node)
     return pcie_gbps(generation, width)

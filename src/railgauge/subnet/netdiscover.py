@@ -93,9 +93,9 @@ def _from_records(lines: list[str]) -> Discovery:
         elif head and line.startswith("["):
             malformed = malformed or line
     empty = sorted(set(nodes) - {port.guid for port in ports})
-    problem = f"lists no port of {', '.join(empty)}" if empty else "" if nodes else "lists no node"
+    problem = f"no port of {', '.join(empty)}" if empty else "" if nodes else "lists no node"
     if malformed and not problem:
-        problem = f"has a port line that cannot be parsed: {malformed[:60]}"
+        problem = f"a port that cannot be read: {malformed[:60]}"
     return Discovery(tuple(ports), nodes, problem)
 
 

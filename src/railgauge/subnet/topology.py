@@ -146,7 +146,7 @@ def _gap(found: Discovery) -> str:
     absent = sorted(set(named) - {*found.nodes, *(port.guid for port in found.ports)})
     if not absent:
         return ""
-    return f"{len(absent)} nodes have no record of their own; the first is {named[absent[0]]}"
+    return f"{len(absent)} nodes have no record of their own, first {named[absent[0]]}"
 
 
 def _cable(ends: Iterable[End], speed: str, nodes: Mapping[int, FabricNode]) -> Cable:
