@@ -114,7 +114,7 @@ def resized(cluster: Cluster, count: int) -> Cluster:
 def _names(given: Sequence[str], wanted: int) -> list[str]:
     if not 1 <= wanted <= _MOST_NODES:
         raise BadInput(
-            f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}", remedy="change --lab-nodes"
+            f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}", remedy="set --lab-nodes to such a number"
         )
     names = list(given[:wanted])
     while len(names) < wanted:

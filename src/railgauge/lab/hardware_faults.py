@@ -62,7 +62,7 @@ def corrupt(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
-        raise inapplicable(fault, "the platform's GPUs are not joined by single xGMI links")
+        raise inapplicable(fault, "the platform's GPUs are not joined by xGMI links")
     link = fault.device or change["link"]
     ends = link.split(">")
     count = len(node["gpus"])

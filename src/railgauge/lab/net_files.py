@@ -101,7 +101,7 @@ def _netdev(home: str, netdev: dict[str, Any]) -> Files:
 
 
 def _interrupts(node: dict[str, Any]) -> Files:
-    """Return ``proc/interrupts``, with a column for each CPU, and the affinity files of the IRQs."""
+    """Return ``proc/interrupts``, with a column for each CPU, and the affinity files of IRQs."""
     cpus = node["host"]["cpus"]
     rows = [" " * 12 + "".join(f"{f'CPU{cpu}':<11}" for cpu in range(cpus))]
     found: Files = {}
