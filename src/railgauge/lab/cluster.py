@@ -114,7 +114,8 @@ def resized(cluster: Cluster, count: int) -> Cluster:
 def _names(given: Sequence[str], wanted: int) -> list[str]:
     if not 1 <= wanted <= _MOST_NODES:
         raise BadInput(
-            f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}", remedy="set --lab-nodes to such a number"
+            f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}",
+            remedy="give a number in this range with --lab-nodes",
         )
     names = list(given[:wanted])
     while len(names) < wanted:
