@@ -69,8 +69,9 @@ def _ways(
 ) -> dict[str, list[str]]:
     """Return the NICs that send (``xmit``) and receive (``rcv``).
 
-    A broadcast or reduce is a chain of nodes: its last node does not send, its first does not
-    receive (``place`` is ``first``, ``between`` or ``last``). For a reduce it is the reverse.
+    ``place`` is the node's place among the nodes: ``first``, ``between`` or ``last``. A broadcast
+    is a chain from the first node, which does not receive, to the last, which does not send. A
+    reduce goes from the last node to the first.
     """
     if op == "sendrecv":
         ends = {"xmit": gpus[-1:], "rcv": gpus[:1]}

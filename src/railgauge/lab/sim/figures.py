@@ -44,7 +44,7 @@ def load(path: str) -> dict[str, Any]:
 def bandwidth(
     node: Node, device: str, tool: str, gpu: int | None, size: int, *, across: bool = False
 ) -> list[float]:
-    """Return ``[peak, average]`` in bytes per second that this node reaches, whatever the other.
+    """Return ``[peak, average]`` in bytes per second that this side of a test can reach.
 
     ``gpu`` is ``None`` for host memory. With ``across`` the other node's NIC is on another rail,
     for which some tables have their own figures.

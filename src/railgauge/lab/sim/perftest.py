@@ -290,7 +290,10 @@ def _in_own_unit(test: Test, row: Row) -> Row:
 
 
 def _count(test: Test, node: Node, rows: list[Row], direction: str) -> None:
-    """Add the payload to the NIC's counters, for a bidirectional test in both directions."""
+    """Add the payload to the NIC's counters; a bidirectional test moves it in both directions.
+
+    ``direction`` is that of the payload at this NIC: the target of a read sends.
+    """
     for way in ("xmit", "rcv") if test["both_ways"] else (direction,):
         count_traffic(node, test["device"], way, _payload(rows))
 
