@@ -1,4 +1,4 @@
-"""GPU vendors: one module each behind one contract, imported only when it is asked for."""
+"""GPU vendors: one module for each, all behind one contract, imported on first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from railgauge.core.errors import BadInput
 from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
 
-__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack"]
+__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "vendors"]
 
 _VENDORS = {
     "amd": "railgauge.stacks.amd",
@@ -18,8 +18,13 @@ _VENDORS = {
 
 
 def stack(vendor: str) -> Stack:
-    """The stack of a vendor. Raises ``BadInput`` for a vendor nobody wrote a module for."""
+    """Return the stack of a vendor. Raises ``BadInput`` for a vendor without a module."""
     if vendor not in _VENDORS:
         known = ", ".join(sorted(_VENDORS))
         raise BadInput(f"unknown GPU vendor {vendor!r}", remedy=f"known vendors: {known}")
     return cast(Stack, import_module(_VENDORS[vendor]).STACK)
+
+
+def vendors() -> tuple[str, ...]:
+    """The names of all vendors that there is a module for."""
+    return tuple(_VENDORS)
