@@ -71,6 +71,7 @@ allure-cli:
 		npm install --prefix .cache/allure --no-save --no-audit --no-fund --ignore-scripts \
 			--loglevel=error allure@$(ALLURE)
 
+docs: export PYTHONPATH = selftests
 docs: $(VENV)/.ready
 	for page in limits causes; do \
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done

@@ -22,6 +22,7 @@ from testing.diagnose_scenes import (
     unknown,
 )
 
+from railgauge.core import pages
 from railgauge.diagnosis import Cause, diagnose
 from railgauge.diagnosis.model import Where
 from railgauge.report import allure_causes, allure_results, page, terminal
@@ -65,7 +66,7 @@ def on_terminal(*shown):
 
 
 def on_page(*shown):
-    return page._causes(shown)
+    return pages.render("report/templates/causes.html.j2", **page._causes(shown))
 
 
 class Words(HTMLParser):

@@ -57,8 +57,7 @@ def first_screen(
         "is_hardware": verdict.evidence == Evidence.HARDWARE,
         "symbol": _SYMBOLS[verdict.verdict],
         "headline": _headline(verdict),
-        "causes": [_card(cause) for cause in verdict.causes[:_MOST]],
-        "more_causes": max(0, len(verdict.causes) - _MOST),
+        **_causes(verdict.causes),
         "troubles": [(t.what, t.ids, t.reason, t.remedy) for t in wrong[:_MOST]],
         "more_troubles": max(0, len(wrong) - _MOST),
         "not_run": _not_run(verdict, records),
@@ -67,6 +66,12 @@ def first_screen(
         "changes": _changes(store),
         "tightest": _tightest(records),
     }
+
+
+def _causes(causes: Sequence[Cause]) -> dict[str, object]:
+    """A card for each of the first causes, and the number of the others."""
+    cards = [_card(cause) for cause in causes[:_MOST]]
+    return {"causes": cards, "more_causes": max(0, len(causes) - _MOST)}
 
 
 def _headline(verdict: RunVerdict) -> str:
