@@ -111,7 +111,7 @@ def test_the_launcher_starts_a_rank_on_each_node():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "all_produce"}, "is no collective"),
+        ({"command": "all_produce"}, "is not a collective"),
         ({"nodes": ("n1",)}, "2 ranks or more"),
         ({"sizes": ()}, "no sweep"),
         ({"sizes": (MIB, 3 * MIB)}, "no sweep"),

@@ -61,7 +61,7 @@ class ProblemKind(Term):
     DEVICE_NOT_FOUND = (
         "device-not-found",
         DeviceMissing,
-        "check with lspci and ibv_devices that the RDMA device is there, and load its driver",
+        "no RDMA device: check that lspci and ibv_devices list it, and load its driver",
     )
 
     # Data did not arrive as it was sent.
