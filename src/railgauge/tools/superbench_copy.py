@@ -154,4 +154,4 @@ def _collect_nothing(text: str, programs: dict[str, bool], collector: OutputColl
         if not has_ended:
             collector.error(ProblemKind.TRUNCATED, f"the last line of {name} was not printed")
     if collector.is_empty:
-        collector.nothing(text, f"no figure of {', '.join(_PROGRAMS)} in this text")
+        collector.nothing(text, f"no output of {', '.join(_PROGRAMS)} in this text")

@@ -79,7 +79,7 @@ def _read_text(text: str, collector: OutputCollector) -> _Read:
 def _take_row(row: Row, collector: OutputCollector, means: str) -> None:
     """Add the samples of a row; ``means`` is the true unit if the tool misnames it ``GB/s``."""
     for side in row.sides:
-        # With -C the first figure is the CPU's time to launch, not the collective's.
+        # With -C the first column is the CPU's time to launch, not the collective's time.
         time = "cputime_us" if side.is_cpu_time else "time_us"
         wrong = None if side.wrong is None else Figure(side.wrong, 0, "count")
         figures = {time: side.time, "algbw": side.algbw, "busbw": side.busbw, "wrong": wrong}

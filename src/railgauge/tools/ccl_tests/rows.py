@@ -180,7 +180,7 @@ def is_placements(content: str) -> bool:
 
 
 def read_heading(words: list[str], placements: str = "") -> Heading | None:
-    """Return the heading in ``words``; ``None`` if it has not all columns that a row needs.
+    """Return the heading in ``words``; ``None`` if a column that a row needs is missing.
 
     ``placements`` is the line above the heading, empty if there is none.
     """

@@ -39,7 +39,7 @@ _LATENCIES = tuple(
     f"{prefix}{name}_latency_sm"
     for prefix, name in product(("", "multinode_"), ("host_device", "device_to_device"))
 )
-# A bidirectional case prints its parts beside the total of both directions.
+# A bidirectional case prints each direction's parts and the total of both directions.
 _PARTS = ("", "_read1", "_read2", "_write1", "_write2")
 
 

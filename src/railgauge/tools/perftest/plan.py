@@ -77,7 +77,7 @@ def _options(setting: Setting) -> dict[str, Any]:
 
 
 def _check_kinds(options: Options) -> None:
-    """Raise ``BadInput`` for a value that is not a whole number, or not a boolean of a flag."""
+    """Raise ``BadInput`` for a count that is not a whole number or a flag that is no boolean."""
     for name in options.values:
         if name in _FLAGS:
             options.flag(name)
