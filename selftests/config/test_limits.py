@@ -202,14 +202,14 @@ def test_only_the_bound_that_decides_is_a_limit(tmp_path):
     doc = document()
     limit_of(doc)["ceiling"] = limit_of(doc).pop("floor")
     assert complaints(tmp_path, doc) == [
-        f"{where}: bw_average has only a ceiling, which no bad value misses; "
+        f"{where}: bw_average has only a ceiling, which a bad value cannot miss; "
         "higher is better: give it a floor"
     ]
     doc = document()
     limit_of(doc).update(metric="lat_avg", unit="us", floor=0.5)
     measurement_of(doc)["asserts"] = ["lat_avg"]
     assert complaints(tmp_path, doc) == [
-        f"{where}: lat_avg has only a floor, which no bad value misses; "
+        f"{where}: lat_avg has only a floor, which a bad value cannot miss; "
         "lower is better: give it a ceiling"
     ]
 

@@ -214,8 +214,8 @@ def test_an_average_is_asked_for_where_a_level_measures_its_sizes_and_nowhere_el
     ("limit_has", "says"),
     [
         ({"over": {**NIGHTLY, "from": "1MiB", "factor": 8}}, "no level of host_write_bandwidth"),
-        ({"over": None}, 'say over which the limit was made: "over"'),
-        ({"metric": "busbw"}, "is no average over sizes"),
+        ({"over": None}, 'give the sizes: "over"'),
+        ({"metric": "busbw"}, "is not an average over sizes"),
     ],
 )
 def test_an_average_without_sizes_that_some_level_measures_is_refused(tmp_path, limit_has, says):

@@ -1,4 +1,4 @@
-"""The table of problem kinds: every kind that is raised stands in it, and nothing else does."""
+"""The table of problem kinds holds every kind that a parser raises, and no other."""
 
 import ast
 import json
@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from testing.core_values import ROOT, transcript
 
-from railgauge.core.errors import NoEvidence, ToolError
+from railgauge.core.errors import NoEvidence, ToolError, ToolFailed
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging.evidence import refuse_failure
@@ -83,6 +83,12 @@ def test_what_is_only_warned_of_has_none():
     assert "WAIVED" in only
     for name in only:
         assert (ProblemKind[name].error, ProblemKind[name].remedy) == (ToolError, ""), name
+
+
+def test_each_failure_of_a_tool_has_a_remedy():
+    failures = [kind for kind in ProblemKind if kind.error is ToolFailed]
+    assert len(failures) > 30
+    assert not [kind.value for kind in failures if not kind.remedy]
 
 
 @pytest.mark.parametrize("kind", ProblemKind)

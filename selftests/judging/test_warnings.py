@@ -73,7 +73,7 @@ def test_relaxed_ordering_on_a_cpu_that_does_not_comply_is_no_measurement(capsys
     code, said = judge(capsys, tmp_path, text)
     assert (code, said["judgements"]) == (INCOMPLETE, [])
     assert "relaxed ordering: asked for off" in said["errors"][0]
-    assert "'disable_pcie_relaxed' among its options" in said["errors"][0]
+    assert "add 'disable_pcie_relaxed' to the measurement's options" in said["errors"][0]
 
 
 def test_a_platform_that_does_not_ask_for_it_is_told_so_too():

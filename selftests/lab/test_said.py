@@ -165,7 +165,7 @@ def test_a_table_of_the_server_that_contradicts_the_clients(
     )
     assert text != server.stdout
     lied = replace(said, run=(said.run[0], replace(server, stdout=text)))
-    with pytest.raises(OtherThanAsked, match="of the server: asked for one run at "):
+    with pytest.raises(OtherThanAsked, match="of the server: asked for the client's value at "):
         lied.read()
 
 
@@ -196,7 +196,7 @@ def test_what_is_not_printed_is_named_and_not_assumed(runs: dict[str, Said]) -> 
 
 
 def test_a_table_alone_does_not_say_where_the_payload_lay(runs: dict[str, Said]) -> None:
-    with pytest.raises(OtherThanAsked, match="memory: asked for maca, the tool says nothing of"):
+    with pytest.raises(OtherThanAsked, match="memory: asked for maca, the tool says nothing about"):
         runs["maca"].edited(r"\A(?s:.*?)(?= #bytes)", "").read()
 
 

@@ -57,7 +57,7 @@ BOTH = {
 }
 # The first error, and words of its message.
 ERRORS = {
-    "nccl/022": ("inconsistent", "bus over algorithm bandwidth"),
+    "nccl/022": ("inconsistent", "busbw / algbw"),
     "nccl/032": ("tool-failed", "Test failure common.cu:1127"),
     "nccl/033": ("tool-failed", "Test failure common.cu:1126"),
     "nccl/054": ("gpu-failed", "system not yet initialized"),

@@ -148,7 +148,7 @@ def test_another_user_needs_no_leave_to_be_root():
     ("options", "words"),
     [
         ({"speed": 1}, "unknown option speed; ccl-tests takes check, cycles, debug"),
-        ({"gpus_per_node": 9}, "9 GPUs a node, of 8"),
+        ({"gpus_per_node": 9}, "gpus_per_node is 9; give 1 to 8"),
         ({"gpus_per_node": 0}, "gpus_per_node is 0"),
         ({"factor": 1}, "factor is 1"),
         ({"iterations": "many"}, "iterations is 'many'"),
@@ -162,7 +162,7 @@ def test_wrong_options_are_refused(options, words):
 
 def test_what_is_no_collective_is_refused():
     measurement = replace(Given().measurement, command="ib_write_bw")
-    with pytest.raises(BadInput, match="no collective test"):
+    with pytest.raises(BadInput, match="not a collective test"):
         commands(replace(Given(), measurement=measurement), 1)
 
 

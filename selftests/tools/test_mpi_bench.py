@@ -111,10 +111,10 @@ def test_the_launcher_starts_a_rank_on_each_node():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "all_produce"}, "is no collective"),
+        ({"command": "all_produce"}, "is not a collective"),
         ({"nodes": ("n1",)}, "2 ranks or more"),
-        ({"sizes": ()}, "no sweep"),
-        ({"sizes": (MIB, 3 * MIB)}, "no sweep"),
+        ({"sizes": ()}, "are not a sweep"),
+        ({"sizes": (MIB, 3 * MIB)}, "are not a sweep"),
         ({"factor": 1}, "factor is 1"),
         ({"iterations": 0}, "iterations is 0"),
         ({"ranks_per_node": 0}, "ranks_per_node is 0"),

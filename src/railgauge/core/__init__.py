@@ -1,1 +1,1 @@
-"""What every part speaks of: values, errors, units, names and what may be shown of them."""
+"""Values, errors, units, names and redaction: what every other folder imports."""

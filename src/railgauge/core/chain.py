@@ -1,8 +1,10 @@
-"""Lines that are bound to those before them: none can be changed, taken out or put in unseen. Pure.
+"""A hash chain over lines: a line that is changed, removed or inserted breaks it. Pure.
 
-Half a line, of a writer that was killed, is no link: the next line is bound to the last whole one.
-The end of a file may be missing, as it is when a run was cut off. There is no key in it: who writes
-all lines anew from the first changed one on is not found out.
+Each line holds a digest of itself and of the digest of the line before it. A line that is
+incomplete, because its writer was killed, is not part of the chain: the next line follows the last
+complete one. Lines that are missing at the end of a file, as after a run that was cut off, are not
+detected. The chain has no key: it does not detect that all lines from the first changed one to the
+end were written again.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ _DIGITS = 32
 
 
 def bound(line: Mapping[str, Any], before: str) -> dict[str, Any]:
-    """The line with its link; ``before`` is that of the line before, empty for the first one."""
+    """Return the line with its digest; ``before`` is the previous line's, empty for the first."""
     plain = {name: value for name, value in line.items() if name != FIELD}
     text = json.dumps(plain, ensure_ascii=False, sort_keys=True)
     return {**plain, FIELD: hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()[:_DIGITS]}
 
 
 def rebound(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All lines, each bound to the one that is now before it."""
+    """Yield all lines, each with the digest that fits the line that is now before it."""
     before = ""
     for line in lines:
         one = bound(line, before)
@@ -33,7 +35,7 @@ def rebound(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def first_broken(lines: Iterable[Any]) -> int | None:
-    """The number, from 1, of the first line that is not bound to those before it."""
+    """The number, from 1, of the first line with a wrong digest; ``None`` if the chain holds."""
     before = ""
     for number, line in enumerate(lines, 1):
         if not isinstance(line, Mapping) or bound(line, before)[FIELD] != line.get(FIELD):

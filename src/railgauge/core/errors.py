@@ -1,9 +1,9 @@
-"""Everything that can go wrong, in two families.
+"""All errors that the suite raises, in two families.
 
-``BadInput`` is the user's to mend and is raised before a node is touched: a hostfile,
-a threshold file, an option. ``NoEvidence`` means that a measurement or a fact could not be
-obtained: the verdict of that item is *error*, never *failed* and never *passed*.
-A limit that was missed is ``LimitMissed``, the only *failed*.
+``BadInput``: the user has to correct a hostfile, a threshold file or an option. It is raised
+before a node is contacted. ``NoEvidence``: a measurement or a fact could not be obtained. The
+verdict of that item is *error*, never *failed* and never *passed*. Only ``LimitMissed``, a limit
+that was missed, makes an item *failed*.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import ClassVar
 
 
 class RailgaugeError(Exception):
-    """What is wrong, where, and what to do next; reads as one line.
+    """What is wrong, where it is, and what to do next; its text is one line.
 
-    ``kind`` is a stable word for reports and for tests.
+    ``kind`` is a stable name for reports and for tests.
     """
 
     kind: ClassVar[str] = "error"
@@ -40,7 +40,7 @@ class BadInput(RailgaugeError):
 
 
 class BadInputs(BadInput):
-    """Several complaints about the input; reads as a line that counts them, and a line each."""
+    """Several errors in the input; the text is their number, then a line for each."""
 
     def __init__(self, complaints: Sequence[BadInput]) -> None:
         lines = [f"{len(complaints)} complaints about the input:", *map(str, complaints)]
@@ -49,14 +49,14 @@ class BadInputs(BadInput):
 
 
 class Gathered:
-    """Complaints that are raised together, so that all can be mended at once."""
+    """Collects input errors and raises them together: the user can correct all at once."""
 
     def __init__(self) -> None:
         self.complaints: list[BadInput] = []
 
     @contextmanager
     def trying(self) -> Iterator[None]:
-        """Keep what the block complains of, once, and go on after it."""
+        """Keep the ``BadInput`` that the block raises, once, and continue after the block."""
         try:
             yield
         except BadInput as error:
@@ -68,7 +68,7 @@ class Gathered:
         self.complaints += [one for one in each if str(one) not in said]
 
     def raise_any(self) -> None:
-        """Raise the one complaint, or ``BadInputs`` with all of them."""
+        """Raise the collected error, or ``BadInputs`` if there are several."""
         if len(self.complaints) == 1:
             raise self.complaints[0]
         if self.complaints:
@@ -90,7 +90,7 @@ class Uncovered(BadInput):
 
 
 class NoEvidence(RailgaugeError):
-    """A value could not be obtained, so nothing can be said about it."""
+    """A value could not be obtained, so it cannot be judged."""
 
     kind = "no-evidence"
 
@@ -124,13 +124,13 @@ class CommandTimedOut(TransportError):
 
 
 class PortInUse(TransportError):
-    """Somebody else listens on the port that a server was to use; another port will do."""
+    """Another process listens on the port of a server; a retry takes another port."""
 
     kind = "port-in-use"
 
 
 class ToolError(NoEvidence):
-    """A tool ran, or should have run, and gave no result that can be used."""
+    """A tool did not start, or it gave no usable result."""
 
     kind = "tool"
 
@@ -140,19 +140,19 @@ class ToolMissing(ToolError):
 
 
 class DeviceMissing(ToolError):
-    """The tool is there, and the device that it should measure is not."""
+    """The tool is installed, but the device that it should measure is missing."""
 
     kind = "device-missing"
 
 
 class ToolFailed(ToolError):
-    """The tool said that it failed, or exited with a code other than 0."""
+    """The tool reported a failure, or exited with a code other than 0."""
 
     kind = "tool-failed"
 
 
 class Unparsable(ToolError):
-    """The output is not what the tool prints, or is cut off."""
+    """The output does not have the tool's format, or it is cut off."""
 
     kind = "unparsable"
 
@@ -170,31 +170,31 @@ class RankDied(ToolError):
 
 
 class MetricMissing(ToolError):
-    """A metric, or a message size, that should be there was not printed."""
+    """The tool did not print a metric or a message size that is expected."""
 
     kind = "metric-missing"
 
 
 class StabilityUnproven(ToolError):
-    """Too few rows to tell whether iterations are alike: a mean can hide a swing."""
+    """There are too few rows to judge how iterations vary: a mean can hide the variation."""
 
     kind = "stability-unproven"
 
 
 class ConditionsUnmet(ToolError):
-    """The tool warns that the node was not in the state that its figures need."""
+    """The tool warns that the node was not in the state that a valid measurement needs."""
 
     kind = "conditions-unmet"
 
 
 class UnitUnknown(NoEvidence):
-    """A unit that cannot be converted to the one of the limit."""
+    """A value's unit cannot be converted to the unit of the limit."""
 
     kind = "unit-unknown"
 
 
 class Implausible(NoEvidence):
-    """A value that physics or arithmetic rules out: the measurement is invalid, not good."""
+    """A value is physically or arithmetically impossible: the measurement is invalid, not good."""
 
     kind = "implausible"
 
@@ -206,34 +206,34 @@ class FactMissing(NoEvidence):
 
 
 class VersionUndeclared(NoEvidence):
-    """Other software than the limits were measured with, and nobody says that it is meant."""
+    """The node has other software than the limits were made with, and no file declares it."""
 
     kind = "version-undeclared"
 
 
 class OtherThanAsked(ToolError):
-    """The output says that the tool did something else than its command asks for."""
+    """The output shows that the tool did something other than what its command asks for."""
 
     kind = "other-than-asked"
 
 
 class DataCorrupted(ToolError):
-    """The tool checked what was moved, and it was not what had been sent: the hardware failed."""
+    """The tool found that data did not arrive as it was sent: the hardware failed."""
 
     kind = "data-corrupted"
 
 
 class LimitMissed(AssertionError):
-    """A measured value or a fact is not what the platform file asks for: *failed*."""
+    """A measured value or a fact misses what the platform file requires: *failed*."""
 
 
 def to_json(error: RailgaugeError) -> dict[str, str]:
-    """An error as plain data, for another process or a later run."""
+    """Return an error as plain data, for another process or a later run."""
     return {"kind": error.kind, "what": error.what, "where": error.where, "remedy": error.remedy}
 
 
 def from_json(data: dict[str, str]) -> RailgaugeError:
-    """The error that ``to_json`` was given; an unknown kind becomes ``NoEvidence``."""
+    """Return the error that ``to_json`` wrote; an unknown kind becomes ``NoEvidence``."""
     known = _by_kind(RailgaugeError).get(data["kind"], NoEvidence)
     return known(data["what"], where=data["where"], remedy=data["remedy"])
 
@@ -242,4 +242,4 @@ def _by_kind(base: type[RailgaugeError]) -> dict[str, type[RailgaugeError]]:
     found: dict[str, type[RailgaugeError]] = {}
     for inner in base.__subclasses__():
         found.update(_by_kind(inner))
-    return {**found, base.kind: base}  # and not what has no kind of its own
+    return {**found, base.kind: base}  # last: a subclass may inherit this kind

@@ -1,6 +1,8 @@
-"""The values that flow through a run: frozen, plain, and free of effects.
+"""The values that pass through a run, all of them frozen dataclasses without side effects.
 
-``Cluster -> Case -> Command -> Transcript -> Parsed -> Reading -> Judgement``, one value an arrow.
+Each step makes the next value from the one before::
+
+    Cluster -> Case -> Command -> Transcript -> Parsed -> Reading -> Judgement
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from railgauge.core.terms import Role, Term
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """How to log in; whatever is ``None`` comes from ``~/.ssh/config`` or ssh's defaults.
+    """How to log in; a setting that is ``None`` comes from ``~/.ssh/config`` or ssh's defaults.
 
     ``host_keys`` is ``strict`` (the key must be known) or ``accept-new`` (an unknown key is
-    added, a changed one is refused). There is no way to switch the check off. ``patience_s`` is for
-    how long, over a run, a node is waited for that was there before.
+    added, a changed one is refused). The check cannot be switched off. ``patience_s`` is how many
+    seconds of a run are spent waiting for a node that answered before.
     """
 
     user: str | None = None
@@ -37,11 +39,11 @@ class SshSettings:
 
 @dataclass(frozen=True, slots=True)
 class SlurmSettings:
-    """How Slurm is asked for nodes; whatever is ``None`` is the site's default.
+    """How to request nodes from Slurm; for a setting that is ``None`` the site's default holds.
 
-    ``gres`` is asked for the allocation and for every step in it. ``wait_s`` is how long to wait
-    for the allocation. ``job`` and ``refusal`` are not declared but found when a run begins: the
-    allocation, and why a node is not in it (empty if it is).
+    ``gres`` is requested for the allocation and for every step in it. ``wait_s`` is how long to
+    wait for the allocation. ``job`` and ``refusal`` are not declared but set when a run begins: the
+    job id of the allocation, and why a node is not in it (empty if it is).
     """
 
     partition: str | None = None
@@ -57,10 +59,10 @@ class SlurmSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """The InfiniBand subnet that a hostfile declares: which node scans it, and its cables.
+    """The InfiniBand subnet that a hostfile declares: the node that scans it, and its cables.
 
-    ``topology`` is the text of a dump of ``ibnetdiscover``, ``source`` the file it was in; ``hca``
-    is the adapter to ask through, empty for the tools' own choice.
+    ``topology`` is the text of an ``ibnetdiscover`` dump, ``source`` its file; ``hca`` is the
+    HCA to query through, empty for the tools' own choice.
     """
 
     node: str
@@ -71,9 +73,9 @@ class Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One host. ``address`` is where ssh goes, ``data_address`` what tools are told to contact.
+    """One host. ssh connects to ``address``; tools contact ``data_address``.
 
-    ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over just that one.
+    ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over that NIC alone.
     """
 
     name: str
@@ -84,18 +86,18 @@ class Node:
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
 
     def reached_over(self, nic: str) -> str:
-        """Where a tool reaches this node over ``nic``."""
+        """Return the address at which a tool reaches this node over ``nic``."""
         return self.nic_addresses.get(nic, self.data_address)
 
 
 class _Index:
-    """Keeps a cluster's nodes by name: no field, so it is neither compared nor written down."""
+    """The index of a cluster's nodes by name. It is not a field: not compared, not serialised."""
 
     __slots__ = ("_by_name",)
     _by_name: dict[str, Node]
 
 
-# Of a declared version: it holds for devices of all models, and for what has no model.
+# The key of a declared version that holds for devices of all models, and for software without one.
 ALL_MODELS = "*"
 
 
@@ -103,10 +105,11 @@ ALL_MODELS = "*"
 class Cluster(_Index):
     """A hostfile, checked. ``nodes`` keep the order of the file; ``source`` is its path.
 
-    ``versions`` are those that are declared, by model of a device, ``*`` for whatever has one.
-    ``model`` is what is served on rung 5, ``mpi_network`` the networks or interfaces, with commas,
-    over which a launcher's processes talk to each other; each is empty if not named. ``no_fabric``
-    is the site's reason why there is no ``fabric``, empty if it gives none.
+    ``versions`` are the declared versions of each item by device model, under ``*`` those that hold
+    for all models. ``model`` is the model that is served on rung 5; ``mpi_network`` names the
+    networks or interfaces, separated by commas, over which a launcher's processes talk to each
+    other; each is empty if the file does not name it. ``no_fabric`` is the site's reason for having
+    no ``fabric``, empty if it gives none.
     """
 
     name: str
@@ -126,13 +129,13 @@ class Cluster(_Index):
     no_fabric: str = ""
 
     def node(self, name: str) -> Node:
-        """The node of that name, in constant time. Raises ``KeyError``."""
+        """Return the node of that name, in constant time. Raises ``KeyError``."""
         if not hasattr(self, "_by_name"):
             object.__setattr__(self, "_by_name", {node.name: node for node in self.nodes})
         return self._by_name[name]
 
 
-# --- what is measured between what ---
+# --- what is measured, and between which ends ---
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -151,11 +154,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pairing:
-    """The path inside a node: a NIC, and for GPU memory the GPU beside it.
+    """The path inside a node: a NIC, and for GPU memory the GPU that it reads and writes.
 
-    Both nodes of a pair use the same, or the second one ``peer``: then payload crosses from one
-    rail to another. ``distance`` is ``host`` (host memory), ``near`` (same PCIe switch), ``far``,
-    or ``cross_rail`` for whatever has a ``peer``.
+    Both nodes of a pair use the same path, unless ``peer`` gives that of the second node: then the
+    payload crosses from one rail to another. ``distance`` is ``host`` (host memory), ``near`` (same
+    PCIe switch), ``far``, or ``cross_rail`` if there is a ``peer``.
     """
 
     nic: str
@@ -165,7 +168,7 @@ class Pairing:
 
     @property
     def ends(self) -> tuple[Pairing, Pairing]:
-        """What either node of a pair uses: the source, the target."""
+        """The paths that the source and the target of a pair use."""
         return (replace(self, peer=None), self.peer) if self.peer else (self, self)
 
     def __repr__(self) -> str:
@@ -180,7 +183,7 @@ class Pairing:
 class Case:
     """One run of a tool: a measurement of the platform file on a pair (or node) and a pairing.
 
-    ``sizes`` are all message sizes in bytes that the level wants from this one run.
+    ``sizes`` are all message sizes in bytes that the level requires from this one run.
     """
 
     measurement: str
@@ -191,12 +194,12 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Names the case exactly, with all of its nodes; ``naming.title`` is for people."""
+        """The exact name of the case, with all of its nodes; ``naming.title`` is for display."""
         path = f"-{self.pairing}" if self.pairing else ""
         return f"{self.measurement}[{':'.join(self.nodes)}{path}]"
 
     def path_at(self, node: str) -> Pairing | None:
-        """The NIC and GPU that this node uses; ``None`` where the tool chooses them itself."""
+        """Return the NIC and GPU that this node uses; ``None`` if the tool chooses them itself."""
         return self.pairing and self.pairing.ends[node != self.nodes[0]]
 
 
@@ -208,7 +211,7 @@ class Command:
     """One program to run on one node.
 
     ``listens_on`` is the TCP port that a server opens when it is ready; ``None`` for a client.
-    ``endless`` is a server that does not end with its client and is stopped after it.
+    ``endless`` is true for a server that does not end with its client: it is stopped afterwards.
     """
 
     node: str
@@ -221,7 +224,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One command and all it printed. ``exit_code`` is ``None`` if it never ended by itself.
+    """One command and its output. ``exit_code`` is ``None`` if the command did not end by itself.
 
     ``started_at`` is ISO 8601 in UTC; ``error`` is the kind of transport error that cut it off.
     """
@@ -238,16 +241,15 @@ class Transcript:
     error: str = ""
 
 
-# --- what a tool said ---
+# --- what a tool printed ---
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One value of one metric, in the unit that the tool printed.
 
-    ``unit_means`` is what that unit stands for where the tool misnames it (perftest's old
-    ``MB/s`` are MiB/s); empty when the unit means what it says. ``iteration`` counts the rows
-    of one metric and size from 0.
+    ``unit_means`` is the true unit where the tool misnames it (perftest's old ``MB/s`` are MiB/s),
+    otherwise empty. ``iteration`` counts the rows of one metric and size from 0.
     """
 
     metric: str
@@ -261,10 +263,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Output, read. ``summary`` holds what is not a sample: header fields, averages, footers.
+    """Parsed output. ``summary`` holds what is not a sample: header fields, averages, footers.
 
     ``not_shown`` are the items of the command that the output neither confirms nor denies; empty
-    until the output is held against a command.
+    until the output is compared with a command.
     """
 
     tool: str
@@ -279,12 +281,12 @@ class Parsed:
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
 
-# --- what it is compared with ---
+# --- limits ---
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Where a number comes from: ``source`` (a document, ``derived``, …) and what it says."""
+    """Where a number comes from: ``source`` (a document, ``derived``, …) and its statement."""
 
     source: str
     says: str
@@ -295,7 +297,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A bound over message size: points ``(size_bytes, value)``, straight on log-log axes."""
+    """A bound by message size: points ``(size_bytes, value)``, linear between them on log axes."""
 
     points: tuple[tuple[int, float], ...]
 
@@ -305,10 +307,10 @@ Bound = float | Curve
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """Limits on how far samples of one size may lie apart; ``None`` is not judged.
+    """Limits on the variation of the samples of one size; one that is ``None`` is not judged.
 
-    ``groups_apart_max``: if the samples fall into two groups, how far the groups' medians may lie
-    apart, as a share of the larger one.
+    ``groups_apart_max``: if the samples form two groups, the largest allowed difference of the
+    groups' medians, as a share of the larger median.
     """
 
     cv_max: float | None = None
@@ -318,7 +320,7 @@ class Dispersion:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Message sizes in bytes, each ``factor`` times the one before, both ends included."""
+    """Message sizes in bytes from ``first`` to ``last``, each ``factor`` times the one before."""
 
     first: int
     last: int
@@ -334,10 +336,11 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one metric must be. ``pointer`` is the JSON pointer of the limit in its file.
+    """The limit of one metric. ``pointer`` is the JSON pointer of the limit in its file.
 
-    ``of`` says what a floor is a share of (``gpu_slot``, ``ideal``); empty: a value in ``unit``.
-    ``over`` are the sizes whose average is limited: of other sizes it says nothing.
+    ``of`` names what the floor is a share of (``gpu_slot``, ``ideal``); if it is empty, the floor
+    is a value in ``unit``. ``over`` are the sizes whose average is limited: an average over other
+    sizes is not judged by this limit.
     """
 
     metric: str
@@ -356,7 +359,7 @@ class Limit:
 
 
 class Outcome(Term):
-    """What became of one test item; the order is from best to worst."""
+    """The outcome of one test item, ordered from best to worst."""
 
     PASSED = "passed"
     MARGINAL = "marginal"
@@ -370,16 +373,16 @@ class Outcome(Term):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One metric at one size (or one fact) compared with its limit, in words and numbers.
+    """One metric at one size (or one fact) compared with its limit, as text and as numbers.
 
-    ``values`` are all samples, ``worst`` the one that decides, both in ``unit``.
-    ``margin`` is how far ``worst`` lies on the good side of the limit, as a fraction of the limit;
-    negative when missed, ``None`` for facts. ``better`` is which way is good (``higher`` or
-    ``lower``), empty for facts. ``points_at`` are the parts (node, device) that the
-    values themselves single out, such as the one NIC of eight that carried nothing.
-    ``ideal`` is what a collective reaches as it is run, where that is not ``physical_ceiling``.
-    ``carried`` is (node, NIC, bytes) where the NICs' counters are judged. ``not_shown`` are items
-    of the command, such as ``MTU``, that the tool's output neither confirms nor denies.
+    ``values`` are all samples, ``worst`` the sample that decides, both in ``unit``.
+    ``margin`` is how far ``worst`` is on the good side of the limit, as a fraction of the limit;
+    negative if the limit is missed, ``None`` for facts. ``better`` is ``higher`` or ``lower``,
+    empty for facts. ``points_at`` are the parts (node, device) that the values single out, such as
+    the one NIC of eight that carried no data. ``ideal`` is the best that this collective can reach
+    as it is run, if that differs from ``physical_ceiling``. ``carried`` is (node, NIC, bytes) if
+    the NICs' counters are judged. ``not_shown`` are items of the command, such as ``MTU``, that the
+    tool's output neither confirms nor denies.
     """
 
     metric: str
@@ -405,5 +408,5 @@ class Judgement:
 
     @property
     def best(self) -> float | None:
-        """What the hardware does at best: the ideal, else the physical ceiling."""
+        """The best value that the hardware can reach: the ideal, else the physical ceiling."""
         return self.physical_ceiling if self.ideal is None else self.ideal

@@ -1,4 +1,12 @@
-"""Several nodes in few words, however many they are. Pure."""
+"""Short names for sets of nodes of any size. Pure.
+
+A few nodes are named in full, and many are folded::
+
+    >>> place(["mx01", "mx02"])
+    'mx01:mx02'
+    >>> folded(["mx01", "mx02", "mx03", "gpu7"])
+    'gpu7,mx[01-03]'
+"""
 
 from __future__ import annotations
 
@@ -11,10 +19,10 @@ _MOST_CHARACTERS = 80
 
 
 def folded(names: Iterable[str]) -> str:
-    """All of the names as a NodeSet, ``mx[01-16],gpu7``; one bracket for each of its parts.
+    """Return all names as a NodeSet, ``mx[01-16],gpu7``, with at most one bracket in each part.
 
-    It can be read back, and the names of hosts in it can be found and replaced: that is why
-    ``rack1-mx[1-4],rack2-mx[1-4]`` is not folded any further.
+    ``unfolded`` reads it back. ``rack1-mx[1-4],rack2-mx[1-4]`` is not folded further, so that
+    redaction can find and replace the host names in it.
     """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415 - slow to import
 
@@ -24,13 +32,13 @@ def folded(names: Iterable[str]) -> str:
 
 
 def among(names: Iterable[str]) -> str:
-    """One of these, nobody knows which: ``mx01|mx02``, and folded where they are many."""
+    """Return alternatives, exactly one of which is meant: ``mx01|mx02``; folded if over four."""
     found = list(dict.fromkeys(names))
     return "|".join(found) if len(found) <= _FEW else folded(found)
 
 
 def place(nodes: Sequence[str]) -> str:
-    """Where something was measured, for people: ``mx01:mx02``, ``mx[01-16]``, ``a and 39 more``."""
+    """Return nodes for display: ``mx01:mx02``, ``mx[01-16]`` or ``a and 39 more``."""
     if len(nodes) <= _FEW:
         return ":".join(nodes)
     text = folded(nodes)
@@ -38,7 +46,7 @@ def place(nodes: Sequence[str]) -> str:
 
 
 def shortened(text: str) -> str:
-    """What ``folded`` or ``among`` gave, for people: with the first name only where it is long."""
+    """Return text of ``folded`` or ``among`` for display: ``a and 39 more`` if it is too long."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     nodes = unfolded(text)
@@ -46,7 +54,7 @@ def shortened(text: str) -> str:
 
 
 def unfolded(text: str) -> list[str]:
-    """The names of ``a``, ``a|b`` or a folded ``mx[01-04]``; of an empty text none."""
+    """Return the names in ``a``, ``a|b`` or a folded ``mx[01-04]``; none for an empty text."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415 - slow to import
 
     parts = (NodeSet(part, resolver=RESOLVER_NOGROUP) for part in text.split("|"))
@@ -54,12 +62,12 @@ def unfolded(text: str) -> list[str]:
 
 
 def listed(words: Sequence[str], most: int = 8) -> str:
-    """``a, b, c``, of which only the first are said where they are many."""
+    """Return ``a, b, c``, or the first ``most`` of them and how many more there are."""
     rest = len(words) - most
     return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def title(case: Case) -> str:
-    """A case for people: ``node_all_reduce[mx01]``, ``group_all_reduce[mx[01-16]]``."""
+    """Return a case for display: ``node_all_reduce[mx01]``, ``group_all_reduce[mx[01-16]]``."""
     path = f"-{case.pairing}" if case.pairing else ""
     return f"{case.measurement}[{place(case.nodes)}{path}]"

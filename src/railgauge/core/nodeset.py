@@ -1,4 +1,4 @@
-"""Sets of node names as ClusterShell folds them, from text that anybody may have written. Pure."""
+"""Node sets in ClusterShell's notation, read from untrusted text. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _SPAN = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?(?:/\d{1,12})?")
 
 
 def expanded(text: str, most: int) -> tuple[str, ...]:
-    """The names of ``mx[01-04],gpu7``. Raises ``BadInput`` for more than ``most``, or for none.
+    """Return the names in ``mx[01-04],gpu7``.
 
-    How many it would be is known before the first name is made: ``a[0-999999999]`` costs nothing.
+    Raises ``BadInput`` for more than ``most`` names and for text that is not a node set. Names are
+    counted before they are made: ``a[0-999999999]`` takes no memory.
     """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
 
@@ -25,16 +26,16 @@ def expanded(text: str, most: int) -> tuple[str, ...]:
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
-        raise BadInput(f"{text[:60]!r} is no set of nodes: {error}") from None
+        raise BadInput(f"{text[:60]!r} is not a set of nodes: {error}") from None
 
 
 def _count(part: str) -> int:
-    """How many names one part has at most; what is no range stands for none at all."""
+    """Return an upper bound on the names in one part. Raises ``BadInput`` for a bad range."""
     return prod(sum(map(_width, ranges.split(","))) for ranges in _RANGES.findall(part))
 
 
 def _width(span: str) -> int:
     match = _SPAN.fullmatch(span.strip())
     if match is None:
-        raise BadInput(f"{span[:60]!r} is no range of node numbers")
+        raise BadInput(f"{span[:60]!r} is not a range of node numbers")
     return max(0, int(match[2] or match[1]) - int(match[1])) + 1

@@ -1,4 +1,4 @@
-"""HTML, by Jinja2: whatever is not a template's own text is escaped, and nothing may be undefined.
+"""HTML from Jinja2 templates: every value is escaped, and an undefined name is an error.
 
 A template is named by its path in the package: ``report/templates/above.html.j2``.
 """
@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 def render(template: str, **values: object) -> str:
-    """The template with these values. Raises ``UndefinedError`` for one that is not given."""
+    """Render the template with these values. Raises ``UndefinedError`` for a missing one."""
     return _environment().get_template(template).render(values)
 
 
 @cache
 def parts(template: str) -> Any:
-    """The macros of a template as functions: for pieces that are made one by one."""
+    """Return the macros of a template as functions, for pages that are made piece by piece."""
     return _environment().get_template(template).module
 
 
@@ -38,5 +38,5 @@ def _environment() -> Environment:
 
 
 def _compact(value: object) -> str:
-    """JSON for a script's element; ``tojson`` takes out what could end the element."""
+    """Return JSON for a script element; ``tojson`` escapes what could end the element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

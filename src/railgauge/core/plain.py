@@ -1,8 +1,9 @@
-"""Values as plain data and back, by cattrs: every field given, every type exactly as declared.
+"""Conversion of dataclasses to plain data and back, by cattrs, with strict types.
 
-What is read back may have been written by anybody: a missing, unknown or wrongly typed field ends
-in one ``BadInput`` that names its place. cattrs alone would make text of a number and a tuple of a
-text, and would list every fault of a long list; the hooks here refuse, and stop at the first one.
+Data that is read back is untrusted: a missing, unknown or wrongly typed field raises one
+``BadInput`` that names its place (``cases[3].sizes: should be a list``). cattrs alone would convert
+a number to text and a text to a tuple, and would report every error of a long list; the hooks
+here refuse both and stop at the first error.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ _FAULTS = (BaseValidationError, ValueError, RecursionError)
 
 
 def to_plain(value: Any) -> Any:
-    """Objects, arrays, strings, numbers, booleans and null only."""
+    """Return the value as objects, arrays, strings, numbers, booleans and null only."""
     return _CONVERTER.unstructure(value)
 
 
 def from_plain(
     kind: type[_Value], data: object, where: str = "", *, any_number: bool = False
 ) -> _Value:
-    """The value of dataclass ``kind`` that ``to_plain`` was given. Raises ``BadInput``.
+    """Return the value of dataclass ``kind`` from what ``to_plain`` returned. Raises ``BadInput``.
 
-    A field with a default may be absent: files of earlier versions have fewer. ``any_number``
-    takes NaN, infinity and whole numbers of more than 63 bits too.
+    A field with a default may be absent, because files of earlier versions have fewer fields.
+    ``any_number`` also accepts NaN, infinity and whole numbers of more than 63 bits.
     """
     try:
         return (_OF_ANY_NUMBER if any_number else _CONVERTER).structure(data, kind)
@@ -76,7 +77,7 @@ def _converter(is_sane: Callable[[float], bool]) -> Converter:
 
 
 def _bare(value: Any) -> Any:
-    """An enumeration of text is text to cattrs; what crosses processes must be text alone."""
+    """Return the value of a text enumeration; cattrs alone would keep the member."""
     return value if type(value) is str or not isinstance(value, Enum) else value.value
 
 
@@ -97,11 +98,11 @@ def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
 
     def read(data: Any, asked: Any) -> Any:
         if asked is not kind:
-            return _member(data, asked)  # as in _bare
+            return _member(data, asked)  # cattrs passes enumerations here too
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")
         if isinstance(data, (int, float)) and not is_sane(data):
-            _refuse("is a number beyond all measure")
+            _refuse("is not a finite number of at most 63 bits")
         return data
 
     return read
@@ -158,7 +159,7 @@ def _tuple(kind: Any, converter: Converter) -> _Read:
 
 
 def _in(index: int | str, fault: Exception, kind: Any) -> IterableValidationError:
-    """The fault of an item with its place, as cattrs notes it."""
+    """Return the error of an item with its place, in the form that cattrs uses."""
     fault.__notes__ = [IterableValidationNote("", index, kind)]  # type: ignore[attr-defined]
     return IterableValidationError("", [fault], kind)
 
@@ -173,16 +174,16 @@ def _member(data: Any, kind: Any) -> Any:
     found = None
     with suppress(ValueError):
         found = kind(data)
-    if found is None or type(found.value) is not type(data):  # True is no 1
+    if found is None or type(found.value) is not type(data):  # True is not 1
         _refuse(f"{str(data)[:_LONGEST]!r} is none of {', '.join(str(m.value) for m in kind)}")
     return found
 
 
 def _error(data: Any, kind: type[RailgaugeError]) -> RailgaugeError:
-    """An error of ``kind``; one that is none of it keeps its words alone."""
+    """Return an error of ``kind``; an error of another class is replaced by one with its text."""
     words = ("kind", "what", "where", "remedy")
     if {*_object(data)} != {*words} or not all(isinstance(data[word], str) for word in words):
-        _refuse("is no error")
+        _refuse("is not an error")
     error = from_json(dict(data))
     return error if isinstance(error, kind) else kind(str(error))
 
@@ -191,11 +192,11 @@ def _refuse(what: str) -> NoReturn:
     raise ValueError(what)
 
 
-# --- what is wrong, from what cattrs found ---
+# --- the first error of those that cattrs found ---
 
 
 def _first(error: BaseException) -> tuple[str, str]:
-    """The place and the description of one fault: of a record an unknown field comes first."""
+    """Return the place and the text of one error; an unknown field comes before others."""
     place = ""
     while isinstance(error, (ClassValidationError, IterableValidationError)):
         part, error = min(_parts(error), key=lambda found: _RANKS.get(type(found[1]), 2))

@@ -1,7 +1,6 @@
-"""What can be wrong with a tool's output: every kind, the error that it becomes, and what to do.
+"""The table of problem kinds: each kind's stable name, the error it becomes, and the remedy.
 
-This is the one table. A parser gives each ``Problem`` a kind from it, and judging raises the error
-that stands beside the kind::
+A parser gives each ``Problem`` a kind from this table, and judging raises the kind's error::
 
     >>> kind = ProblemKind("tool-missing")
     >>> kind.error.__name__, kind.remedy[:16]
@@ -28,16 +27,17 @@ from railgauge.core.terms import Term
 
 
 class Severity(Term):
-    """After an error no value of the output can be trusted; after a warning they can."""
+    """An error makes all values of the output invalid; a warning leaves them valid."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class ProblemKind(Term):
-    """A kind of problem: its stable name, ``error``, and ``remedy`` where one is known.
+    """A kind of problem: its stable name, the ``error`` that it becomes, and the ``remedy``.
 
-    Kinds that are only ever warnings have no error of their own (``ToolError``).
+    ``remedy`` is empty if none is known. Kinds that only occur as warnings have the error
+    ``ToolError`` and no remedy.
     """
 
     error: type[NoEvidence]
@@ -52,7 +52,7 @@ class ProblemKind(Term):
         kind.remedy = remedy
         return kind
 
-    # The tool, or what it should measure, is not there.
+    # The tool, or the device that it should measure, is missing.
     TOOL_MISSING = (
         "tool-missing",
         ToolMissing,
@@ -61,10 +61,10 @@ class ProblemKind(Term):
     DEVICE_NOT_FOUND = (
         "device-not-found",
         DeviceMissing,
-        "no RDMA device: see what ibv_devices and lspci list, load the driver",
+        "no RDMA device: check that lspci and ibv_devices list it, and load its driver",
     )
 
-    # What was moved did not arrive as it was sent.
+    # Data did not arrive as it was sent.
     DATA_CORRUPTION = "data-corruption", DataCorrupted
     OUT_OF_BOUNDS = "out-of-bounds", DataCorrupted
 
@@ -95,7 +95,7 @@ class ProblemKind(Term):
     HOST_KEY = (
         "host-key",
         LaunchFailed,
-        "put the node's host key into known_hosts of the first node's user",
+        "add the node's host key to the known_hosts file of the first node's user",
     )
     LOGIN_REFUSED = (
         "login-refused",
@@ -105,7 +105,7 @@ class ProblemKind(Term):
     UNKNOWN_HOST = (
         "unknown-host",
         LaunchFailed,
-        "give addresses that the nodes themselves can resolve",
+        "give addresses in the hostfile that the nodes themselves can resolve",
     )
     HOST_UNREACHABLE = (
         "host-unreachable",
@@ -121,7 +121,7 @@ class ProblemKind(Term):
     NOT_ENOUGH_SLOTS = (
         "not-enough-slots",
         LaunchFailed,
-        "ask for fewer ranks on a node, or let the launcher have more slots",
+        "use fewer ranks a node, or give the launcher more slots",
     )
     LAUNCHER_DAEMON_MISSING = (
         "launcher-daemon-missing",
@@ -132,7 +132,7 @@ class ProblemKind(Term):
     LAUNCHER_DAEMON_LOST = (
         "launcher-daemon-lost",
         LaunchFailed,
-        "see that the same version of MPICH is on every node",
+        "install the same version of MPICH on every node",
     )
     LAUNCHER_DAEMON = (
         "launcher-daemon",
@@ -140,73 +140,230 @@ class ProblemKind(Term):
         "log in from the first node to every other one by hand: ssh ADDRESS true",
     )
 
-    # Ranks ran, and ended before they were done.
+    # Ranks started, but ended before they were done.
     TOOL_CRASHED = (
         "tool-crashed",
         RankDied,
-        "look at the tool's own stack above, and for a core file on that node",
+        "read the stack trace in the transcript, and look for a core file on that node",
     )
     RANK_DIED = (
         "rank-died",
         RankDied,
-        "see the kernel's log of that node: dmesg, for signal 9 the out-of-memory killer",
+        "read the kernel's log of that node (dmesg); signal 9 may be the out-of-memory killer",
     )
 
     # The scheduler took the job away, or gave it less than it asked for.
-    JOB_TIME_LIMIT = "job-time-limit", ToolFailed
-    JOB_CANCELLED = "job-cancelled", ToolFailed
-    NODE_FAILED = "node-failed", ToolFailed
-    NODE_UNAVAILABLE = "node-unavailable", ToolFailed
-    NODE_OUTSIDE_ALLOCATION = "node-outside-allocation", ToolFailed
-    ALLOCATION_OVER = "allocation-over", ToolFailed
-    MPI_UNSUPPORTED = "mpi-unsupported", ToolFailed
+    JOB_TIME_LIMIT = (
+        "job-time-limit",
+        ToolFailed,
+        "give the job more time (time_limit_min under 'slurm' in the "
+        "hostfile), or run a lower level",
+    )
+    JOB_CANCELLED = (
+        "job-cancelled",
+        ToolFailed,
+        "see why the job was cancelled (sacct -j JOB), then run again",
+    )
+    NODE_FAILED = (
+        "node-failed",
+        ToolFailed,
+        "see why the node failed (scontrol show node NODE), repair it, then run again",
+    )
+    NODE_UNAVAILABLE = (
+        "node-unavailable",
+        ToolFailed,
+        "see whether the node is busy (squeue), down or drained (sinfo -R); "
+        "free it, or take it out of the hostfile",
+    )
+    NODE_OUTSIDE_ALLOCATION = (
+        "node-outside-allocation",
+        ToolFailed,
+        "add the node to the allocation, or take it out of the hostfile",
+    )
+    ALLOCATION_OVER = (
+        "allocation-over",
+        ToolFailed,
+        "run again in a new allocation with a longer time limit",
+    )
+    MPI_UNSUPPORTED = (
+        "mpi-unsupported",
+        ToolFailed,
+        "choose a type of MPI that srun --mpi=list names, or build the tool with PMI support",
+    )
 
-    # The tool, or a library below it, says that it failed.
-    TOOL_FAILED = "tool-failed", ToolFailed
-    INVALID_ARGUMENT = "invalid-argument", ToolFailed
-    UNKNOWN_FLAG = "unknown-flag", ToolFailed
-    UNKNOWN_COLUMN = "unknown-column", ToolFailed
-    OUT_OF_MEMORY = "out-of-memory", ToolFailed
-    GPU_MEMORY_ERRORS = "gpu-memory-errors", ToolFailed
-    GPU_MISSING = "gpu-missing", ToolFailed
-    GPU_FAILED = "gpu-failed", ToolFailed
-    HIP_ERROR = "hip-error", ToolFailed
-    COLLECTIVE_FAILED = "collective-failed", ToolFailed
-    MPI_FAILED = "mpi-failed", ToolFailed
-    TOO_FEW_RANKS = "too-few-ranks", ToolFailed
-    BITWISE_MISMATCH = "bitwise-mismatch", ToolFailed
-    AVERAGE_MISMATCH = "average-mismatch", ToolFailed
-    BELOW_TOOL_LIMIT = "below-tool-limit", ToolFailed
-    TESTCASE_FAILED = "testcase-failed", ToolFailed
-    FAILED_REQUESTS = "failed-requests", ToolFailed
-    NO_HEADING = "no-heading", ToolFailed
+    # The tool, or a library below it, reports a failure.
+    TOOL_FAILED = (
+        "tool-failed",
+        ToolFailed,
+        "read the tool's own message, and run the command of the transcript by hand on that node",
+    )
+    INVALID_ARGUMENT = (
+        "invalid-argument",
+        ToolFailed,
+        "correct the measurement's options in the platform file: see the "
+        "tool's --help on that node",
+    )
+    UNKNOWN_FLAG = (
+        "unknown-flag",
+        ToolFailed,
+        "install a version of the tool that has this option, or leave the "
+        "option out of the measurement",
+    )
+    UNKNOWN_COLUMN = (
+        "unknown-column",
+        ToolFailed,
+        "install a released version of the tool; its heading has columns that no release prints",
+    )
+    OUT_OF_MEMORY = (
+        "out-of-memory",
+        ToolFailed,
+        "see which other processes use memory of the GPUs (nvidia-smi, "
+        "rocm-smi) and of the host (free)",
+    )
+    GPU_MEMORY_ERRORS = (
+        "gpu-memory-errors",
+        ToolFailed,
+        "drain the node and read the GPU's ECC counters (nvidia-smi -q -d ECC)",
+    )
+    GPU_MISSING = (
+        "gpu-missing",
+        ToolFailed,
+        "compare the GPUs that the driver lists (nvidia-smi -L, rocm-smi) with "
+        "those that the platform declares",
+    )
+    GPU_FAILED = (
+        "gpu-failed",
+        ToolFailed,
+        "look for GPU errors, such as Xid, in the kernel's log of that node (dmesg)",
+    )
+    HIP_ERROR = (
+        "hip-error",
+        ToolFailed,
+        "look for amdgpu errors in the kernel's log of that node (dmesg)",
+    )
+    COLLECTIVE_FAILED = (
+        "collective-failed",
+        ToolFailed,
+        "set the measurement's option debug, and read the library's log in the transcript",
+    )
+    MPI_FAILED = (
+        "mpi-failed",
+        ToolFailed,
+        "read MPI's message in the transcript; where nodes have several "
+        "networks, set mpi_network in the hostfile",
+    )
+    TOO_FEW_RANKS = (
+        "too-few-ranks",
+        ToolFailed,
+        "measure with 2 ranks or more: more nodes, or more ranks a node",
+    )
+    BITWISE_MISMATCH = (
+        "bitwise-mismatch",
+        ToolFailed,
+        "repeat the run on each node alone to find the one whose results differ",
+    )
+    AVERAGE_MISMATCH = (
+        "average-mismatch",
+        ToolFailed,
+        "judge the complete, unedited output of one run",
+    )
+    BELOW_TOOL_LIMIT = (
+        "below-tool-limit",
+        ToolFailed,
+        "unset NCCL_TESTS_MIN_BW: the platform file holds the limits",
+    )
+    TESTCASE_FAILED = (
+        "testcase-failed",
+        ToolFailed,
+        "run this test case alone on that node (nvbandwidth -t NAME) and read its message",
+    )
+    FAILED_REQUESTS = (
+        "failed-requests",
+        ToolFailed,
+        "read the server's log for the requests that failed",
+    )
+    NO_HEADING = (
+        "no-heading",
+        ToolFailed,
+        "judge the complete output, with the heading of each table",
+    )
 
-    # The two sides, or the tool and its service, did not come together or lost each other.
-    CONNECTION_REFUSED = "connection-refused", ToolFailed
-    CONNECTION_LOST = "connection-lost", ToolFailed
-    PORT_IN_USE = "port-in-use", ToolFailed
-    SERVER_BUSY = "server-busy", ToolFailed
-    PEER_GONE = "peer-gone", ToolFailed
-    SOCKET_FAILED = "socket-failed", ToolFailed
+    # The two sides, or the tool and its service, could not connect or lost their connection.
+    CONNECTION_REFUSED = (
+        "connection-refused",
+        ToolFailed,
+        "check that the server runs on the other node, and that no firewall blocks its port",
+    )
+    CONNECTION_LOST = (
+        "connection-lost",
+        ToolFailed,
+        "check that the other side still runs, and look for network errors in "
+        "the nodes' kernel logs",
+    )
+    PORT_IN_USE = (
+        "port-in-use",
+        ToolFailed,
+        "see which process of the node listens on that port (ss -ltnp), and stop it",
+    )
+    SERVER_BUSY = (
+        "server-busy",
+        ToolFailed,
+        "stop the other client of this server, or wait until it ends",
+    )
+    PEER_GONE = "peer-gone", ToolFailed, "read the other side's transcript: it ended first"
+    SOCKET_FAILED = (
+        "socket-failed",
+        ToolFailed,
+        "check the data address in the hostfile, the firewall, and the limit "
+        "of open files (ulimit -n)",
+    )
 
-    # The RDMA device, its port or its queue pairs.
-    PORT_DOWN = "port-down", ToolFailed
+    # The RDMA device, its port or its queue pairs failed.
+    PORT_DOWN = "port-down", ToolFailed, "check the cable and the state of the port (ibstat)"
     MEMORY_REGISTRATION = (
         "memory-registration",
         ToolFailed,
         "raise the locked-memory limit (ulimit -l unlimited)",
     )
-    QP_TRANSITION = "qp-transition", ToolFailed
-    COMPLETION_ERROR = "completion-error", ToolFailed
-    NO_SUBNET_MANAGER = "no-subnet-manager", ToolFailed
-    COUNTERS_UNREAD = "counters-unread", ToolFailed
+    QP_TRANSITION = (
+        "qp-transition",
+        ToolFailed,
+        "check the GID index, the MTU and the link layer of both ports (ibv_devinfo -v)",
+    )
+    COMPLETION_ERROR = (
+        "completion-error",
+        ToolFailed,
+        "check the error counters of both ports, and on Ethernet the route between the two NICs",
+    )
+    NO_SUBNET_MANAGER = (
+        "no-subnet-manager",
+        ToolFailed,
+        "start a subnet manager: opensm on a node, or the one in a managed switch",
+    )
+    COUNTERS_UNREAD = (
+        "counters-unread",
+        ToolFailed,
+        "query that port by hand (perfquery LID PORT), and check that its node is up",
+    )
 
-    # What the RAS service says of a job's communicators.
-    COMMUNICATOR_INCOMPLETE = "incomplete", ToolFailed
-    COMMUNICATOR_ERRORS = "communicator-errors", ToolFailed
-    COMMUNICATOR_STATUS = "communicator-status", ToolFailed
+    # The RAS service reports a fault of a job's communicators.
+    COMMUNICATOR_INCOMPLETE = (
+        "incomplete",
+        ToolFailed,
+        "look at the processes of the missing ranks on their nodes: they ended or hang",
+    )
+    COMMUNICATOR_ERRORS = (
+        "communicator-errors",
+        ToolFailed,
+        "read the errors in the RAS report, and the library's log of those ranks (NCCL_DEBUG=INFO)",
+    )
+    COMMUNICATOR_STATUS = (
+        "communicator-status",
+        ToolFailed,
+        "query the RAS service again; if the status stays the same, look at the job's processes",
+    )
 
-    # Warnings: the values stand.
+    # Warnings: the values remain valid.
     TOOL_WARNING = "tool-warning"
     LIBRARY_WARNING = "library-warning"
     RAS_WARNING = "ras-warning"
@@ -235,7 +392,7 @@ class ProblemKind(Term):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that the tool complained about, or that is wrong with its output."""
+    """A complaint that the tool printed, or a fault of its output."""
 
     kind: ProblemKind
     severity: Severity

@@ -1,7 +1,7 @@
-"""What an item asks of the evidence: everything needed to judge it again, and nothing measured.
+"""What an item asserts about its evidence: all that judging needs besides the measurements.
 
-A run keeps the questions of each item beside its answers, so that the same transcripts can be
-judged again by the same or by other limits.
+A run records the questions of each item with its results, so that the same transcripts can be
+judged again against the same or other limits.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS = (
 
 @dataclass(frozen=True, slots=True)
 class FactAt:
-    """A fact of one node: where it stands, and what it is compared with.
+    """A fact of one node: where it is found, and what it is compared with.
 
-    ``paths`` are those of ``facts.require`` (several make a list, ``gpus.#`` counts).
-    ``declared`` is a path into the hardware section of the platform file, ``same_as`` one into the
-    same node's facts: what ``as_declared`` compares with. ``absent`` is what stands for a device
-    that the node does not have at all.
+    ``paths`` are paths of ``facts.require`` (several give a list, ``gpus.#`` gives a count).
+    ``as_declared`` compares the fact with ``declared``, a path into the hardware section of the
+    platform file, or with ``same_as``, a path into the same node's facts. ``absent`` is the value
+    for a device that the node does not have.
     """
 
     node: str
@@ -42,12 +42,12 @@ class FactAt:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing that is asked: of a case that was measured, or of a fact.
+    """One assertion: about a case that was measured, or about a fact.
 
-    ``limits`` asks for the metrics asserted at ``size_bytes``, or for the link or GPU
-    ``placement``, or for the run; ``ratio`` for ``metric`` of ``case`` over that of ``other``;
-    ``fabric`` for the cables of the switch ``placement``, and what grew since ``other``;
-    ``results`` for the named tests of a diagnostic.
+    By ``kind``: ``limits`` is about the metrics asserted at ``size_bytes``, of the link or GPU
+    ``placement``, or of the run; ``ratio`` about ``metric`` of ``case`` divided by that of
+    ``other``; ``fabric`` about the cables of the switch ``placement``, and the error counters that
+    grew since ``other``; ``results`` about the named tests of a diagnostic.
     """
 
     kind: str
@@ -61,10 +61,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case: the transcripts of each repeat, or the error that left none.
+    """The result of a case: the transcripts of each repeat, or the error that prevented them.
 
-    An output that is not ``is_planned`` was made by somebody else, who may have chosen another
-    number of rows and iterations than the platform file.
+    ``is_planned`` is false for an output that was not made by a run of the suite: its number of
+    rows and iterations may differ from the platform file's.
     """
 
     runs: tuple[tuple[Transcript, ...], ...]

@@ -1,8 +1,10 @@
-"""What must not leave a site: secrets always, host names and addresses on request. Pure.
+"""Redaction of secrets, always, and of host names and addresses, on request. Pure.
 
-A secret becomes ``[secret]`` wherever it stands. A name or an address becomes a pseudonym, the same
-one everywhere, that a reader of the file takes for a name or an address too: what was redacted can
-still be parsed and judged.
+A secret becomes ``[secret]`` wherever it occurs. A name or an address becomes a pseudonym, the same
+one everywhere, that still has the form of a name or an address: redacted output can still be parsed
+and judged::
+
+    HF_TOKEN=hf_abc on mx07 (10.2.122.7)  ->  HF_TOKEN=[secret] on host007 (198.18.0.1)
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from railgauge.core.nodeset import expanded
 
 MASK = "[secret]"
 
-# Values that are too short, or numbers, may stand in outputs for something else: they are masked
-# only where their name stands beside them.
+# Short values and numbers occur in outputs with other meanings: they are masked only beside their
+# variable's name.
 _LEAST_SECRET = 6
 
 _NAME_WORDS = (
@@ -77,12 +79,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable or a key of this name holds a secret: ``HF_TOKEN``, ``db.password``."""
+    """Return whether this name is that of a secret: ``HF_TOKEN``, ``db.password``."""
     return bool(_SECRET_NAME.search(name))
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of variables whose names say that they are secrets, longest first."""
+    """Return the values of variables whose names mark them as secrets, longest first."""
     values = {v for name, v in environment.items() if is_secret_name(name) and _telling(v)}
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
 
@@ -98,7 +100,7 @@ def mask_values(text: str, values: Iterable[str]) -> str:
 
 
 def mask_assignment(word: str) -> str:
-    """``HF_TOKEN=abc`` with its value masked; any other word as it is."""
+    """Return ``HF_TOKEN=abc`` with its value masked, and any other word unchanged."""
     name, equals, value = word.partition("=")
     return f"{name}={MASK}" if equals and value and is_secret_name(name) else word
 
@@ -108,7 +110,7 @@ def mask_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def mask_named(text: str, environment: Mapping[str, str]) -> str:
-    """A file that gives variables their values (``NAME: value``), with those of secrets masked."""
+    """Return the text of a file that assigns variables (``NAME: value``), with secrets masked."""
     for name, value in environment.items():
         if is_secret_name(name) and value:
             given = re.compile(rf"(\b{re.escape(name)}\b\W{{1,6}}?){re.escape(value)}")
@@ -117,7 +119,7 @@ def mask_named(text: str, environment: Mapping[str, str]) -> str:
 
 
 def in_strings(data: Any, change: Callable[[str], str]) -> Any:
-    """Plain data with every string, also those that are keys, changed."""
+    """Return plain data with ``change`` applied to every string, keys included."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, Mapping):
@@ -126,7 +128,7 @@ def in_strings(data: Any, change: Callable[[str], str]) -> Any:
 
 
 class Redactor:
-    """Redacts texts and plain data alike, and counts what it replaced by kind."""
+    """Redacts text and plain data, and counts the replacements by kind."""
 
     def __init__(self, pseudonyms: Pseudonyms | None = None, values: Iterable[str] = ()) -> None:
         self._pseudonyms = pseudonyms
@@ -144,7 +146,7 @@ class Redactor:
         return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
 
     def data(self, data: Any) -> Any:
-        """Plain data; a string under a key that names a secret is one."""
+        """Return redacted plain data; a string is a secret if its key names one."""
         if isinstance(data, Mapping):
             return {self.text(key): self._entry(key, item) for key, item in data.items()}
         if isinstance(data, (list, tuple)):
@@ -159,10 +161,10 @@ class Redactor:
 
 
 class Pseudonyms:
-    """One pseudonym for each name and address, in the order of their sorting.
+    """One pseudonym for each host name, numbered in sorted order, and for each address found.
 
-    ``hosts`` are names as they stand in files; one that goes on after a dot what another one is
-    (``mx01.example.org``) keeps the other's pseudonym as its first part.
+    ``hosts`` are names as they occur in files. The pseudonym of a long name (``mx01.example.org``)
+    begins with that of its short name (``mx01``), if both are given.
     """
 
     def __init__(self, hosts: Iterable[str] | None = None, *, addresses: bool = False) -> None:
@@ -182,19 +184,19 @@ class Pseudonyms:
         return text
 
     def know(self, words: Mapping[str, str]) -> None:
-        """Have more words with what stands for them, which is made of pseudonyms already."""
+        """Add words with their replacements, which must already be made of pseudonyms."""
         self._names |= words
         self.__dict__.pop("_name_pattern", None)
 
     @cached_property
     def _name_pattern(self) -> re.Pattern[str]:
-        """The longest name first; a letter or digit beside it makes it another word."""
+        """All names, longest first, where no letter or digit is next to them."""
         names = sorted(self._names, key=lambda name: (-len(name), name))
         one_of = "|".join(map(re.escape, names))
         return re.compile(rf"(?<![A-Za-z0-9])(?:{one_of})(?![A-Za-z0-9])")
 
     def _set(self, text: str, counts: Counter[str]) -> str:
-        """``mx[01-16]`` is the names of sixteen hosts."""
+        """Replace a folded node set such as ``mx[01-16]`` if all of its hosts are known."""
         names = _expanded(text)
         if not names or not all(name in self._names for name in names):
             return text
@@ -223,7 +225,7 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
     return result
 
 
-# Hosts as ClusterShell folds them. Brackets alone are no name, and common in logs.
+# Node sets in ClusterShell's notation. Brackets alone are not a name, and are common in logs.
 _RANGE = r"\[\d[\d,-]{0,30000}\]"
 _SET = re.compile(
     rf"(?<![\w.\]-])(?:[A-Za-z0-9][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
@@ -262,7 +264,7 @@ _ADDRESS = re.compile(
     r")(?![\w:]|\.\d)"
     r"|(?<![\w.])(?P<ipv4>\d{1,3}(?:\.\d{1,3}){3})(?!\w|\.\d)"  # a port may follow
 )
-# RFC 2544 and RFC 3849 keep these for such uses; a second bit set marks a MAC as nobody's.
+# Reserved ranges: RFC 2544 (IPv4), RFC 3849 (IPv6), and locally administered MAC addresses (02:).
 _ADDRESSES: Mapping[str, Callable[[int], str]] = {
     "ipv4": lambda n: f"198.{18 + n // 65536}.{n // 256 % 256}.{n % 256}",
     "ipv6": lambda n: f"2001:0db8:0000:0000:0000:0000:{n // 65536:04x}:{n % 65536:04x}",
@@ -273,7 +275,7 @@ _ADDRESSES: Mapping[str, Callable[[int], str]] = {
 
 
 def _is_address(kind: str, text: str) -> bool:
-    """What only looks like an address, and those that say nothing of a site, stay as they are."""
+    """Return whether it is an address that identifies a site: not loopback, not multicast."""
     if kind not in ("ipv4", "ipv6"):
         return True
     try:

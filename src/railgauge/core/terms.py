@@ -1,7 +1,10 @@
-"""The closed sets of words in platform files, transcripts and verdicts, each a type of its own.
+"""Enumerations of the fixed terms in platform files, transcripts and verdicts.
 
-A member is its word: it compares, formats and is written down as the plain string (or number), so
-files and reports hold ``"client"`` or ``4`` and never the name of a type.
+A member compares, formats and serialises as its plain string or number, so that files and reports
+hold ``"client"`` or ``4`` and never the name of a type::
+
+    >>> f"{Role.CLIENT} on rung {Rung.COLLECTIVE}"
+    'client on rung 4'
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from enum import Enum, IntEnum
 
 
 class Term(str, Enum):
-    """A word of a closed set. It is formatted alike by all versions of Python."""
+    """A text term of an enumeration. All versions of Python format it as its value."""
 
     def __str__(self) -> str:
         return str(self.value)
@@ -20,7 +23,7 @@ class Term(str, Enum):
 
 
 class Rung(IntEnum):
-    """A rung of the ladder, from the lowest up; its items are in the folder ``folder`` of tests."""
+    """A rung of the ladder, lowest first; its items are in the folder ``folder`` of the tests."""
 
     PREFLIGHT = 0
     NETWORK = 1
@@ -43,7 +46,7 @@ class Rung(IntEnum):
 class Scope(Term):
     """Where a measurement is made.
 
-    ``PATH`` is a pair of nodes and a pairing; ``FABRIC`` is the node that scans the subnet.
+    ``PATH`` is a pair of nodes with a pairing; ``FABRIC`` is the node that scans the subnet.
     """
 
     PATH = "path"
@@ -56,9 +59,9 @@ class Scope(Term):
 class Role(Term):
     """What a command does in a run.
 
-    ``CLIENT`` reports, also where the run has no server; a ``SERVICE`` is a server that goes on
-    until it is stopped: how it ended says nothing. The others read the NICs' counters before and
-    after.
+    ``CLIENT`` prints the results, also in a run without a server. ``SERVICE`` is a server that runs
+    until it is stopped, so that its exit code is not judged. The last two read the NICs' counters
+    before and after the run.
     """
 
     CLIENT = "client"
@@ -72,7 +75,7 @@ COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 
 
 class Verdict(Term):
-    """What is decided of a run, or of one recorded output."""
+    """The decision about a run, or about one recorded output."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -80,5 +83,5 @@ class Verdict(Term):
 
     @property
     def exit_code(self) -> int:
-        """What the programs end with; 10 lies apart from the codes of pytest."""
+        """The exit code of the programs; 10 differs from all exit codes of pytest."""
         return {Verdict.ACCEPTED: 0, Verdict.REJECTED: 1}.get(self, 10)

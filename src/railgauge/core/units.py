@@ -1,7 +1,10 @@
-"""Units convert within their dimension, or refuse.
+"""Conversion of units within one dimension, and message sizes.
 
-Every unit is a factor to the base of its dimension: bytes per second, seconds, per second,
-bytes, or the number one. ``k``, ``M`` and ``G`` are decimal, ``Ki``, ``Mi`` and ``Gi`` binary.
+Each unit has a factor to the base unit of its dimension: bytes per second, seconds, 1/s, bytes,
+or 1. ``k``, ``M`` and ``G`` are decimal, ``Ki``, ``Mi`` and ``Gi`` are binary::
+
+    >>> convert(400.0, "Gb/s", "GB/s")
+    50.0
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ KNOWN_UNITS = frozenset(_DIMENSION)
 
 
 def convert(value: float, unit: str, to: str) -> float:
-    """``value`` in ``unit``, expressed in ``to``.
+    """Return ``value``, given in ``unit``, in the unit ``to``.
 
-    Raises ``UnitUnknown`` for a unit nobody knows or for units of different dimensions.
+    Raises ``UnitUnknown`` for an unknown unit and for units of different dimensions.
     """
     if unit == to and unit in _DIMENSION:
         return value
@@ -48,13 +51,13 @@ def convert(value: float, unit: str, to: str) -> float:
     if kind != dimension(to):
         raise UnitUnknown(
             f"cannot convert {unit} ({kind}) to {to} ({dimension(to)})",
-            remedy="give the limit in a unit of the metric's own dimension",
+            remedy="give the limit in a unit of the metric's dimension",
         )
     return value * _FACTORS[kind][unit] / _FACTORS[kind][to]
 
 
 def dimension(unit: str) -> str:
-    """``bandwidth``, ``time``, ``rate``, ``size`` or ``number``. Raises ``UnitUnknown``."""
+    """Return ``bandwidth``, ``time``, ``rate``, ``size`` or ``number``. Raises ``UnitUnknown``."""
     try:
         return _DIMENSION[unit]
     except KeyError:
@@ -70,9 +73,9 @@ _SIZE_FACTORS = {
 
 
 def parse_size(text: str) -> int:
-    """A message size such as ``8MiB``, ``8M`` or ``8388608``, in bytes.
+    """Return a message size such as ``8MiB``, ``8M`` or ``8388608`` in bytes.
 
-    The single letters mean powers of two, as they do in perftest and nccl-tests.
+    Single letters are powers of two, as in perftest and nccl-tests.
     Raises ``BadInput`` for anything else.
     """
     match = _SIZE.fullmatch(text.strip())
@@ -82,7 +85,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size_bytes: int) -> str:
-    """The shortest exact spelling of a message size: ``8388608`` is ``8MiB``."""
+    """Return the shortest exact form of a message size: ``8388608`` becomes ``8MiB``."""
     for unit in ("GiB", "MiB", "KiB"):
         if size_bytes >= _SIZE_FACTORS[unit] and size_bytes % _SIZE_FACTORS[unit] == 0:
             return f"{size_bytes // _SIZE_FACTORS[unit]}{unit}"
@@ -90,14 +93,14 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_sweep(sweep: Sweep) -> str:
-    """A sweep for people: ``1KiB to 1GiB, each x2``."""
+    """Return a sweep for display: ``1KiB to 1GiB, each x2``."""
     return f"{format_size(sweep.first)} to {format_size(sweep.last)}, each x{sweep.factor}"
 
 
 def format_value(value: float, unit: str) -> str:
-    """A value for people: four significant digits or two decimals, whichever shows more.
+    """Return a value for display: four significant digits below 100, else two decimals.
 
-    Plain numbers and counts have no unit to show.
+    Plain numbers and counts are shown without a unit.
     """
     if not math.isfinite(value):
         return f"{value} {unit}"

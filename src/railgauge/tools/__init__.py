@@ -1,11 +1,11 @@
-"""Measuring tools: one module each, found by name.
+"""The measuring tools: one module for each, found by name.
 
-A tool turns a setting into commands and output into samples, and says what of the output must
-agree with the commands. A new tool is a new module here and a line in ``_RUN``, or in ``_READ``
-where only its output is read; nothing else lists the tools.
+A tool turns a setting into commands, and output into samples. Its claims are the statements of the
+output that must agree with the commands. To add a tool, add a module here and a line in ``_RUN``,
+or in ``_READ`` if the suite only reads its output; no other place lists the tools.
 
-A tool is laid out in one way: one module, or above some 350 lines a folder of modules, whose
-``plan`` has ``METRICS``, ``commands`` and ``claims``, and whose ``parse`` has ``parse``.
+A tool is one module, or above some 350 lines a folder of modules, in which ``plan`` has
+``METRICS``, ``commands`` and ``claims``, and ``parse`` has ``parse``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One line of the registry: the tool's module, and what its name alone does not say.
+    """One line of the registry: the tool's module, and properties that its name does not give.
 
-    ``keys`` are the names under ``tools`` in a hostfile that say where its programs are; its own
-    name, if there are none here. ``is_two_ended``: each of its two sides is told its NIC.
+    ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
+    none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
+    that the tool can measure across rails.
     """
 
     module: str
@@ -65,7 +66,7 @@ _RUN = {
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "azure-nhc": Registered("railgauge.tools.azure_nhc"),
 }
-# Tools that other people ran: their output is read, and nothing is started.
+# Tools whose output the suite reads but which it never starts.
 _READ = {
     "rocm-bandwidth-test": Registered("railgauge.tools.rocm_bandwidth_test"),
     "p2p-bandwidth-latency": Registered("railgauge.tools.p2p_bandwidth_latency"),
@@ -82,9 +83,9 @@ _TWO_ENDED = tuple(name for name, one in _RUN.items() if one.is_two_ended)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """All that a tool needs to know to plan a case. ``stack`` is ``None`` without GPUs.
+    """All that a tool needs to plan a case. ``stack`` is ``None`` if the platform has no GPUs.
 
-    ``environment`` is the platform's recommended one, overlaid by the hostfile's.
+    ``environment`` holds the platform's recommended variables, overridden by the hostfile's.
     """
 
     case: Case
@@ -98,67 +99,67 @@ class Setting:
 class Tool(Protocol):
     """The contract of a tool module.
 
-    ``METRICS`` are the numbers that a platform file may limit; none where output is only read.
+    ``METRICS`` are the numbers that a platform file may limit; empty if output is only read.
     """
 
     METRICS: tuple[Metric, ...]
 
     def commands(self, setting: Setting, port: int) -> tuple[Command, ...]:
-        """The commands of one run: servers first, then the one that reports.
+        """Return the commands of one run: servers first, then the client that prints the results.
 
-        ``port`` is the TCP port that servers are to use. Raises ``BadInput`` for a case that the
-        tool cannot do.
+        ``port`` is the TCP port for the servers. Raises ``BadInput`` for a case that the tool
+        cannot run.
         """
 
     def parse(self, text: str) -> Parsed:
-        """What the output says; never raises, whatever the text is."""
+        """Parse the output. Never raises, whatever the text is: faults become problems."""
 
     def claims(self, asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-        """What the outputs of one run must say so that they are of the command that was asked for.
+        """Return the items that show whether the outputs of one run are of the planned command.
 
-        ``heard`` begins with the command that reports. An item that an output does not show is a
-        claim too: it is told, not assumed.
+        ``heard`` begins with the client's output. An item that an output does not show is a claim
+        too, with ``said`` as ``None``: it is reported as not shown and never assumed.
         """
 
     def payload_bytes(self, parsed: Parsed) -> float:
-        """What one node sent to others in this run, in bytes; 0 where the tool sends nothing."""
+        """Return the bytes that one node sent to others in this run; 0 if the tool sends none."""
 
 
 def tool(name: str) -> Tool:
-    """The tool module ``name``, be it only a reader. Raises ``BadInput`` for an unknown one."""
+    """Return the module of the tool ``name``. Raises ``BadInput`` for an unknown name."""
     if name not in NAMES:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
     return cast(Tool, import_module({**_RUN, **_READ}[name].module))
 
 
 def keys(name: str) -> tuple[str, ...]:
-    """Under which names of ``tools`` a hostfile says where the programs of a tool are."""
+    """Return the keys under ``tools`` in a hostfile that locate the programs of a tool."""
     return _RUN[name].keys or (name,)
 
 
 def check_keys(cluster: Cluster) -> None:
-    """Raises ``BadInput`` if the hostfile says where a program is that no tool starts."""
+    """Raise ``BadInput`` if the hostfile locates a program that no tool starts."""
     known = dict.fromkeys(key for name in _RUN for key in keys(name))
     if unknown := [key for key in cluster.tools if key not in known]:
         raise HostfileError(
             f"tools: {', '.join(map(repr, unknown))} is not one of {', '.join(known)}",
             where=cluster.source,
-            remedy="a program is looked for under these names alone",
+            remedy="use one of these names for each program",
         )
 
 
 def declared_metric(name: str, called: str) -> Metric | None:
-    """What the tool ``name`` declares of the metric ``called`` so.
+    """Return what the tool ``name`` declares about the metric ``called``.
 
-    With or without its placement (``busbw/in_place``). ``None`` if the tool declares no such
-    metric, or there is no such tool.
+    ``called`` may have a placement (``busbw/in_place``). ``None`` if the tool does not declare the
+    metric, or if there is no such tool.
     """
     return metrics(name).get(called.partition("/")[0]) if name in NAMES else None
 
 
 @cache
 def metrics(name: str) -> Mapping[str, Metric]:
-    """All metrics of a tool by name. Raises ``TypeError`` for a module that declares nonsense."""
+    """Return a tool's metrics by name. Raises ``TypeError`` for an invalid declaration."""
     found = (*tool(name).METRICS, SCALING)
     by_name = {one.name: one for one in found}
     if len(by_name) < len(found):
@@ -170,7 +171,7 @@ def metrics(name: str) -> Mapping[str, Metric]:
 
 
 def check_plannable(platform: Platform) -> None:
-    """Raises ``BadInput`` if a measurement of the platform file names a tool that cannot be run."""
+    """Raise ``BadInput`` if a measurement of the platform file names a tool that cannot run it."""
     for name, measurement in platform.measurements.items():
         if measurement.tool not in PLANNABLE:
             known = measurement.tool in NAMES
@@ -184,12 +185,12 @@ def check_plannable(platform: Platform) -> None:
             raise BadInput(
                 f"measurement {name}: {measurement.tool} does not run from one NIC to another",
                 where=platform.path,
-                remedy=f"take cross_rail out; tools that do: {', '.join(sorted(_TWO_ENDED))}",
+                remedy=f"remove cross_rail, or use one of {', '.join(sorted(_TWO_ENDED))}",
             )
 
 
 def is_not_run(setting: Setting, port: int) -> NoReturn:  # noqa: ARG001 - the contract of commands
-    """``commands`` of a tool whose output is read and which is never started."""
+    """``commands`` of a tool that the suite never starts: always raises ``BadInput``."""
     raise BadInput(
         f"tool {setting.measurement.tool!r} can only be read, not run",
         remedy=f"tools that run: {', '.join(PLANNABLE)}",

@@ -1,6 +1,7 @@
 """Azure's node health checks, run on the node that they check.
 
-They start collectives and RDMA of their own: the lease of the node keeps other measurements away.
+They start collectives and RDMA transfers of their own: the lease of the node prevents other
+measurements on it at the same time.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ _UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """One run of all checks on the case's node; its script chooses them by the machine.
+    """Return one run of all checks on the case's node; its script selects them by machine type.
 
-    Where it lies stands under ``azure-nhc`` in the hostfile's ``tools``. Raises ``BadInput``.
+    The hostfile gives the script's path under ``tools`` as ``azure-nhc``. Raises ``BadInput`` for
+    options: there are none.
     """
     read_options(setting, frozenset())
     script = program(setting, _SCRIPT)
@@ -49,14 +51,13 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def parse(text: str) -> Parsed:
-    """Count the checks that passed and failed, and take their figures; never raises.
+    """Count the checks that passed and failed, and read their bandwidths; never raises.
 
-    ``checks_passed`` and ``checks_failed`` are counts; a bandwidth in a message is a sample under
-    the name of its check (``check_nccl_allreduce``), also where a ``~`` stands before it
-    (``summary.results`` says so). A failed check is a measured value and the warning
-    ``check-failed``. The end of a run is not printed: that all checks are there is for whoever
-    knows them to say (``summary.tests``). A torn last line is ``truncated``, and its success does
-    not count.
+    ``checks_passed`` and ``checks_failed`` are counts. A bandwidth in a message is a sample with
+    the name of its check (``check_nccl_allreduce``), also if it is printed with a ``~``. A failed
+    check is a measured value and the warning ``check-failed``. The script prints no closing line:
+    the platform file names the checks that must be in ``summary.tests``. An incomplete last line
+    is ``truncated``, and a success in it does not count.
     """
     text = clean(text)
     whole, _, torn = text.rpartition("\n")
@@ -64,7 +65,7 @@ def parse(text: str) -> Parsed:
     results = (*parse_nhc(whole), *failed)
     collector = OutputCollector()
     if collector.check_started(text, _SCRIPT) and torn.strip():
-        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect(results, collector)
     _collect_nothing(text, results, collector)
     summary = {
@@ -75,7 +76,7 @@ def parse(text: str) -> Parsed:
 
 
 def _test(result: NhcResult) -> dict[str, object]:
-    """As ``results.NamedResult``; a failure that names no check is one all the same."""
+    """Return the fields of ``results.NamedResult``; a failure without a name counts too."""
     said = f"{result.message} {result.fault_code}".strip()
     status = "pass" if result.has_passed else "fail"
     return {
@@ -107,12 +108,12 @@ def _collect_nothing(text: str, results: tuple[NhcResult, ...], collector: Outpu
     collector.nothing(text, "no result line of a node health check in this text")
 
 
-# --- the lines that it prints ---
+# --- the result lines ---
 
 
 @dataclass(frozen=True, slots=True)
 class BandwidthFigure:
-    """A bandwidth in a check's message; a ``~`` may stand before it."""
+    """A bandwidth in a check's message, printed with or without a ``~``."""
 
     value: float
     unit: str
@@ -130,10 +131,10 @@ class NhcResult:
 
 
 def parse_nhc(text: str) -> tuple[NhcResult, ...]:
-    """Result lines of Azure's node health checks, in printed order; anything else is passed over.
+    """Return the result lines in printed order and skip all other lines. Never raises.
 
-    A success counts only if its check is named and its line whole; a failure always counts.
-    ``Gbps`` and ``GBps`` are given as ``Gb/s`` and ``GB/s``. Never raises.
+    A success counts only if it names its check; a failure always counts. ``Gbps`` and ``GBps``
+    become ``Gb/s`` and ``GB/s``.
     """
     found = (_nhc_result(match) for match in _NHC.finditer(clean(text)))
     return tuple(result for result in found if result)

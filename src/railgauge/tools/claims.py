@@ -1,7 +1,11 @@
-"""What the output of a tool says was done, item by item, beside what was asked for. Pure.
+"""Comparison of what a tool's output says it did with what its command asked for. Pure.
 
-A command line is a wish: an environment variable, a wrapper, another build or a typing error can
-make of it another test, which prints a table as good as the one that was asked for.
+An environment variable, a wrapper, another build or a typing error can turn the command into
+another test, which prints an equally plausible table. Each item that the output shows is therefore
+compared with the command::
+
+    >>> print(equal("queue pairs", 4, 1))
+    queue pairs: asked for 4, the tool says 1
 """
 
 from __future__ import annotations
@@ -15,17 +19,17 @@ from railgauge.core.model import Case, Parsed
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
 
-# What vendors put around the name of one and the same GPU.
+# Words that vendors put before or after the name of the same GPU.
 _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that output and command must agree on.
+    """One item on which output and command must agree.
 
-    ``said`` is ``None`` where this version of the tool, or this output, does not show it. ``node``
-    is where it was said, if not by the command that reports. ``remedy`` is what to do where they
-    disagree, if that is known.
+    ``said`` is ``None`` if this version of the tool, or this output, does not show the item.
+    ``node`` is the node whose output shows it, empty for the client. ``remedy`` is what to do if
+    they disagree, empty if unknown.
     """
 
     item: str
@@ -41,9 +45,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All that a run is held against. ``found`` is what the survey knows of the nodes.
+    """All that a run's output is compared with. ``found`` is the survey's result by node.
 
-    A run that is not ``is_planned`` is somebody else's, who may have chosen how often.
+    ``is_planned`` is false for an output that was not made by a run of the suite: its numbers of
+    iterations and rows may differ.
     """
 
     case: Case
@@ -60,7 +65,7 @@ class Asked:
         return found if isinstance(found, NodeFacts) else None
 
     def models(self, nodes: Iterable[str]) -> frozenset[str]:
-        """The GPUs that the nodes should have, and those that the survey saw there."""
+        """Return the GPU models that the nodes should have, and those that the survey found."""
         gpus = self.platform.gpus
         declared = [gpus.model] if gpus and "gpu_model" in self.platform.expected else []
         seen = [gpu.model for node in nodes if (facts := self.facts(node)) for gpu in facts.gpus]
@@ -69,7 +74,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What one command of a run printed, read. ``role`` is ``client`` for the one that reports."""
+    """The parsed output of one command of a run; the one with the results has role ``client``."""
 
     node: str
     role: Role
@@ -77,14 +82,14 @@ class Heard:
 
 
 def equal(item: str, asked: object, said: object) -> Claim:
-    """A claim that agrees if both sides read alike; ``said`` is ``None`` if it is not shown."""
+    """Return a claim that agrees if both texts are equal; ``said`` is ``None`` if not shown."""
     if said is None:
         return Claim(item, str(asked), None)
     return Claim(item, str(asked), str(said), str(asked).lower() == str(said).lower())
 
 
 def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim | None:
-    """Whether the tool names no other GPU; nothing is claimed where no model is expected."""
+    """Claim that the tool names only wanted GPU models; ``None`` if no model is wanted."""
     known = {_bare(model): model for model in wanted}
     if not known:
         return None
@@ -99,5 +104,5 @@ def _bare(model: str) -> frozenset[str]:
 
 
 def claims_nothing(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:  # noqa: ARG001
-    """``claims`` of a tool whose command leaves nothing open that its output could deny."""
+    """``claims`` of a tool whose output shows nothing that could contradict its command."""
     return ()

@@ -1,4 +1,4 @@
-"""What a parser has read so far: samples, and problems in place of what cannot be one."""
+"""Collects the samples of a parser, and a problem in place of each value that is not valid."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from railgauge.tools.text import LONGEST_MESSAGE
 
 
 def problem(kind: ProblemKind, message: str, severity: Severity = Severity.ERROR) -> Problem:
-    """A problem whose message fits a line."""
+    """Return a problem with its message shortened to one line."""
     return Problem(kind, severity, " ".join(message[: 2 * LONGEST_MESSAGE].split()))
 
 
 def missing_program(text: str, names: Sequence[str]) -> Problem | None:
-    """What the shell or the loader says instead of a program that it cannot start."""
+    """Return the error of the shell or the loader for a program that it cannot start."""
     programs = "|".join(map(re.escape, names))
     match = re.search(
         rf"(?:{programs})['’\"`]?:[ \t]{{0,4}}(?:\d{{1,5}}:[ \t]{{0,4}})?"
@@ -33,9 +33,9 @@ def missing_program(text: str, names: Sequence[str]) -> Problem | None:
 
 @dataclass(slots=True)
 class OutputCollector:
-    """Samples in printed order; values of one metric, size and placement count as iterations.
+    """Samples in printed order; values with the same metric, size and placement are iterations.
 
-    ``size_bytes`` is the message size of the values that follow, ``None`` where there is none.
+    ``size_bytes`` is the message size of the values that follow, ``None`` if they have none.
     """
 
     size_bytes: int | None = None
@@ -52,7 +52,7 @@ class OutputCollector:
         *,
         may_be_zero: bool = False,
     ) -> None:
-        """Take a value as a sample, or say why it is none."""
+        """Add a sample, or an error for a value that is negative, not finite or an invalid 0."""
         of = f"{metric} of {placement or 'the run'}"
         if not math.isfinite(value) or value < 0:
             self.refuse(ProblemKind.NOT_A_NUMBER, f"{of} is {value}", metric, placement)
@@ -69,7 +69,7 @@ class OutputCollector:
         placement: str | None = None,
         unit_means: str = "",
     ) -> None:
-        """Take a value that was checked."""
+        """Add a sample whose value the caller has checked."""
         iteration = self._next(metric, placement)
         sample = Sample(metric, unit, value, self.size_bytes, iteration, placement, unit_means)
         self.samples.append(sample)
@@ -77,7 +77,7 @@ class OutputCollector:
     def refuse(
         self, kind: ProblemKind, message: str, metric: str, placement: str | None = None
     ) -> None:
-        """An error in place of a value; the value counts as an iteration all the same."""
+        """Add an error in place of a value; the value still counts as an iteration."""
         self._next(metric, placement)
         self.error(kind, message)
 
@@ -93,14 +93,14 @@ class OutputCollector:
         self.problems.append(problem(kind, message, Severity.WARNING))
 
     def check_started(self, text: str, *names: str) -> bool:
-        """Whether the program was started; an error if the shell says that it could not be."""
+        """Return whether the program was started; add an error if the shell could not start it."""
         missing = missing_program(text, names)
         if missing:
             self.problems.append(missing)
         return missing is None
 
     def nothing(self, text: str, otherwise: str) -> None:
-        """An error for a text without a value: it is empty, or ``otherwise`` says what it lacks."""
+        """Add an error for text without values: that it is empty, or ``otherwise``."""
         if not text.strip():
             self.error(ProblemKind.NO_OUTPUT, "nothing was printed")
         else:
@@ -112,18 +112,18 @@ class OutputCollector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is neither a value nor an error that says why not."""
+        """Whether there is neither a sample nor an error that explains why."""
         return not self.samples and not self.has_errors
 
     def parsed(
         self, tool: str, version: str | None = None, summary: Mapping[str, object] | None = None
     ) -> Parsed:
-        """All of it, errors first; of a kind the first one, and how many more there were."""
+        """Return everything collected, with the problems merged by ``one_a_kind``."""
         return Parsed(tool, version, tuple(self.samples), summary or {}, one_a_kind(self.problems))
 
 
 def one_a_kind(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Errors first; of a kind the first one, and how many more there were."""
+    """Merge problems, errors first: the first of each kind, with the number of further ones."""
     counts = Counter((found.kind, found.severity) for found in problems)
     first: dict[tuple[ProblemKind, Severity], Problem] = {}
     for found in problems:

@@ -1,4 +1,4 @@
-"""Limits and assertions of a platform file against what its tools declare. Pure."""
+"""Comparison of a platform file's limits and assertions with its tools' metrics. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from railgauge.tools.metric import SCALING, SWEEP, Metric
 
 
 def misdeclared(platform: Platform) -> Iterator[str]:
-    """What is limited or asserted otherwise than its tool declares it, a line each.
+    """Yield a line for each limit or assertion that contradicts the tool's declaration.
 
-    A metric that the tool does not print, a limit on the wrong side or in a unit of another kind,
-    an average without the sizes that it is one of: each would pass whatever the hardware does.
+    A metric that the tool does not print, a limit on the wrong side or in a unit of another
+    dimension, an average without its sizes: each would pass whatever the hardware does.
     """
     for measurement in platform.measurements.values():
         if measurement.tool in NAMES:
@@ -37,7 +37,7 @@ def _unknown(measurement: Measurement) -> Iterator[str]:
 
 
 def _like(tool: str, name: str) -> str:
-    """The metrics of a tool, those of a long list that read most like ``name``."""
+    """Return the metrics of a tool; of a long list those whose names are closest to ``name``."""
     known = list(metrics(tool))
     close = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.0)
     return ", ".join(known if len(known) <= _SHOWN else [*close, "…"])
@@ -66,10 +66,10 @@ def _limited(measurement: Measurement, limit: Limit) -> Iterator[str]:
     if declared.per == SWEEP and limit.over is None:
         yield (
             f"{limit.pointer}: {limit.metric} is an average over message sizes; "
-            'say over which the limit was made: "over": {"from", "to", "factor"}'
+            'give the sizes: "over": {"from", "to", "factor"}'
         )
     if declared.per != SWEEP and limit.over is not None:
-        yield f"{limit.pointer}: {limit.metric} is no average over sizes; take 'over' away"
+        yield f"{limit.pointer}: {limit.metric} is not an average over sizes; remove 'over'"
 
 
 def _in_wrong_unit(declared: Metric, limit: Limit) -> Iterator[str]:
@@ -84,10 +84,10 @@ def _in_wrong_unit(declared: Metric, limit: Limit) -> Iterator[str]:
 
 
 def _on_wrong_side(declared: Metric, limit: Limit) -> Iterator[str]:
-    """Only the bound on the bad side can be missed; the other one says what is impossible."""
+    """Only the bound on the bad side can be missed; the other one marks impossible values."""
     needed, given = ("ceiling", "floor") if declared.lower_is_better else ("floor", "ceiling")
     if not limit.record_only and getattr(limit, needed) is None:
         yield (
-            f"{limit.pointer}: {limit.metric} has only a {given}, which no bad value misses; "
+            f"{limit.pointer}: {limit.metric} has only a {given}, which a bad value cannot miss; "
             f"{declared.better} is better: give it a {needed}"
         )

@@ -1,4 +1,4 @@
-"""JSON that a tool printed among other text: the document, or the problem that it is."""
+"""JSON that a tool printed among other text: the document, or the problem that prevents it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from railgauge.tools.collector import problem
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON object, and the text before and behind it."""
+    """A JSON object, and the text before and after it."""
 
     content: dict[str, object]
     before: str
@@ -20,9 +20,10 @@ class Document:
 
 
 def read_document(text: str) -> Document | Problem:
-    """The first JSON object of ``text``, or ``no-output``, ``no-table``, ``truncated``, …
+    """Return the first JSON object of ``text``, or a problem.
 
-    Half a document is no document: a value is given only if all of it was printed.
+    The problem is ``no-output``, ``no-table``, ``truncated`` or ``unparsable``. Values of an
+    incomplete document are never returned.
     """
     start = text.find("{")
     if start < 0:
@@ -51,19 +52,19 @@ def _broken(text: str, error: Exception) -> Problem:
 
 
 def part(content: object, *names: str) -> dict[str, object]:
-    """The object under ``names``; empty where there is none."""
+    """Return the object under the path ``names``; empty if there is none."""
     for name in names:
         content = content.get(name) if isinstance(content, dict) else None
     return content if isinstance(content, dict) else {}
 
 
 def items(content: object) -> list[dict[str, object]]:
-    """The objects of a JSON list."""
+    """Return the objects in a JSON list; none if ``content`` is not a list."""
     return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
 
 
 def number(value: object) -> float | None:
-    """A JSON number, finite or not; ``None`` for anything else."""
+    """Return a JSON number, finite or not; ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

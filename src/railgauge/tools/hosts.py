@@ -1,4 +1,4 @@
-"""Where the ranks of a collective ran, beside where they were asked to. Pure."""
+"""Comparison of the hosts on which ranks ran with the planned nodes. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from railgauge.tools.claims import Asked, Claim
 def claims_of_ranks(
     asked: Asked, each: object, said: Mapping[str, object], by_host: object, what: str
 ) -> Iterator[Claim]:
-    """How many ranks there were, and on which hosts.
+    """Yield claims about the number of ranks and about their hosts.
 
-    ``each`` is how many a node should have, ``said`` the summary (``nranks``), ``by_host`` how many
-    each host had, if all are listed. A job over fewer GPUs prints a whole table all the same, and
-    may well be the faster for it.
+    ``each`` is how many ranks a node should have, ``said`` the summary (``nranks``), ``by_host``
+    the number of ranks by host, if the output lists all. A job over fewer GPUs prints a complete
+    table too, and may even be faster.
     """
     found, nodes = said.get("nranks"), asked.case.nodes
     if not isinstance(each, int):
@@ -35,9 +35,9 @@ def claims_of_ranks(
 
 
 def claim_of_hosts(item: str, asked: Asked, hosts: Iterable[str]) -> Claim:
-    """The names that a tool gives the hosts it ran on, against those that the survey found.
+    """Claim that the host names in a tool's output are those that the survey found.
 
-    Only up to the first dot: some tools cut them there.
+    Names are compared up to the first dot, because some tools cut them there.
     """
     known = [facts.hostname for node in asked.case.nodes if (facts := asked.facts(node))]
     names = {_short(name) for name in known if name}

@@ -1,4 +1,4 @@
-"""iperf3: TCP between two nodes, over however many streams.
+"""iperf3: TCP between two nodes, over one or more streams.
 
 Formats: the JSON (``-J``) of iperf 3.1 to 3.19.
 """
@@ -32,11 +32,12 @@ _MOST_STREAMS = 128
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
-    """The server on the pair's target, which listens on TCP ``port``, then the client.
+    """Return the server on the pair's target, which listens on TCP ``port``, then the client.
 
-    Options: ``duration_s`` (10), ``streams`` (1), ``reverse`` (the target sends), ``omit_s`` (how
-    much of the start is left out), ``bind_device`` (bind both sides to the pairing's NIC). A size
-    of the case is the length of each write (``-l``). Raises ``BadInput`` for anything else.
+    Options: ``duration_s`` (10), ``streams`` (1), ``reverse`` (the target sends), ``omit_s``
+    (seconds at the start that are not measured), ``bind_device`` (bind both sides to the pairing's
+    NIC). A size of the case is the length of each write (``-l``). Raises ``BadInput`` for other
+    options and for several sizes.
     """
     options = read_options(setting, _OPTIONS)
     check_port(port, options.where)
@@ -63,14 +64,14 @@ def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
     if not options.flag("bind_device"):
         return ()
     if (end := setting.case.path_at(node)) is None:
-        options.refuse("bind_device without a NIC", "measure it over the platform's pairings")
+        options.refuse("bind_device needs a NIC", "measure over the platform's pairings")
     return ("--bind-dev", end.nic)
 
 
 def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
     streams = options.count("streams", 1) or 1
     if streams > _MOST_STREAMS:
-        options.refuse(f"{streams} streams", f"iperf3 takes {_MOST_STREAMS} at most")
+        options.refuse(f"streams is {streams}", f"iperf3 takes {_MOST_STREAMS} at most")
     flags = ["-t", str(options.count("duration_s", 10)), "-P", str(streams)]
     if omitted_s := options.count("omit_s", 0, least=0):
         flags += ["-O", str(omitted_s)]
@@ -123,13 +124,13 @@ def parse(text: str) -> Parsed:
 
     Samples: ``bw_sent`` and ``bw_received`` over the whole run, ``bw_interval`` for each interval
     that was not omitted, all in decimal ``Gb/s`` (the tool's ``bits_per_second`` / 10^9), and
-    ``retransmits`` (``count``, where the sender's kernel tells). Of a test both ways at once the
-    other direction has ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
-    length of a write (``blksize``). A bandwidth must follow from bytes and seconds to 1 %.
+    ``retransmits`` (``count``, if the sender's kernel reports it). In a bidirectional test the
+    other direction is ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
+    length of a write (``blksize``). A bandwidth must equal bytes over seconds within 1 %.
 
     ``summary``: ``protocol``, ``streams``, ``reverse``, ``both_ways``, ``duration_s``,
-    ``omitted_s`` and ``write_bytes`` as they were asked of the tool; ``seconds``, ``congestion``,
-    ``cpu_host_percent``, ``cpu_remote_percent``.
+    ``omitted_s`` and ``write_bytes`` as the command set them; ``seconds``, ``congestion``,
+    ``cpu_host_percent`` and ``cpu_remote_percent`` as measured.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -139,19 +140,21 @@ def parse(text: str) -> Parsed:
         _collect_plain_text(text, document, collector)
         return collector.parsed("iperf3")
     if document.behind.lstrip().startswith("{"):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several JSON documents: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
+        )
     return _parse_document(document.content, collector)
 
 
 def _collect_plain_text(text: str, found: Problem, collector: OutputCollector) -> None:
-    """Text without JSON: an error, a server's greeting, or the table meant for people."""
+    """Report text without JSON: an error, a server's greeting, or the human-readable table."""
     error = re.search(r"iperf3: error - ([^\n]{1,200})", text)
     if error:
         collector.error(_kind(error[1]), error[1])
     elif (
         found.kind is ProblemKind.NO_TABLE and "[ ID]" in text and "Server listening on" not in text
     ):
-        collector.error(ProblemKind.UNPARSABLE, "a table for people; the JSON of -J is needed")
+        collector.error(ProblemKind.UNPARSABLE, "a human-readable table; the JSON of -J is needed")
     elif not collector.has_errors:
         collector.problems.append(found)
 
@@ -169,7 +172,7 @@ def _parse_document(content: dict[str, object], collector: OutputCollector) -> P
     if not end and not collector.has_errors:
         known = "start" in content or "intervals" in content
         kind = ProblemKind.TRUNCATED if known else ProblemKind.NO_TABLE
-        collector.error(kind, "no results of iperf3 in the JSON")
+        collector.error(kind, "the JSON holds no results of iperf3")
     collector.size_bytes = integer(part(content, "start", "test_start").get("blksize"))
     if end:
         _collect_end(end, collector)
@@ -188,7 +191,9 @@ def _collect_end(end: dict[str, object], collector: OutputCollector) -> None:
         if retransmits is not None:
             collector.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
     if collector.is_empty:
-        collector.error(ProblemKind.METRIC_MISSING, "neither sum_sent nor sum_received at the end")
+        collector.error(
+            ProblemKind.METRIC_MISSING, "the end section has neither sum_sent nor sum_received"
+        )
 
 
 def _collect_total(metric: str, total: dict[str, object], collector: OutputCollector) -> None:
@@ -199,9 +204,7 @@ def _collect_total(metric: str, total: dict[str, object], collector: OutputColle
         return
     collector.add(metric, "Gb/s", rate / _GIGA)
     if size and seconds and abs(size * _BITS_PER_BYTE / seconds - rate) > _AGREEMENT * rate:
-        message = (
-            f"{metric}: {size:.0f} bytes in {seconds:.3f} s are not {rate:.0f} bits per second"
-        )
+        message = f"{metric}: {size:.0f} bytes in {seconds:.3f} s do not give {rate:.0f} bit/s"
         collector.error(ProblemKind.INCONSISTENT, message)
 
 
@@ -251,7 +254,7 @@ def _summary(content: dict[str, object]) -> dict[str, object]:
 
 
 def payload_bytes(parsed: Parsed) -> float:
-    """What the receiver counted, in bytes, over the seconds of the run."""
+    """Return the bytes that the receiver counted over the run; 0 if they are not printed."""
     seconds = parsed.summary.get("seconds")
     received = [sample.value for sample in parsed.samples if sample.metric == "bw_received"]
     if not isinstance(seconds, int | float) or not received:
@@ -259,14 +262,14 @@ def payload_bytes(parsed: Parsed) -> float:
     return received[0] * _GIGA / _BITS_PER_BYTE * seconds
 
 
-# --- what it says it was asked to do ---
+# --- comparison with the command ---
 
 _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _THREADED = (3, 16)
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Protocol, streams and their threads, direction, seconds, omitted start, length of a write."""
+    """Compare protocol, streams, threads, direction, seconds, omitted start and write length."""
     said = heard[0].parsed.summary
     found = [
         equal("protocol", "TCP", said.get("protocol")),
@@ -283,7 +286,7 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
 
 
 def _threads(streams: object, parsed: Parsed) -> list[Claim]:
-    """Before 3.16 one thread serves all streams: one core is measured then, and not the link."""
+    """Claim one thread a stream: before 3.16 one thread, and so one core, serves all streams."""
     found = _NUMBERS.match(parsed.tool_version or "")
     if found is None or streams == 1:
         return []

@@ -1,7 +1,7 @@
-"""A metric: a number that a tool prints, in which units, and which way is better.
+"""A metric: a number that a tool prints, its units, and whether higher or lower is better.
 
-Each tool module declares its own in ``METRICS``. Whether high or low is good follows from there
-alone, never from how a metric is called.
+Each tool module declares its metrics in ``METRICS``. The direction comes only from there, never
+from a metric's name.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ Better = Literal["higher", "lower"]
 HIGHER: Better = "higher"
 LOWER: Better = "lower"
 
-# One value for each row that the tool prints, or one for all sizes of its sweep together.
+# One value for each row that the tool prints, or one for all sizes of a sweep.
 ROW, SWEEP = "row", "sweep"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a tool. ``units`` are those in which the tool prints it, the usual one first.
+    """One number of a tool. ``units`` are the units in which it is printed, the usual one first.
 
-    ``may_be_zero``: 0 is a value, and no sign that nothing was moved. ``per`` is ``row`` (a sample
-    for each message size, link, GPU or run), or ``sweep``: an average over all sizes of a run,
-    printed once and kept in the summary under this name.
+    ``may_be_zero``: 0 is a valid value; otherwise 0 means that no data was moved. ``per`` is
+    ``row`` (a sample for each message size, link, GPU or run) or ``sweep`` (an average over all
+    sizes of a run, printed once and kept in the summary under this name).
     """
 
     name: str
@@ -37,10 +37,10 @@ class Metric:
         return self.better == LOWER
 
 
-# What the suite itself makes of two runs: a value of the one over the same value of the other.
+# Computed by the suite from two runs: the metric of one divided by the same metric of the other.
 SCALING = Metric("scaling", ("1",), HIGHER)
 
 
 def several(names: tuple[str, ...], unit: str, better: Better = HIGHER) -> tuple[Metric, ...]:
-    """Metrics that differ by their name alone."""
+    """Return metrics that differ only in their name."""
     return tuple(Metric(name, (unit,), better) for name in names)

@@ -1,4 +1,4 @@
-"""A measurement's options, checked, and where its program lies."""
+"""A measurement's options, checked, and the path of its program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PORTS = range(1, 65536)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one measurement. Each reader raises ``BadInput`` for a value of another kind.
+    """The options of one measurement. Each method raises ``BadInput`` for a value of another type.
 
-    ``where`` is the measurement's name, for complaints.
+    ``where`` is the measurement's name, for error messages.
     """
 
     where: str
@@ -55,7 +55,7 @@ class Options:
 
 
 def read_options(setting: Setting, known: frozenset[str]) -> Options:
-    """The measurement's options. Raises ``BadInput`` that names the unknown ones and the known."""
+    """Return the measurement's options. Raises ``BadInput`` that names unknown and known ones."""
     measurement = setting.measurement
     options = Options(measurement.name, measurement.options)
     if unknown := sorted(set(measurement.options) - known):
@@ -67,9 +67,10 @@ def read_options(setting: Setting, known: frozenset[str]) -> Options:
 
 
 def program(setting: Setting, name: str, beside: tuple[str, ...] = ()) -> str:
-    """The program ``name``, where the hostfile's ``tools`` says it is.
+    """Return the path of the program ``name``, or ``name`` alone if the hostfile gives no path.
 
-    The hostfile gives a folder, or the full path of the program or of one ``beside`` it.
+    Under ``tools`` the hostfile gives a folder, or the full path of the program or of one of the
+    programs ``beside`` it.
     """
     where = setting.cluster.tools
     given = next((where[key] for key in keys(setting.measurement.tool) if key in where), "")
@@ -80,17 +81,17 @@ def program(setting: Setting, name: str, beside: tuple[str, ...] = ()) -> str:
 
 
 def one_size(setting: Setting) -> int | None:
-    """The case's message size in bytes. Raises ``BadInput`` for several: a run measures one."""
+    """Return the case's message size in bytes, or ``None``; ``BadInput`` for several."""
     sizes = sorted(set(setting.case.sizes))
     if len(sizes) > 1:
         raise BadInput(
             f"one run measures one size, not {', '.join(map(format_size, sizes))}",
             where=setting.measurement.name,
-            remedy="give a measurement for each size",
+            remedy="declare a measurement for each size",
         )
     return sizes[0] if sizes else None
 
 
 def check_port(port: int, where: str) -> None:
     if port not in _PORTS:
-        raise BadInput(f"{port} is not a TCP port", where=where, remedy="1 to 65535")
+        raise BadInput(f"{port} is not a TCP port", where=where, remedy="give 1 to 65535")

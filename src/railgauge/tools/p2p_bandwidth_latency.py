@@ -1,4 +1,4 @@
-"""p2pBandwidthLatencyTest of the CUDA samples, read only."""
+"""p2pBandwidthLatencyTest of the CUDA samples: its output is read, the tool is never run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _UNITS = {"Bandwidth": "GB/s", "Latency": "us"}
 
 
 def parse(text: str) -> Parsed:
-    """Read all matrices that are whole, also of an excerpt; never raises.
+    """Read all complete matrices, also those of an excerpt; never raises.
 
-    The heading decides what a matrix is: ``unidirectional_p2p_enabled``,
+    The heading of a matrix gives the metric: ``unidirectional_p2p_enabled``,
     ``bidirectional_p2p_disabled``, … in decimal GB/s, ``latency_p2p_enabled`` (by the GPU's clock)
-    and ``cpu_latency_p2p_enabled`` (by the host's) in us; ``_reads`` is added where the matrix is
-    of reads and another one of writes is printed beside it. Placements are ``gpu0>gpu1``, row and
-    then column, and ``gpu0`` for a GPU with itself; ``<metric>_cells`` counts the links. Without
-    peer access (warning ``no-peer-access``) the enabled figures are copies through the host.
-    ``size_bytes`` is ``None``: it is not printed.
+    and ``cpu_latency_p2p_enabled`` (by the host's) in us; ``_reads`` is added if the heading says
+    that the matrix is of reads. Placements are ``gpu0>gpu1`` (row, then column) and ``gpu0`` for a
+    GPU with itself; ``<metric>_cells`` counts the links. Without peer access (warning
+    ``no-peer-access``) the enabled values are copies through the host. ``size_bytes`` is ``None``:
+    it is not printed.
     """
     text = clean(text)
     lines = whole_lines(text)
@@ -54,37 +54,39 @@ def parse(text: str) -> Parsed:
     for square in squares:
         _collect_matrix(square, collector)
     if is_torn(text):
-        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect_nothing(text, collector)
     devices = {f"gpu{match[1]}": match[2] for match in _DEVICE.finditer(text)}
     return collector.parsed(_TOOL, None, {"devices": devices, "matrices": len(squares)})
 
 
 def _collect_announced(lines: list[str], squares: list[Square], collector: OutputCollector) -> None:
-    """Matrices that are announced and missing, or of one kind and printed twice."""
+    """Report matrices that are announced but missing, and matrices that are printed twice."""
     headings = [square.heading for square in squares if square.corner != "CPU"]
     if len(set(headings)) < len(headings):
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
         )
     printed = {square.at for square in squares}
     for at, line in enumerate(lines):
         if "Matrix" in line[:120] and at not in printed:
-            collector.error(ProblemKind.TRUNCATED, f"announced and not printed: {line[:120]}")
+            collector.error(ProblemKind.TRUNCATED, f"announced but not printed: {line[:120]}")
 
 
 def _collect_matrix(square: Square, collector: OutputCollector) -> None:
     if not square.is_whole:
         rows, devices = len(square.rows), len(square.devices)
         collector.error(
-            ProblemKind.TRUNCATED, f"{rows} whole rows for {devices} GPUs: {square.heading}"
+            ProblemKind.TRUNCATED, f"{rows} complete rows for {devices} GPUs: {square.heading}"
         )
         return
     if square.heading == _CONNECTIVITY:
         return
     match = _MATRIX.fullmatch(square.heading)
     if match is None:
-        collector.error(ProblemKind.NO_HEADING, f"which matrix is this? {square.heading[:120]!r}")
+        collector.error(
+            ProblemKind.NO_HEADING, f"unknown heading of a matrix: {square.heading[:120]!r}"
+        )
     elif match[5] != _UNITS[match[3]]:
         collector.error(ProblemKind.UNIT_UNKNOWN, square.heading)
     else:

@@ -1,4 +1,4 @@
-"""The status that the RAS service of NCCL and RCCL reports about a running job, read only.
+"""The status that the RAS service of NCCL and RCCL reports about a running job; only read.
 
 Format: the text of version 2.28, without ``-v``.
 """
@@ -39,7 +39,7 @@ _UNDERWAY = frozenset({"INIT", "FINALIZE"})
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """One row of communicators, cells as printed: counts may be ranges (``7-8``)."""
+    """One row of the communicators table, with cells as printed: counts may be ranges (``7-8``)."""
 
     group: str
     communicators: str
@@ -51,14 +51,14 @@ class _Group:
 
 
 def parse(text: str) -> Parsed:
-    """Read a whole report; never raises.
+    """Read a report; never raises.
 
     Counts: ``nodes``, ``processes`` and ``gpus`` of the job; for each group (placement ``group0``)
-    ``communicators``, ``ranks`` and ``missing_ranks``, which is how many of the declared ranks did
-    not answer. A communicator whose errors are not ``OK`` is the error ``incomplete`` or
-    ``communicator-errors``, one that is neither running nor on its way ``communicator-status``;
-    ``summary.missing`` names rank, GPU, process and node. A report without its last section is
-    ``truncated``; a service that did not answer is ``connection-lost``.
+    ``communicators``, ``ranks`` and ``missing_ranks`` (declared ranks that did not answer). A group
+    whose errors are not ``OK`` gives the error ``incomplete`` or ``communicator-errors``. A group
+    whose status is not RUNNING gives ``communicator-status``: a warning for INIT and FINALIZE,
+    otherwise an error. ``summary.missing`` names rank, GPU, process and node. A report without its
+    last section is ``truncated``; a service that did not answer is ``connection-lost``.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -81,7 +81,7 @@ def parse(text: str) -> Parsed:
 
 
 def _sections(lines: list[str]) -> dict[str, list[str]]:
-    """The lines of each section, whose heading is underlined."""
+    """Return the lines of each section by its name; a section begins with an underlined heading."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line, following in pairwise([*lines, ""]):
@@ -153,4 +153,4 @@ def _collect_end(
         collector.error(ProblemKind.TRUNCATED, "the report ends before its last section")
     if collector.has_errors or has_groups:
         return
-    collector.nothing(text, "no communicator in this text")
+    collector.nothing(text, "no table of communicators in this text")

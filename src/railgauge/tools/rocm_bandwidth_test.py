@@ -1,4 +1,4 @@
-"""rocm-bandwidth-test, read only: device lists, tables over size, matrices of devices.
+"""rocm-bandwidth-test (only read): device lists, tables by size, matrices of devices.
 
 Formats: version 2.6 (``-e``, ``-s … -d …``, ``-a``, ``-A``).
 """
@@ -42,7 +42,7 @@ _ROUNDING = 0.0006
 
 @dataclass(slots=True)
 class _Table:
-    """A table over size while its rows are read; ``columns`` are (metric, unit)."""
+    """A table by message size while it is read; ``columns`` are (metric, unit)."""
 
     is_bidirectional: bool
     sides: dict[str, str] = field(default_factory=dict)
@@ -55,14 +55,14 @@ class _Table:
 
 
 def parse(text: str) -> Parsed:
-    """Read what was printed; never raises.
+    """Read the output; never raises.
 
     Tables give ``avg_bw`` and ``peak_bw`` (decimal GB/s) and ``avg_time`` and ``min_time`` (us) for
-    each size, where KB is 1024 bytes as the printed times show; both are checked against each
-    other. Matrices give ``peak_bw`` or ``average_bw`` and its ``_cells``, how many were measured.
-    What goes both ways begins with ``bidirectional_``. Placements are ``device0>device4`` by the
-    tool's own count, which has the CPUs first. ``summary.devices`` is what ``-e`` lists: a list
-    alone is no bandwidth, the warning ``no-bandwidth``.
+    each size; KB is 1024 bytes, as the printed times show. Bandwidths are checked against times.
+    Matrices give ``peak_bw`` or ``average_bw``, and with the ending ``_cells`` the number of
+    measured cells. Bidirectional metrics begin with ``bidirectional_``. Placements are
+    ``device0>device4`` with the tool's own numbers, in which CPUs come first. ``summary.devices``
+    is the list that ``-e`` prints; a list without bandwidths is the warning ``no-bandwidth``.
     """
     text = clean(text)
     lines = whole_lines(text)
@@ -75,7 +75,7 @@ def parse(text: str) -> Parsed:
     _collect_tables(lines, collector)
     _collect_matrices(lines, collector, summary)
     if is_torn(text):
-        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect_nothing(text, collector, summary)
     version, launched = _VERSION.search(text), _LAUNCHED.search(text)
     if launched:
@@ -84,7 +84,7 @@ def parse(text: str) -> Parsed:
 
 
 def _devices(lines: list[str]) -> list[dict[str, str]]:
-    """Fields of each listed device, named and spelled as printed."""
+    """Return the fields of each listed device, with names and values as printed."""
     devices: list[dict[str, str]] = []
     for line in lines:
         match = _FIELD.fullmatch(line) if len(line) < 300 else None  # noqa: PLR2004 - short lines
@@ -155,7 +155,7 @@ def _collect_row(table: _Table, row: re.Match[str], collector: OutputCollector) 
 def _check(
     collector: OutputCollector, row: str, time_us: float | None, printed: float | None
 ) -> None:
-    """Bandwidth is size over time, as far as three decimals show it."""
+    """Report a bandwidth that differs from size over time by more than the rounding."""
     if not time_us or printed is None or collector.size_bytes is None:
         return
     expected = collector.size_bytes / time_us / 1e3
@@ -169,7 +169,7 @@ def _collect_matrices(
     squares = list(read_squares(lines))
     announced = {at for at, line in enumerate(lines) if _MATRIX.fullmatch(line.strip())}
     for _ in announced - {square.at for square in squares}:
-        collector.error(ProblemKind.TRUNCATED, "a matrix is announced and not printed")
+        collector.error(ProblemKind.TRUNCATED, "a matrix is announced but not printed")
     seen = set()
     for square in squares:
         if square.heading in seen:
@@ -182,12 +182,12 @@ def _collect_matrix(square: Square, collector: OutputCollector, summary: dict[st
     if not square.is_whole:
         rows, devices = len(square.rows), len(square.devices)
         collector.error(
-            ProblemKind.TRUNCATED, f"{rows} whole rows for {devices} devices: {square.heading}"
+            ProblemKind.TRUNCATED, f"{rows} complete rows for {devices} devices: {square.heading}"
         )
         return
     match = _MATRIX.fullmatch(square.heading)
     if match is None:
-        # Access and NUMA distance are matrices too, of no bandwidth.
+        # Matrices of peer access and NUMA distance hold no bandwidths.
         summary[square.heading[:80]] = [list(row) for row in square.rows]
     elif match[3] != "GB/s":
         collector.error(ProblemKind.UNIT_UNKNOWN, square.heading)
@@ -217,6 +217,6 @@ def _collect_nothing(text: str, collector: OutputCollector, summary: dict[str, o
     if not collector.is_empty:
         return
     if summary["devices"]:
-        collector.warn(ProblemKind.NO_BANDWIDTH, "a list of devices, and no bandwidth")
+        collector.warn(ProblemKind.NO_BANDWIDTH, "a list of devices, but no bandwidth")
     else:
-        collector.nothing(text, "nothing of rocm-bandwidth-test in this text")
+        collector.nothing(text, "no output of rocm-bandwidth-test in this text")

@@ -1,4 +1,4 @@
-"""ROCm Validation Suite, read only: what its module pbqt says about pairs of GPUs."""
+"""ROCm Validation Suite (only read): what its module pbqt reports about pairs of GPUs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def parse(text: str) -> Parsed:
     """Read the RESULT lines of ``p2p`` and ``p2p-bandwidth``; never raises.
 
     ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal GB/s as printed (``GBps``); the placement is
-    ``gpu4>gpu5`` by the ids of the suite. INFO lines are figures underway and no samples.
-    ``summary.peers`` maps a placement to whether the GPUs reach each other. An id or a figure that
-    is no number (the manual prints ``<result>``) is the error ``not-a-number``.
+    ``gpu4>gpu5`` with the GPU ids of RVS. INFO lines hold intermediate values and give no samples.
+    ``summary.peers`` tells for each placement whether the GPUs can access each other. An id or a
+    value that is not a number (the manual prints ``<result>``) is the error ``not-a-number``.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -42,7 +42,7 @@ def parse(text: str) -> Parsed:
         if match:
             _collect_line(match[1], match[2], collector, peers)
     if is_torn(text):
-        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect_nothing(text, collector, peers)
     return collector.parsed("rvs", None, {"peers": peers})
 
@@ -85,6 +85,6 @@ def _collect_nothing(text: str, collector: OutputCollector, peers: dict[str, boo
     if not collector.is_empty:
         return
     if peers:
-        collector.warn(ProblemKind.NO_BANDWIDTH, "peers, and no bandwidth between them")
+        collector.warn(ProblemKind.NO_BANDWIDTH, "pairs of GPUs, but no bandwidth between them")
     else:
-        collector.nothing(text, "no pair of GPUs of rvs in this text")
+        collector.nothing(text, "no output of RVS about pairs of GPUs in this text")

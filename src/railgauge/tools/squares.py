@@ -1,4 +1,11 @@
-"""Square tables of device against device, as several vendors' copy tests print them."""
+"""Square tables of device against device, as several vendors' copy tests print them::
+
+    D\\D     0      1
+      0 758.31  17.26
+      1  17.31 757.20
+
+gives the devices (0, 1) and the cells (0, 0, "758.31"), (0, 1, "17.26"), …
+"""
 
 from __future__ import annotations
 
@@ -12,9 +19,9 @@ _LONGEST_INDEX = 4
 
 @dataclass(slots=True)
 class Square:
-    """``heading`` is the last line of words above the table, ``at`` its line number.
+    """One table. ``heading`` is the last line of text above it, ``at`` the heading's line number.
 
-    ``corner`` is the word over the row labels. ``rows`` are the cells as printed.
+    ``corner`` is the word above the row labels. ``rows`` are the cells as printed.
     """
 
     heading: str
@@ -26,19 +33,19 @@ class Square:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is one row for each device, as wide as the heading."""
+        """Whether the table is complete: one row for each device, each as wide as the heading."""
         widths = {len(row) for row in self.rows}
         return tuple(self.labels) == self.devices and widths == {len(self.devices)}
 
     def cells(self) -> Iterator[tuple[int, int, str]]:
-        """Row's device, column's device, text of the cell."""
+        """Yield the row's device, the column's device and the cell's text."""
         for label, row in zip(self.labels, self.rows, strict=True):
             for device, cell in zip(self.devices, row, strict=True):
                 yield label, device, cell
 
 
 def read_squares(lines: list[str]) -> Iterator[Square]:
-    """All tables, whole or not; blank lines between rows are passed over."""
+    """Yield all tables, complete or not; blank lines between rows are skipped."""
     heading, heading_at = "", -1
     square: Square | None = None
     for at, line in enumerate(lines):

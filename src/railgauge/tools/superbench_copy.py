@@ -1,4 +1,4 @@
-"""Copy tests as SuperBench runs them, read only: bandwidthTest, hipBusBandwidth and gpu_copy."""
+"""Copy tests that SuperBench runs (only read): bandwidthTest, hipBusBandwidth, gpu_copy."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _END = r"(cpu|gpu\d{1,3}|gpu_all)"
 _COPY = re.compile(rf"{_END}_(to|and)_{_END}_((?:read_|write_)?by_\w{{1,40}}) (\S{{1,24}})")
 
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?")
-# Below this, one or four decimals of GB/s, or hipBusBandwidth's own rounding, may show 0.
+# Below this size the programs round small bandwidths and times to 0.
 _SMALL_BYTES = 65536
 
 
 def parse(text: str) -> Parsed:
     """Read the output of one of the three programs; never raises.
 
-    bandwidthTest (shmoo, ``--csv``): ``d2h_pinned_bw`` over size. hipBusBandwidth:
-    ``h2d_pinned_bw_median``, ``_mean``, ``_stddev``, ``_min``, ``_max`` over size, where kB is 1024
+    bandwidthTest (shmoo, ``--csv``): ``d2h_pinned_bw`` by size. hipBusBandwidth:
+    ``h2d_pinned_bw_median``, ``_mean``, ``_stddev``, ``_min``, ``_max`` by size, where kB is 1024
     bytes, and ``h2d_pinned_time_median``, … in ms. gpu_copy: ``copy_by_sm_under_numa0``,
     ``copy_write_by_dma``, … with placements ``cpu>gpu0``, ``gpu0>gpu1``, ``all>gpu0``;
-    ``bidirectional_by_sm``, … with the same placements is the sum of both ways. gpu_copy prints no
-    unit; its figures are decimal GB/s. A 0 below 64 KiB is the rounding of the program: the
-    warning ``below-resolution`` and no sample.
+    ``bidirectional_by_sm``, … with the same placements is the sum of both directions. gpu_copy
+    prints no unit; its values are decimal GB/s. A 0 below 64 KiB results from rounding: it gives
+    the warning ``below-resolution`` and no sample.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -61,15 +61,17 @@ def parse(text: str) -> Parsed:
         collector.error(ProblemKind.TOOL_FAILED, failed[0])
     programs = _collect(whole_lines(text), collector)
     if is_torn(text):
-        collector.error(ProblemKind.TRUNCATED, "the last line has no end")
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect_nothing(text, programs, collector)
     if len(programs) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, f"the output of several: {', '.join(programs)}")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, f"the output of several programs: {', '.join(programs)}"
+        )
     return collector.parsed(_TOOL, None, {"program": next(iter(programs), None)})
 
 
 def _collect(lines: list[str], collector: OutputCollector) -> dict[str, bool]:
-    """The programs whose rows were found, and whether their last line was printed."""
+    """Return the programs whose rows were found, and whether each one's last line was printed."""
     programs: dict[str, bool] = {}
     for line in lines:
         words = line[:400].split()
@@ -152,4 +154,4 @@ def _collect_nothing(text: str, programs: dict[str, bool], collector: OutputColl
         if not has_ended:
             collector.error(ProblemKind.TRUNCATED, f"the last line of {name} was not printed")
     if collector.is_empty:
-        collector.nothing(text, f"no figure of {', '.join(_PROGRAMS)} in this text")
+        collector.nothing(text, f"no output of {', '.join(_PROGRAMS)} in this text")

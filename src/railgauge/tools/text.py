@@ -1,6 +1,6 @@
-"""Printed text, cleaned of what terminals and launchers add, and its lines.
+"""Removal of what terminals and launchers add to a tool's output, and access to its lines.
 
-The one place where a tool's output is cleaned::
+No other module cleans output::
 
     >>> clean("\x1b[1mbusbw\x1b[0m\r\n")
     'busbw\n'
@@ -33,14 +33,14 @@ LONGEST_MESSAGE = 200
 
 
 def clean(text: str) -> str:
-    """The text without colours, and with plain line ends."""
+    """Return the text without colour codes, with ``\\n`` as line end."""
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def without_prefix(line: str) -> str:
-    """The line without the rank, the host and the time that launchers put before it."""
+    """Return the line without the rank, host and time that launchers put before it."""
     for _ in range(_MOST_PREFIXES):
         match = _PREFIX.match(line)
         if match is None:
@@ -50,9 +50,9 @@ def without_prefix(line: str) -> str:
 
 
 def lines(text: str, longest: int = sys.maxsize) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether its end was printed too.
+    """Yield each line, and whether it is complete: its line end was printed.
 
-    Lines of more than ``longest`` characters are left out: no table has them, they are noise.
+    Lines of more than ``longest`` characters are skipped: they are not rows of a table.
     """
     every = text.split("\n")
     for number, line in enumerate(every, 1):
@@ -61,17 +61,17 @@ def lines(text: str, longest: int = sys.maxsize) -> Iterator[tuple[str, bool]]:
 
 
 def whole_lines(text: str) -> list[str]:
-    """The lines that were printed to their end; a torn last one is left out."""
+    """Return the complete lines; an incomplete last line is left out."""
     return text.split("\n")[:-1]
 
 
 def is_torn(text: str) -> bool:
-    """Whether the text ends within a line."""
+    """Return whether the last line is incomplete."""
     return bool(text.rpartition("\n")[2].strip())
 
 
 def line_at(text: str, position: int) -> str:
-    """What of the line around ``position`` is fit for a message."""
+    """Return the line around ``position``, shortened for a message."""
     start = text.rfind("\n", max(0, position - LONGEST_MESSAGE), position) + 1
     start = max(start, position - LONGEST_MESSAGE)
     line = text[start : start + 2 * LONGEST_MESSAGE].partition("\n")[0]
@@ -79,6 +79,6 @@ def line_at(text: str, position: int) -> str:
 
 
 def first_line_with(text: str, signs: Iterable[str]) -> str | None:
-    """The line of the first of the ``signs`` that is in the text; ``None`` if none of them is."""
+    """Return the line of the first of ``signs`` that the text contains; ``None`` if it has none."""
     sign = next((sign for sign in signs if sign in text), None)
     return None if sign is None else line_at(text, text.index(sign))

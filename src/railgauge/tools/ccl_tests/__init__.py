@@ -1,6 +1,6 @@
-"""nccl-tests, rccl-tests and MetaX's mccl tests: one collective over the GPUs of some nodes.
+"""nccl-tests, rccl-tests and MetaX's mccl tests: one collective over the GPUs of the nodes.
 
-``commands`` makes the launcher's command; ``parse`` reads what rank 0 printed, as text or as the
+``commands`` makes the launcher's command; ``parse`` reads the output of rank 0, as text or as the
 JSON file of ``-J``. Formats: nccl-tests 2.0 to 2.20, their AMD and MetaX forks, and nccom-test.
 """
 

@@ -1,8 +1,9 @@
-"""All that is checked of one output: arithmetic, sweep, shape and closing lines.
+"""The checks of one output: arithmetic, sweep, shape of the table and closing lines.
 
-``algbw`` is size over time and ``busbw`` is ``algbw`` times a factor that follows from the
-collective and its ranks (nccl-tests, doc/PERFORMANCE.md). A column read as another, a digit lost
-by a launcher or a figure edited by hand does not survive both.
+``algbw`` is size over time, and ``busbw`` is ``algbw`` times a factor of the collective and its
+number of ranks (nccl-tests, doc/PERFORMANCE.md). The two equations detect a column that is taken
+for another, a digit that a launcher lost, and a value that was edited by hand. For example, an
+all_reduce over 8 ranks has the factor 2 x 7 / 8 = 1.75: algbw 100 GB/s gives busbw 175 GB/s.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from railgauge.tools.collector import OutputCollector
 def check_tables(
     reading: Reading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
 ) -> bool:
-    """What is wrong with a printed output; whether its bandwidths are GiB/s."""
+    """Report what is wrong with printed output; return whether its bandwidths are GiB/s."""
     if not reading.tables:
         if not collector.problems and not has_said_why:
             _say_why_nothing(facts, text, collector)
@@ -51,14 +52,14 @@ def check_rows(
     is_binary: bool = False,
     is_run_known: bool = True,
 ) -> None:
-    """Ranks, rates and factors.
+    """Check the number of ranks, the rates and the busbw factors.
 
-    Without ``is_run_known`` the facts may be another table's, or not all shown.
+    Without ``is_run_known`` the facts may belong to another table, or be incomplete.
     """
     _check_dtypes(rows, collector)
     ranks = facts.nranks if is_run_known else None
     if (ranks is not None and ranks < 2) or (ranks is None and is_alone(rows)):  # noqa: PLR2004
-        message = "a single rank moves nothing between GPUs: its bandwidth is no measurement"
+        message = "a single rank moves no data between GPUs: its bandwidth is not a measurement"
         collector.error(ProblemKind.TOO_FEW_RANKS, message)
     else:
         collective = facts.named_collective if is_run_known else None
@@ -74,9 +75,9 @@ def check_whole(
     is_elided: bool = False,
     is_excerpt: bool = False,
 ) -> None:
-    """Whether all rows are there, and whether the closing lines agree with them.
+    """Check that all rows are there and that the closing lines agree with them.
 
-    ``is_excerpt``: argument line and closing lines were cut away by hand, so rows may be too.
+    ``is_excerpt``: the argument line and the closing lines were cut off, so rows may be missing.
     """
     check_sweep(rows, facts, collector, is_elided=is_elided)
     _check_results(facts, collector)
@@ -97,7 +98,7 @@ def _check_results(facts: Facts, collector: OutputCollector) -> None:
             ProblemKind.BITWISE_MISMATCH, f"{facts.bitwise_mismatches} bits differ between runs"
         )
     if facts.average_failed:
-        message = "the tool itself found its average below NCCL_TESTS_MIN_BW"
+        message = "the tool reports an average below NCCL_TESTS_MIN_BW"
         collector.error(ProblemKind.BELOW_TOOL_LIMIT, message)
     if facts.repeated_ranks:
         message = f"{facts.repeated_ranks} ranks are listed more than once"
@@ -111,23 +112,23 @@ def _check_shape(reading: Reading, facts: Facts, collector: OutputCollector) -> 
     tables = reading.tables
     if len(tables) > 1 or facts.argument_lines > 1 or facts.bounds_lines > 1:
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "several runs in one output: each is to be read by itself"
+            ProblemKind.SEVERAL_TABLES, "several runs in one output; give the output of one run"
         )
     for table in tables:
         _check_table(table, collector, is_elided=reading.is_elided)
     is_closed = any(table.is_closed for table in tables)
     if not is_closed and facts.argument_lines and any(table.rows for table in tables):
-        collector.error(ProblemKind.TRUNCATED, "no closing lines: the run did not come to its end")
+        collector.error(ProblemKind.TRUNCATED, "no closing lines: the run did not finish")
     elif not is_closed:
-        message = "no closing lines: the output may go on where this text ends"
+        message = "no closing lines: the text may be cut off"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 
 def _check_table(table: Table, collector: OutputCollector, *, is_elided: bool) -> None:
     if not table.rows and not is_elided:
-        collector.error(ProblemKind.TRUNCATED, "a heading without any row: nothing was measured")
+        collector.error(ProblemKind.TRUNCATED, "a heading without rows: nothing was measured")
     if not table.has_heading:
-        message = "rows without their heading, read by the columns that every version prints"
+        message = "rows without a heading: read as the columns that every version prints"
         collector.warn(ProblemKind.NO_HEADING, message)
 
 
@@ -135,11 +136,11 @@ def _check_dtypes(rows: list[Row], collector: OutputCollector) -> None:
     dtypes = dict.fromkeys((row.dtype, row.redop) for row in rows)
     if len(dtypes) > 1:
         named = ", ".join(" ".join(filter(None, pair)) for pair in dtypes)
-        collector.warn(ProblemKind.SEVERAL_DTYPES, f"one table of {named}: their rows are mixed")
+        collector.warn(ProblemKind.SEVERAL_DTYPES, f"one table mixes rows of {named}")
 
 
 def _say_why_nothing(facts: Facts, text: str, collector: OutputCollector) -> None:
-    """What kind of nothing an output without a table is."""
+    """Report why an output has no table: cut off, only closing lines, or another text."""
     if facts.average is not None or facts.out_of_bounds is not None:
         message = "closing lines without a table: its rows are missing"
         collector.error(ProblemKind.TRUNCATED, message)
@@ -156,17 +157,17 @@ _GIB_PER_GB = 1e9 / 2**30
 
 
 def follows_binary(rows: Iterable[Row]) -> bool:
-    """Whether every ``algbw`` may be GiB/s, whatever it is called."""
+    """Return whether every ``algbw`` fits size over time in GiB/s, whatever unit is printed."""
     return all(_follows(row.size_bytes, side, _GIB_PER_GB) for row in rows for side in row.sides)
 
 
 def check_rates(rows: Iterable[Row], collector: OutputCollector, *, is_binary: bool) -> None:
-    """``algbw`` that is not size over time."""
+    """Report each ``algbw`` that is not size over time."""
     scale = _GIB_PER_GB if is_binary else 1.0
     for row in rows:
         for side in row.sides:
             if not _follows(row.size_bytes, side, scale):
-                message = "the algorithm bandwidth is not size over time"
+                message = "algbw is not size over time"
                 collector.error(ProblemKind.INCONSISTENT, _about(row, side, message))
 
 
@@ -192,7 +193,7 @@ def _in(figure: Figure, unit: str) -> Figure | None:
 def check_factor(
     rows: Sequence[Row], collective: str | None, ranks: int | None, collector: OutputCollector
 ) -> None:
-    """``busbw`` that does not follow from ``algbw``; for unknown ranks, rows that disagree."""
+    """Report ``busbw`` that is not ``algbw`` x factor; for unknown ranks, rows that disagree."""
     reference = _reference(rows)
     if reference is None:
         return
@@ -200,18 +201,18 @@ def check_factor(
     fits = _rule(collective, ranks)
     if expected is None and not fits(*reference):
         low, high = reference
-        message = f"bus over algorithm bandwidth is {(low + high) / 2:.4g}, which no collective has"
+        message = f"busbw / algbw is {(low + high) / 2:.4g}, a factor that no collective has"
         collector.error(ProblemKind.INCONSISTENT, message)
         return
     low, high = (expected, expected) if expected is not None else reference
     for row, side, ratio in _ratios(rows):
         if not (low * (1 - _EDGE) <= ratio[1] and ratio[0] <= high * (1 + _EDGE)):
-            message = f"bus over algorithm bandwidth is not {low:.4g}"
+            message = f"busbw / algbw is not {low:.4g}"
             collector.error(ProblemKind.INCONSISTENT, _about(row, side, message))
 
 
 def is_alone(rows: Sequence[Row]) -> bool:
-    """Whether bus bandwidth is nothing where algorithm bandwidth is something: one rank only."""
+    """Return whether there is only one rank: every busbw is 0, though some algbw is not."""
     pairs = [
         (side.algbw.value, side.busbw.value)
         for row in rows
@@ -222,7 +223,7 @@ def is_alone(rows: Sequence[Row]) -> bool:
 
 
 def _reference(rows: Sequence[Row]) -> tuple[float, float] | None:
-    """The ratio that is known most exactly."""
+    """Return the bounds of the ratio that has the least rounding error."""
     ratios = [ratio for _, _, ratio in _ratios(rows)]
     return min(ratios, key=lambda ratio: ratio[1] - ratio[0], default=None)
 
@@ -236,7 +237,7 @@ def _ratios(rows: Sequence[Row]) -> Iterator[tuple[Row, Side, tuple[float, float
 
 
 def _rule(collective: str | None, ranks: int | None) -> Callable[[float, float], bool]:
-    """Whether any collective of two ranks or more, of those still possible, has such a factor."""
+    """Return a test of whether any possible collective of 2 or more ranks has a factor."""
     collectives = (collective,) if collective else ("all_reduce", "all_gather", "broadcast")
     counts = (ranks,) if ranks else (2, 10**9)
     known = [[bus_factor(name, count) for count in counts] for name in collectives]
@@ -251,7 +252,7 @@ def _rule(collective: str | None, ranks: int | None) -> Callable[[float, float],
 
 
 def check_average(rows: Sequence[Row], average: Figure) -> str:
-    """What is wrong with the printed average: the mean over all sizes and both sides."""
+    """Return what is wrong with the printed average over all sizes and both sides, or nothing."""
     figures = [side.busbw for row in rows for side in row.sides if side.busbw]
     if not figures:
         return ""
@@ -260,7 +261,7 @@ def check_average(rows: Sequence[Row], average: Figure) -> str:
     # The tool prints six significant digits and leaves trailing zeros out.
     if abs(mean - average.value) <= spread * 1.02 + 1e-5 * abs(mean):
         return ""
-    return f"the average is printed as {average.value:g}, the rows shown have {mean:.6g}"
+    return f"the average is printed as {average.value:g}, but the rows give {mean:.6g}"
 
 
 def _about(row: Row, side: Side, what: str) -> str:
@@ -282,23 +283,23 @@ _ALIGNED_BYTES = 16
 def check_sweep(
     rows: list[Row], facts: Facts, collector: OutputCollector, *, is_elided: bool
 ) -> None:
-    """Sizes that were skipped, rows that are missing. Cycles and types multiply the rows."""
+    """Report skipped sizes and missing rows. Cycles and data types multiply the rows."""
     if facts.reduced_to is not None:
-        message = f"GPU memory was short: no size above {facts.reduced_to} B was measured"
+        message = f"not enough GPU memory: no size above {facts.reduced_to} B was measured"
         collector.error(ProblemKind.SIZE_SKIPPED, message)
     tell = collector.warn if is_elided else collector.error
     if is_elided:
-        collector.warn(ProblemKind.ROWS_ELIDED, "dots stand where rows were left out")
+        collector.warn(ProblemKind.ROWS_ELIDED, "rows are replaced by dots")
     expected = len(announced(facts))
     if rows and expected and len(rows) % expected:
         message = f"{len(rows)} rows where the arguments announce {expected} (or a multiple)"
         tell(ProblemKind.SWEEP_GAP, message)
     elif rows and not expected and (gap := _gap(rows)):
-        tell(ProblemKind.SWEEP_GAP, f"the sweep lacks size {gap}")
+        tell(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {gap}")
 
 
 def announced(facts: Facts) -> tuple[int, ...]:
-    """The sizes in bytes that the argument line asks for; none where nothing says so."""
+    """Return the sizes in bytes that the argument line announces; none without that line."""
     first, last = facts.numbers.get("minimum_bytes"), facts.numbers.get("maximum_bytes")
     step = facts.numbers.get("step", 0)
     if not first or last is None or step < 1:
@@ -314,10 +315,11 @@ def announced(facts: Facts) -> tuple[int, ...]:
 
 
 def asked_for(size_bytes: int, sizes: Sequence[int], ranks: int | None) -> int:
-    """The size of the sweep that a row is of, which may print less.
+    """Return the size of the sweep to which a row belongs: the row may print a smaller one.
 
-    Where each of the ranks has a part, the tests round it down to 16 bytes: of 16 GiB between 24
-    ranks they print 17179869120. A size that is none of the sweep's stays as it is.
+    If every rank holds one part of the message, the tests round the part down to 16 bytes: for
+    16 GiB over 24 ranks they print 17179869120. A size that fits none of ``sizes`` is returned
+    unchanged.
     """
     at = bisect_left(sizes, size_bytes)
     if not ranks or not size_bytes or size_bytes % ranks or at == len(sizes):
@@ -326,7 +328,7 @@ def asked_for(size_bytes: int, sizes: Sequence[int], ranks: int | None) -> int:
 
 
 def _gap(rows: list[Row]) -> int | None:
-    """A size that a steady sweep would have, judged by the smallest factor between neighbours."""
+    """Return a missing size, assuming the smallest factor between neighbours; else ``None``."""
     sizes = sorted({row.size_bytes for row in rows if row.size_bytes > 0})
     pairs = list(pairwise(sizes))
     factors = {large // small for small, large in pairs if large % small == 0}

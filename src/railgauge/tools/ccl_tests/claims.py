@@ -1,4 +1,4 @@
-"""What a collective test says of its run and of its GPUs, beside what was asked for."""
+"""Comparison of a collective test's output, its run and its GPUs, with its command."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from railgauge.tools.ccl_tests.facts import Device
 from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
 from railgauge.tools.hosts import claims_of_ranks
 
-# Others print what they were given and do not use it, or print nothing.
+# Other collectives print the given reduction without using it, or print none.
 _REDUCES = frozenset({"all_reduce", "reduce_scatter", "reduce"})
 _FACTOR_SLACK = 0.02
-# What the columns show of each: a reduction (sendrecv prints one and uses none), a root, and a
-# comparison in place. Versions differ where there is None.
+# What the columns show for each collective: a reduction (sendrecv prints one without using it), a
+# root, a comparison in place. None: versions of the tool differ.
 _COLUMNS = ("reduces", "rooted", "checked_in_place")
 _SHOWN: Mapping[str, tuple[bool | None, ...]] = {
     "all_reduce": (True, False, True),
@@ -37,7 +37,7 @@ _WORDS = {
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Collective, data type, reduction, iterations, graph, checking, ranks, hosts and GPUs."""
+    """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs."""
     return tuple(_claims(asked, heard[0].parsed))
 
 
@@ -65,7 +65,7 @@ def _joined(said: object) -> str | None:
 
 
 def _collective(wanted: str, parsed: Parsed) -> Claim:
-    """As the output names it; if it does not, what its columns and its bandwidths show."""
+    """Claim the collective by its printed name, or else by the columns and bandwidths."""
     named, ranks = parsed.summary.get("collective"), parsed.summary.get("nranks")
     if named is not None:
         return equal("collective", wanted, str(named).removesuffix("_perf"))
@@ -77,14 +77,14 @@ def _collective(wanted: str, parsed: Parsed) -> Claim:
         return Claim("collective", wanted, None)
     fits = abs(ratio / expected - 1) <= _FACTOR_SLACK
     told = all(parsed.summary.get(name) is not None for name in _COLUMNS)
-    if fits and ratio < 1 + _FACTOR_SLACK and not told:  # above it is all_reduce alone
+    if fits and ratio < 1 + _FACTOR_SLACK and not told:  # only all_reduce is above 1
         return Claim("collective", wanted, None)
-    shows = f"one whose bus bandwidth is {ratio:.3f} of its algorithm bandwidth, not {expected:.3f}"
+    shows = f"one with a busbw of {ratio:.3f} x algbw, not {expected:.3f} x algbw"
     return Claim("collective", wanted, shows, fits)
 
 
 def _other_columns(wanted: str, said: Mapping[str, object]) -> list[str]:
-    """What the columns show that those of this collective do not."""
+    """Return properties that the columns show but that the wanted collective does not have."""
     pairs = zip(_COLUMNS, _SHOWN.get(wanted, ()), strict=False)
     return [
         _WORDS[name][bool(said[name])]
@@ -94,7 +94,7 @@ def _other_columns(wanted: str, said: Mapping[str, object]) -> list[str]:
 
 
 def _ratio(parsed: Parsed) -> float | None:
-    """Bus over algorithm bandwidth of the fastest row, where rounding is least."""
+    """Return busbw / algbw of the fastest row, in which rounding matters least."""
     rows: dict[tuple[object, ...], dict[str, float]] = {}
     for sample in parsed.samples:
         key = (sample.size_bytes, sample.placement, sample.iteration)
@@ -105,7 +105,7 @@ def _ratio(parsed: Parsed) -> float | None:
 
 
 def _warmup(asked: Asked, said: object) -> Claim:
-    """What was not asked for is the tool's own choice, which is 1 or 5, but never none."""
+    """Claim the warm-up: if the command gives none, the tool's default of 1 or 5, never 0."""
     wanted = asked.option("warmup")
     if wanted is not None or not isinstance(said, int):
         return equal("warm-up iterations", "1 or more" if wanted is None else wanted, said)
@@ -113,7 +113,7 @@ def _warmup(asked: Asked, said: object) -> Claim:
 
 
 def _graph(asked: Asked, said: object) -> Claim:
-    """A run with graphs that prints ``graph: 0`` is known (document 003): not shown, then."""
+    """Claim the graph option; with graphs, ``graph: 0`` counts as not shown (document 003)."""
     wanted = bool(asked.option("graph"))
     if wanted and not said:
         return Claim("graph", "on", None)
@@ -121,7 +121,7 @@ def _graph(asked: Asked, said: object) -> Claim:
 
 
 def _validation(asked: Asked, said: Mapping[str, object]) -> Iterator[Claim]:
-    """That results are to be compared, and that they were, in each row, on one side at least."""
+    """Claim that checking is on, and that every row was checked on at least one side."""
     wanted, shown = bool(asked.option("check", 1)), said.get("validation")
     yield equal("validation", _on(wanted), None if shown is None else _on(bool(shown)))
     rows, checked = said.get("rows_checkable"), said.get("rows_checked")
@@ -137,7 +137,7 @@ def _on(value: bool) -> str:
     return "on" if value else "off"
 
 
-# --- the GPUs that the ranks name: one for each, of the node, of the right model ---
+# --- the GPUs that the ranks name: one for each rank, on the node, of the right model ---
 
 _SHORT = re.compile(r"0x([0-9a-f]{1,2})")
 _LONG = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
@@ -145,7 +145,7 @@ _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 
 
 def claims_of_devices(asked: Asked, listed: object) -> Iterator[Claim]:
-    """``listed`` are the ranks' devices, as far as the output lists them."""
+    """Claim distinct GPUs, addresses and models; ``listed`` are the devices in the output."""
     entries = listed if isinstance(listed, tuple) else ()
     devices = [one for one in entries if isinstance(one, Device)]
     yield _distinct(asked, devices)
@@ -158,7 +158,7 @@ def claims_of_devices(asked: Asked, listed: object) -> Iterator[Claim]:
 
 
 def _distinct(asked: Asked, devices: Sequence[Device]) -> Claim:
-    """Two ranks on one GPU. A number alone means nothing where each process sees only its own."""
+    """Claim that no two ranks share a GPU. Only addresses count: each process may see one GPU."""
     wanted = "one of its own"
     counts = Counter(
         (device.host, -1 if _tells_apart(asked, device.bus) else device.number, device.bus)
@@ -173,7 +173,7 @@ def _distinct(asked: Asked, devices: Sequence[Device]) -> Claim:
 
 
 def _tells_apart(asked: Asked, bus: str) -> bool:
-    """Whether a printed address is of one GPU: a short one has no PCI domain."""
+    """Return whether a printed address is unique: a short one has no PCI domain."""
     if not _SHORT.fullmatch(bus.lower()):
         return bool(bus)
     known = [_shortened(address) for address in _addresses(asked)]
@@ -181,20 +181,20 @@ def _tells_apart(asked: Asked, bus: str) -> bool:
 
 
 def _known(asked: Asked, devices: Sequence[Device]) -> Claim:
-    """Whether the addresses are those of GPUs that the nodes have."""
+    """Claim that the addresses are those of the nodes' GPUs."""
     known = _addresses(asked)
     said = [device.bus for device in devices if device.bus]
     if not known or not said:
         return Claim(_OF_NODE, "GPUs at the addresses that the nodes have", None)
     whole, short = {_normal(one) for one in known}, {_shortened(one) for one in known}
-    strange = [bus for bus in dict.fromkeys(said) if not _is_of(bus.lower(), whole, short)]
+    unknown = [bus for bus in dict.fromkeys(said) if not _is_of(bus.lower(), whole, short)]
     asked_for = f"GPUs at {', '.join(sorted(set(known)))}"
-    shown = ", ".join(strange) or f"{len(set(said))} of them"
-    return Claim(_OF_NODE, asked_for, shown, not strange)
+    shown = ", ".join(unknown) or f"{len(set(said))} of them"
+    return Claim(_OF_NODE, asked_for, shown, not unknown)
 
 
 def _addresses(asked: Asked) -> list[str]:
-    """Of one node as the survey saw it, which is alike on all, or as declared; else none."""
+    """Return GPU addresses: those of the survey if all nodes have the same, or those declared."""
     found = {
         tuple(gpu.bus_id for gpu in facts.gpus if gpu.bus_id)
         for node in asked.case.nodes

@@ -1,4 +1,4 @@
-"""What was run and where: the lines before and after a table, the library's log, the summary."""
+"""What ran and where: the lines around a table, the library's log, and the summary."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The GPU of one rank as its process numbers it; ``bus`` and ``model`` as printed, or empty."""
+    """One rank's GPU, with its process's number; ``bus`` and ``model`` as printed, or empty."""
 
     rank: int
     host: str
@@ -76,7 +76,7 @@ class Device:
 
 @dataclass(slots=True)
 class Facts:
-    """Everything that is not a row; empty where it was not printed."""
+    """Everything in the output that is not a row; what was not printed is empty."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     is_step_factor: bool = True
@@ -101,7 +101,7 @@ class Facts:
     logged_ranks: int | None = None
 
     def take(self, line: Line) -> None:
-        """The next line of the output."""
+        """Read the next line of the output."""
         content = line.content[:_LONGEST]
         if not content:
             return
@@ -112,7 +112,7 @@ class Facts:
 
     @property
     def nranks(self) -> int | None:
-        """How many ranks took part in one collective."""
+        """The number of ranks in one collective; ``None`` if nothing shows it."""
         if self.ranks:
             return (max(self.ranks) + 1) // max(1, len(self.groups))
         return self.logged_ranks
@@ -123,7 +123,7 @@ class Facts:
 
     @property
     def named_collective(self) -> str | None:
-        """From the tool's own line, or from the one program that the text names."""
+        """The collective in the tool's own line, or of the only program that the text names."""
         if self.collective is None and len(self.mentions) == 1:
             return next(iter(self.mentions))
         return self.collective
@@ -155,7 +155,7 @@ class Facts:
     def _take_arguments(self, content: str) -> None:
         self.argument_lines += 1
         self.is_step_factor = "(bytes)" not in content
-        # An earlier version printed no "agg iters": "iters" alone is then the only count.
+        # Earlier versions print no "agg iters": "iters" is then the only count.
         for name, value in _NUMBER_OF.findall(content):
             self.numbers.setdefault(_FIELDS[name], int(value))
 
@@ -196,7 +196,7 @@ _NETWORK = re.compile(r"Using network (\S[^\n]{0,40})")
 _CHANNELS = re.compile(r" ([0-9]{1,4}) coll channels")
 _NVLS_CHANNELS = re.compile(r" [1-9][0-9]{0,3} nvls channels")
 _RANKS = re.compile(r" nranks ([0-9]{1,7})\b")
-# FasTrak is the successor's plugin name for the same path from the NIC into GPU memory.
+# FasTrak is the successor's plugin name for the same path from NIC to GPU memory.
 _TCPX = ("GPUDirectTCPX", "FasTrak", "TCPX")
 
 
@@ -230,7 +230,7 @@ class Log:
     def transports(self) -> tuple[str, ...]:
         """``IB``, ``GDRDMA``, ``Socket``, ``P2P``, ``SHM``, ``NVLS``, ``TCPX`` and other networks.
 
-        The network that was chosen counts only where no channel line was logged.
+        The chosen network counts only if no channel line was logged.
         """
         found = {name for path in self.paths for name in _names(path)}
         if not self.paths and self.network:
@@ -241,14 +241,14 @@ class Log:
 
 
 def network_name(printed: str) -> str:
-    """The name of a network as the platform files know it."""
+    """Return the name that platform files use for a printed network."""
     if any(name in printed for name in _TCPX):
         return "TCPX"
     return "OFI" if printed.startswith(("AWS Libfabric", "Libfabric", "OFI")) else printed
 
 
 def _path(via: str) -> str:
-    """``NET/IB/0(1)/GDRDMA/Shared`` without the number of the device: ``NET/IB/GDRDMA``."""
+    """Shorten ``NET/IB/0(1)/GDRDMA/Shared`` to ``NET/IB/GDRDMA``, without the device's number."""
     first, *others = via.strip().split("/")
     if first != "NET" or not others:
         return "/".join([first, *others[:1]])
@@ -274,17 +274,17 @@ _NUMBERS = (
 
 
 def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
-    """Everything but the samples; what was not printed is absent.
+    """Return everything but the samples; a value that was not printed has no key.
 
-    ``rows`` and ``collective`` (``None`` if nothing names it) are always there. Others:
+    ``rows`` and ``collective`` (``None`` if nothing names it) are always there. The others are
     ``avg_busbw`` in GB/s, ``out_of_bounds``, ``dtypes``, ``redops``, ``rows_checked`` of
-    ``rows_checkable``, ``reduces``, ``rooted`` and ``checked_in_place`` (what the columns show of
-    the collective), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by size, the last
-    row of a size), ``graph``, ``validation``, ``minimum_bytes``, ``maximum_bytes``, ``warmup``,
-    ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``, ``hosts``, ``devices`` (a
-    ``Device`` for each rank that is listed), ``nnodes`` and ``gpus`` by host (if all ranks are
-    listed), ``library``, ``library_version``, and from the library's log ``transports``,
-    ``channel_paths`` (lines by path), ``network`` and ``channels``.
+    ``rows_checkable``, ``reduces``, ``rooted`` and ``checked_in_place`` (properties of the
+    collective that the columns show), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by
+    size, from the last row of each size), ``graph``, ``validation``, ``minimum_bytes``,
+    ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``,
+    ``hosts``, ``devices`` (a ``Device`` for each listed rank), ``nnodes`` and ``gpus`` by host (if
+    all ranks are listed), ``library``, ``library_version``, and from the library's log
+    ``transports``, ``channel_paths`` (number of lines by path), ``network`` and ``channels``.
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
@@ -308,7 +308,7 @@ def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
 
 
 def _checked(rows: list[Row]) -> dict[str, object]:
-    """How many rows had their results compared, of those that have a column for it."""
+    """Return how many rows were checked, and how many have a column for the check."""
     checkable = [row for row in rows if any(side.has_check for side in row.sides)]
     if not checkable:
         return {}
@@ -317,9 +317,9 @@ def _checked(rows: list[Row]) -> dict[str, object]:
 
 
 def _shown(rows: list[Row]) -> dict[str, object]:
-    """Whether results are reduced, come from or go to one rank, and are compared in place.
+    """Return whether results are reduced, have a root rank, and are checked in place.
 
-    What the rows do not show, or not all alike, is ``None``.
+    A value is ``None`` if the rows do not show it or if they disagree.
     """
     reduced = {row.redop not in ("", "none") for row in rows if row.redop is not None}
     rooted = {not row.root.startswith("-") for row in rows if row.root is not None}

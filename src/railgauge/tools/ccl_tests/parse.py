@@ -1,4 +1,4 @@
-"""Everything that a collective test prints, as a table or as JSON, to samples and problems."""
+"""The parser of collective tests: from a table or JSON to samples, summary and problems."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ def parse(text: str) -> Parsed:
     Never raises and takes time linear in the text. Samples: ``time_us`` (``us``; ``cputime_us``
     with ``-C``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong`` (``count``; absent where results
     were not checked), each with the placement ``out_of_place`` or ``in_place`` and the size
-    that was asked for (see ``asked_for``); rows of one size are iterations of one distribution.
-    Rows that were printed before an error are kept, and so is the error: with any error no value
-    stands.
+    of the sweep (see ``asked_for``); rows with the same size are iterations. Rows that were
+    printed before an error are kept beside the error, which makes all values invalid.
 
-    ``summary`` holds what ``summarise`` says. An output from which rows were left out by hand
-    (``...``) is read with warnings.
+    ``summarise`` describes ``summary``. An output in which rows were replaced by dots (``...``) is
+    read with warnings.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -50,7 +49,7 @@ def parse(text: str) -> Parsed:
 
 
 _Read = tuple[list[Row], Facts, Log, bool]
-"""Rows, what was said around them, the library's log, and whether bandwidths are GiB/s."""
+"""Rows, facts around them, the library's log, and whether bandwidths are GiB/s."""
 
 
 def _read_json(text: str, collector: OutputCollector) -> _Read:
@@ -78,9 +77,9 @@ def _read_text(text: str, collector: OutputCollector) -> _Read:
 
 
 def _take_row(row: Row, collector: OutputCollector, means: str) -> None:
-    """``means`` is what GB/s stand for where the tool misnames them."""
+    """Add the samples of a row; ``means`` is the true unit if the tool misnames it ``GB/s``."""
     for side in row.sides:
-        # With -C the first figure is the CPU's time to launch, not the collective's.
+        # With -C the first column is the CPU's time to launch, not the collective's time.
         time = "cputime_us" if side.is_cpu_time else "time_us"
         wrong = None if side.wrong is None else Figure(side.wrong, 0, "count")
         figures = {time: side.time, "algbw": side.algbw, "busbw": side.busbw, "wrong": wrong}
@@ -115,7 +114,7 @@ def _check_results(row: Row, side: Side, collector: OutputCollector) -> None:
 def _wrong(metric: str, figure: Figure, size_bytes: int) -> tuple[ProblemKind, str] | None:
     where = f"{metric} at {format_size(size_bytes)}"
     if figure.unit not in KNOWN_UNITS:
-        return ProblemKind.UNIT_UNKNOWN, f"{where} is in {figure.unit!r}, a unit nobody knows"
+        return ProblemKind.UNIT_UNKNOWN, f"{where} has the unknown unit {figure.unit!r}"
     if not math.isfinite(figure.value) or figure.value < 0:
         return ProblemKind.NOT_A_NUMBER, f"{where} is {figure.value}"
     if metric == "time_us" and figure.value == 0 and size_bytes > 0:
@@ -147,19 +146,19 @@ def is_json(text: str) -> bool:
 
 
 def _read_document(text: str, collector: OutputCollector) -> tuple[list[Row], Facts]:
-    """Rows and facts of the file that ``-J`` writes.
+    """Return rows and facts of the file that ``-J`` writes.
 
-    Truth values are the strings ``true`` and ``false`` there, NaN is one too. The file holds the
-    whole environment of the run; nothing of it is read or kept.
+    The file writes booleans and NaN as strings. It also holds the complete environment of the run,
+    which is neither read nor kept.
     """
     facts = Facts(library="NCCL")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        collector.error(ProblemKind.TRUNCATED, f"not a whole JSON file: {error}")
+        collector.error(ProblemKind.TRUNCATED, f"not a complete JSON file: {error}")
         return [], facts
     if not isinstance(document, dict) or not isinstance(document.get("results"), list):
-        collector.error(ProblemKind.NO_TABLE, "JSON without results of nccl-tests")
+        collector.error(ProblemKind.NO_TABLE, "the JSON holds no results of nccl-tests")
         return [], facts
     _take_config(document, facts)
     _take_devices(document, facts)
@@ -168,11 +167,11 @@ def _read_document(text: str, collector: OutputCollector) -> tuple[list[Row], Fa
         collector.error(ProblemKind.TOOL_FAILED, str(told)[:200])
     rows = [_row(entry) for entry in document["results"]]
     if None in rows:
-        collector.error(ProblemKind.UNPARSABLE, "a result lacks its size or its figures")
+        collector.error(ProblemKind.UNPARSABLE, "a result has no size or no values")
     if not rows:
         collector.error(ProblemKind.TRUNCATED, "no result: nothing was measured")
     if "end_time" not in document:
-        collector.error(ProblemKind.TRUNCATED, "no end time: the run did not end")
+        collector.error(ProblemKind.TRUNCATED, "no end time: the run did not finish")
     return [row for row in rows if row], facts
 
 
@@ -194,7 +193,7 @@ def _take_config(document: Mapping[str, Any], facts: Facts) -> None:
 
 
 def _take_devices(document: Mapping[str, Any], facts: Facts) -> None:
-    """One device a process is listed; with several GPUs a process the others follow it."""
+    """Read ranks and devices: one device a process is listed, its other ranks follow it."""
     config = _mapping(document, "config")
     devices = _list(config, "devices") or _list(document, "devices")
     for device in devices:
@@ -284,11 +283,11 @@ _GB, _US = 1e9, 1e-6
 
 
 def payload_bytes(parsed: Parsed) -> float:
-    """Bytes that each node sent to the others, if it was a ring; 0 inside one node.
+    """Return the bytes that each node sent to the others, assuming a ring; 0 inside one node.
 
-    Bus bandwidth x time is what one rank sends in an iteration (2(n-1)/n of the message for
-    all_reduce), and a ring enters and leaves every node once: all ranks of a node together send
-    that much to the next one.
+    busbw x time is what one rank sends in an iteration (2(n-1)/n of the message for all_reduce). A
+    ring enters and leaves every node once, so that all ranks of a node together send this amount
+    to the next node.
     """
     nnodes, iterations = parsed.summary.get("nnodes"), parsed.summary.get("iterations")
     if not isinstance(nnodes, int) or nnodes < 2 or not isinstance(iterations, int):  # noqa: PLR2004

@@ -38,19 +38,19 @@ _VISIBLE = {
     "amd": "HIP_VISIBLE_DEVICES",
     "metax": "MACA_VISIBLE_DEVICES",
 }
-# RCCL kept the variables of the library it came from.
+# RCCL uses the variable names of NCCL.
 _VARIABLE_PREFIX = {"RCCL": "NCCL"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001
-    """One command on the first node: the launcher, with one process per GPU on every node.
+    """Return one command on the first node: the launcher, with one process per GPU on every node.
 
-    No server listens, so ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
+    There is no server: ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
     ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
     which makes the library log its transports.
 
-    Raises ``BadInput`` for anything else and for sizes that are no sweep.
+    Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
     _check(setting)
     hosts = tuple(_host(setting, name) for name in setting.case.nodes)
@@ -74,7 +74,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 def _check(setting: Setting) -> None:
     measurement = setting.measurement
     if measurement.command not in COMMANDS:
-        _refuse(setting, f"{measurement.command!r} is no collective test", ", ".join(COMMANDS))
+        known = f"use one of {', '.join(COMMANDS)}"
+        _refuse(setting, f"{measurement.command!r} is not a collective test", known)
     if unknown := sorted(set(measurement.options) - _OPTIONS):
         known = f"ccl-tests takes {', '.join(sorted(_OPTIONS))}"
         _refuse(setting, f"unknown option {', '.join(unknown)}", known)
@@ -82,13 +83,13 @@ def _check(setting: Setting) -> None:
         lowest = 2 if name == "factor" else 1 if name in {"gpus_per_node", "iterations"} else 0
         _number(setting, name, lowest)
     if _ranks_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
-        _refuse(setting, "a collective needs 2 ranks or more", "more nodes or more GPUs a node")
+        _refuse(setting, "a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
 
 
 def _number(setting: Setting, name: str, lowest: int) -> None:
     value = setting.measurement.options.get(name, lowest)
     if not isinstance(value, int) or value < lowest:
-        _refuse(setting, f"{name} is {value!r}", f"a whole number from {lowest}")
+        _refuse(setting, f"{name} is {value!r}", f"give a whole number of {lowest} or more")
 
 
 def _host(setting: Setting, name: str) -> Host:
@@ -99,11 +100,13 @@ def _host(setting: Setting, name: str) -> Host:
 def _ranks_per_node(setting: Setting) -> int:
     gpus = setting.platform.gpus
     if gpus is None or setting.stack is None:
-        _refuse(setting, "the platform declares no GPUs", "leave collectives out")
+        _refuse(setting, "the platform declares no GPUs", "remove the measurement")
         return 0
     count = setting.measurement.options.get("gpus_per_node", gpus.count)
     if not isinstance(count, int) or count > gpus.count:
-        _refuse(setting, f"{count!r} GPUs a node, of {gpus.count} declared", "fewer")
+        _refuse(
+            setting, f"gpus_per_node is {count!r}", f"give 1 to {gpus.count}, the declared GPUs"
+        )
         return 0
     return count
 
@@ -122,13 +125,13 @@ def _size_flags(setting: Setting) -> tuple[str, ...]:
     sizes = sorted(set(setting.case.sizes))
     factor = setting.measurement.options.get("factor", _FACTOR)
     if not sizes or sizes[0] < 1:
-        _refuse(setting, f"no message size to measure in {sizes}", "sizes of 1 byte or more")
+        _refuse(setting, f"no message size to measure in {sizes}", "give sizes of 1 byte or more")
     step = factor if isinstance(factor, int) else _FACTOR
     swept = [sizes[0] * step**n for n in range(len(sizes))]
     if sizes != swept:
         missing = next(size for size in swept if size not in sizes)
-        remedy = f"sizes each {step} times the one before, or another factor"
-        _refuse(setting, f"sizes are no sweep: {missing} is not among them", remedy)
+        remedy = f"give sizes each {step} times the one before, or another factor"
+        _refuse(setting, f"the sizes are not a sweep: {missing} is missing", remedy)
     return ("-b", str(sizes[0]), "-e", str(sizes[-1]), "-f", str(step))
 
 
@@ -137,7 +140,7 @@ def _environment(setting: Setting) -> dict[str, str]:
 
 
 def _visible(setting: Setting) -> dict[str, str]:
-    """With one rank a node: the GPU of the case, or the first; otherwise all of them."""
+    """Return the variable that selects the GPU, if there is one rank a node; otherwise nothing."""
     gpus, pairing = setting.platform.gpus, setting.case.pairing
     if gpus is None or _ranks_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
         return {}
@@ -146,7 +149,7 @@ def _visible(setting: Setting) -> dict[str, str]:
 
 
 def _debug(setting: Setting) -> dict[str, str]:
-    """What makes the library name its transports; without it nothing proves the path."""
+    """Return variables that make the library log its transports: the evidence of the path."""
     if not setting.measurement.options.get("debug") or setting.stack is None:
         return {}
     prefix = setting.stack.collective_prefix
@@ -155,18 +158,18 @@ def _debug(setting: Setting) -> dict[str, str]:
 
 
 def _launcher_args(setting: Setting) -> tuple[str, ...]:
-    """A list for whatever launcher, or a list by launcher: ``{"openmpi": ["-mca", …]}``."""
+    """Return a list for all launchers, or the one under ``{"openmpi": ["-mca", …]}``."""
     given = setting.measurement.options.get("launcher_args", ())
     if isinstance(given, dict):
         given = given.get(setting.cluster.launcher, ())
     if not isinstance(given, list | tuple) or not all(isinstance(word, str) for word in given):
-        _refuse(setting, f"launcher_args is {given!r}", "a list of words, or one by launcher")
+        _refuse(setting, f"launcher_args is {given!r}", "give a list of words, or one by launcher")
         return ()
     return tuple(given)
 
 
 def _may_be_root(setting: Setting) -> bool:
-    """Whom to log in as was decided by the hostfile; a launcher need not ask again."""
+    """Return whether the launcher may run as root: the hostfile's user may be root."""
     return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
 
 

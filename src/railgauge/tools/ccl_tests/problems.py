@@ -1,7 +1,7 @@
-"""What the tools, the launchers and the scheduler complain about.
+"""Error messages of the tools, the launchers and the scheduler.
 
-Each complaint has a kind of its own; the first line that shows it is the message. Texts from
-recorded failures and from the print statements of nccl-tests, Open MPI, Hydra and Slurm.
+Each has a problem kind, and the first line with it is the message. The texts are from recorded
+failures and from the print statements of nccl-tests, Open MPI, Hydra and Slurm.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from railgauge.launchers.failures import find_failures
 from railgauge.tools.collector import problem
 from railgauge.tools.text import LONGEST_MESSAGE, first_line_with, line_at
 
-# The cause comes before what it brings about: the first error is the one that people read.
+# Causes come before their effects, because the first error is the one that people read.
 _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
         ProblemKind.JOB_TIME_LIMIT,
@@ -82,7 +82,7 @@ _UNKIND = re.compile(
 
 
 def find_problems(text: str) -> list[Problem]:
-    """One problem a kind, the most telling first. ``text`` is without the library's log."""
+    """Return one problem for each kind, causes first. ``text`` is without the library's log."""
     launch = {failure.kind: failure.message for failure in find_failures(text)}
     missing = _TOOL_MISSING.search(text)
     if missing:
@@ -104,7 +104,7 @@ _FIRST = (
     ProblemKind.JOB_CANCELLED,
     ProblemKind.OUT_OF_MEMORY,
 )
-# What goes wrong in the tool before its ranks meet; everything else comes of a failed launch.
+# Failures of the tool before its ranks connect; the others may result from a failed launch.
 _BEFORE_LAUNCH = (
     ProblemKind.JOB_TIME_LIMIT,
     ProblemKind.JOB_CANCELLED,
@@ -117,12 +117,12 @@ _BEFORE_LAUNCH = (
 
 
 def _others(launch: Mapping[ProblemKind, str]) -> Iterator[ProblemKind]:
-    """That a rank died is the last thing to know: mostly something else says why."""
+    """Return all kinds but ``RANK_DIED``, which comes last: mostly another kind is its cause."""
     return (kind for kind in launch if kind != ProblemKind.RANK_DIED)
 
 
 def _told(text: str) -> Iterator[tuple[ProblemKind, str]]:
-    """Kind and line of what the tool itself complains about."""
+    """Yield the kind and the line of each error that the tool itself prints."""
     for kind, signs in _ERRORS:
         if (line := first_line_with(text, signs)) is not None:
             yield kind, line

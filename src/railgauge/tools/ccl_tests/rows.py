@@ -1,6 +1,6 @@
-"""The columns of a heading, and the row that a line's tokens are under it.
+"""The columns of a heading, and the row that a line's tokens form under it.
 
-Columns are found by their names, never by their places.
+Columns are found by their names, never by their positions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 _NUMBER = re.compile(r"[0-9]{1,25}(?:\.([0-9]{1,12}))?(?:e([+-]?[0-9]{1,3}))?|nan|inf|-nan|-inf")
 
-# Binary fractions of printed decimals: an interval may be wider by this, never narrower.
+# Intervals are wider than the rounding by this factor: floats are not exact decimals.
 _SLACK = 1.02
 
 
@@ -41,7 +41,7 @@ def is_number(token: str) -> bool:
 
 
 def read_figure(token: str, unit: str) -> Figure:
-    """A token for which ``is_number`` holds; ``getFloatStr`` prints 2, 1, 0 decimals or %e."""
+    """Read a token for which ``is_number`` holds: the tests print 2, 1 or 0 decimals, or %e."""
     match = _NUMBER.fullmatch(token)
     if match is None:
         raise ValueError(token)
@@ -54,11 +54,11 @@ def read_figure(token: str, unit: str) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One half of a row. ``wrong`` is ``None`` where results were not checked.
+    """One half of a row, in place or out of place. ``wrong`` is ``None`` if not checked.
 
-    ``max_error`` is what tools before 2022 printed in place of ``wrong``; ``is_flagged`` says that
-    they marked it with an asterisk, which means too large. ``has_check`` says that there is a
-    column for it, whatever stands there.
+    ``max_error`` is the value that tools before 2022 print instead of ``wrong``; ``is_flagged`` is
+    true if they mark it with an asterisk as too large. ``has_check`` is true if there is a column
+    for the check, whatever its cell holds.
     """
 
     placement: str | None
@@ -79,10 +79,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``size_bytes`` as printed; all-gather and its kin round it down to their ranks.
+    """One row. ``size_bytes`` is as printed: collectives with a part for each rank round it down.
 
-    ``redop`` and ``root`` are as printed, ``None`` where there is no such column. ``choices`` are
-    what RCCL adds to a row, as printed: ``algo``, ``proto``, ``nchannels``.
+    ``redop`` and ``root`` are as printed, ``None`` if there is no such column. ``choices`` are the
+    columns that RCCL adds, as printed: ``algo``, ``proto``, ``nchannels``.
     """
 
     size_bytes: int
@@ -108,7 +108,7 @@ _UNITS = re.compile(r"\(([^)]{1,20})\)")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``side`` is 0 or 1 for columns that each half of a row has, ``None`` for the others."""
+    """One column. ``side`` is 0 or 1 for the columns of each half, ``None`` for the others."""
 
     name: str
     side: int | None = None
@@ -117,10 +117,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The columns of a table, and the placement of its sides in printed order.
+    """The columns of a table, and the placements of its sides in printed order.
 
-    ``has_binary_units`` is so for nccom-test, whose ``GB/s`` are GiB/s. ``unknown`` are columns
-    that no version of the tools prints; their table is read by the names that are known.
+    ``has_binary_units`` is true for nccom-test, whose ``GB/s`` are GiB/s. ``unknown`` are columns
+    that no version of the tools prints; the other columns are still read by name.
     """
 
     columns: tuple[Column, ...]
@@ -137,7 +137,7 @@ class Heading:
         return self.names[-1:] == ("timestamp",)
 
     def with_units(self, line: str) -> Heading | None:
-        """The same with the units of the line below it; ``None`` if they do not fit."""
+        """Return the heading with the units of the line below it; ``None`` if they do not fit."""
         units = _UNITS.findall(line)
         expected = sum(column.name in _HAS_UNIT for column in self.columns)
         if len(units) != expected:
@@ -180,9 +180,9 @@ def is_placements(content: str) -> bool:
 
 
 def read_heading(words: list[str], placements: str = "") -> Heading | None:
-    """The heading in ``words``; ``None`` if it lacks what a row needs.
+    """Return the heading in ``words``; ``None`` if a column that a row needs is missing.
 
-    ``placements`` is the line above it, where one was printed.
+    ``placements`` is the line above the heading, empty if there is none.
     """
     glued = [_GLUED.fullmatch(word) for word in words]
     is_glued = all(glued[:2])
@@ -219,7 +219,7 @@ def _is_known(name: str) -> bool:
 
 
 def _has_each_figure(columns: list[Column], sides: int) -> bool:
-    """Two sides at most, each with its time and both bandwidths once."""
+    """Return whether there are 1 or 2 sides, each with one time, one algbw and one busbw."""
     if sides not in {1, 2} or [column.name for column in columns[:3]] != ["size", "count", "type"]:
         return False
     for side in range(sides):
@@ -249,9 +249,9 @@ _ABSENT = "N/A"
 
 
 def read_row(tokens: list[str], heading: Heading, *, is_whole: bool) -> Row | None:
-    """The row, or ``None`` for tokens that do not fit the heading one by one.
+    """Return the row, or ``None`` if the tokens do not fit the heading's columns.
 
-    The last token of a line whose end was not printed counts only if it cannot go on.
+    An incomplete line is a row only if its last token cannot continue.
     """
     tokens = _aligned(tokens, heading)
     if len(tokens) != len(heading.columns) or not _fits(tokens, heading):
@@ -262,7 +262,7 @@ def read_row(tokens: list[str], heading: Heading, *, is_whole: bool) -> Row | No
 
 
 def _aligned(tokens: list[str], heading: Heading) -> list[str]:
-    """One token a column: a date and its time are one, a blank reduction is an empty one."""
+    """Return one token a column: join date and time, and insert a missing reduction as empty."""
     if heading.has_timestamp and len(tokens) > 1 and ":" in tokens[-1]:
         tokens = [*tokens[:-2], f"{tokens[-2]} {tokens[-1]}"]
     if len(tokens) == len(heading.columns) - 1 and "redop" in heading.names:
@@ -291,7 +291,7 @@ def _fits_column(token: str, column: Column) -> bool:
 
 
 def _is_complete(token: str, column: Column) -> bool:
-    """Whether nothing can follow: 2 decimals of a bandwidth, ``0`` of a count, ``N/A``."""
+    """Return whether the token is complete: a bandwidth with 2 decimals, a count 0, ``N/A``."""
     if column.name in _COUNTED:
         return token in {_ABSENT, "0"} and column.name != "error"
     if column.name in {"algbw", "busbw"}:

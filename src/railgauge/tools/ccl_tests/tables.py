@@ -1,4 +1,4 @@
-"""Lines to tables: headings, rows, closing lines, and what is broken about their shape."""
+"""From lines to tables: headings, rows, closing lines, and faults of their shape."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _WINDOW = 260
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``text`` before the log, ``log`` from its host name on; ``is_whole`` if its end was printed.
+    """One line: ``text`` before the library's log, ``log`` from the host name on.
 
-    A row that the library interrupts runs into the log without a blank: ``float sum -1node01:7:7
-    [0] NCCL INFO``. ``text`` then lacks the last number, which ``log`` begins with.
+    ``is_whole`` is false for an incomplete last line. If the library interrupts a row, the log
+    follows without a blank: ``float sum -1node01:7:7 [0] NCCL INFO``. The row's last number is then
+    at the start of ``log``.
     """
 
     text: str
@@ -39,12 +40,12 @@ class Line:
 
     @property
     def content(self) -> str:
-        """The text without the marks that make it a comment."""
+        """The text without comment marks."""
         return self.text.strip().lstrip("#").strip()
 
 
 def read_lines(text: str) -> Iterator[Line]:
-    """All lines of ``text`` that are not empty; it has plain line ends."""
+    """Yield the lines of ``text`` that are not empty; ``text`` comes from ``clean``."""
     for line, is_whole in lines(text):
         if line:
             yield _split(without_prefix(line), is_whole=is_whole)
@@ -62,7 +63,7 @@ def _split(line: str, *, is_whole: bool) -> Line:
 
 # --- tables ---
 
-# No row of these tools comes near this; anything longer is noise and not worth splitting.
+# Rows of these tools are far shorter: a longer line is not a row.
 _LONGEST_ROW = 2000
 _QUOTED_LENGTH = 160
 _INTEGER = re.compile(r"[0-9]{1,20}")
@@ -75,7 +76,7 @@ _GLUED_COUNT = re.compile(r"0|[1-9][0-9]{0,6}")
 
 @dataclass(slots=True)
 class Table:
-    """A heading and the rows below it; ``has_heading`` unless it was cut away."""
+    """A heading and the rows below it; ``has_heading`` is false if the text begins with rows."""
 
     heading: Heading
     has_heading: bool = True
@@ -85,7 +86,7 @@ class Table:
 
 @dataclass(slots=True)
 class Reading:
-    """``is_elided`` where somebody put dots in the place of lines."""
+    """Reads lines into tables; ``is_elided`` is true if dots replace some lines."""
 
     collector: OutputCollector
     tables: list[Table] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Reading:
         return [row for table in self.tables for row in table.rows]
 
     def take(self, line: Line) -> None:
-        """The next line of the output."""
+        """Read the next line of the output."""
         if len(line.text) > _LONGEST_ROW:
             return
         content = line.content
@@ -118,14 +119,12 @@ class Reading:
         self._placements, self._pending = "", []
         if heading is None:
             kind = ProblemKind.UNPARSABLE if line.is_whole else ProblemKind.TRUNCATED
-            self.collector.error(
-                kind, f"a heading that these tools do not print: {_quote(content)}"
-            )
+            self.collector.error(kind, f"these tools do not print this heading: {_quote(content)}")
             return
         if heading.unknown:
             names = ", ".join(heading.unknown)
             self.collector.error(
-                ProblemKind.UNKNOWN_COLUMN, f"columns that no known version prints: {names}"
+                ProblemKind.UNKNOWN_COLUMN, f"no known version prints the columns {names}"
             )
         self.tables.append(Table(heading))
 
@@ -135,11 +134,11 @@ class Reading:
             self.tables[-1].heading = heading
         elif line.is_whole:
             self.collector.error(
-                ProblemKind.UNPARSABLE, f"units that do not fit the columns: {_quote(content)}"
+                ProblemKind.UNPARSABLE, f"the units do not fit the columns: {_quote(content)}"
             )
 
     def _keep_start(self, content: str, log: str) -> None:
-        """The library printed into a row: what stood before its log is the row's start."""
+        """Keep the start of a row that the library's log interrupts."""
         tokens = content.split()
         if not tokens or not self.tables or not (self._pending or _INTEGER.fullmatch(tokens[0])):
             return
@@ -149,12 +148,14 @@ class Reading:
         if glued and (self._lacks_one(tokens, 0) or self._lacks_one(tokens, 1)):
             tokens.append(glued[0])
         if len(tokens) > len(self.tables[-1].heading.columns):
-            self.collector.error(ProblemKind.TRUNCATED, f"a row torn by the log: {_quote(content)}")
+            self.collector.error(
+                ProblemKind.TRUNCATED, f"the log interrupts this row: {_quote(content)}"
+            )
             tokens = []
         self._pending = tokens
 
     def _lacks_one(self, tokens: list[str], side: int) -> bool:
-        """Whether exactly one token is missing before that side of the row begins."""
+        """Return whether exactly one token is missing before that side of the row."""
         columns = self.tables[-1].heading.columns
         start = next((i for i, column in enumerate(columns) if column.side == side), 0)
         return len(tokens) == start - 1
@@ -186,7 +187,7 @@ class Reading:
             self._complain_of_row([*pending, *tokens], table.heading, line)
 
     def _take_headless(self, tokens: list[str], line: Line) -> None:
-        """A row without a heading is one only if it has a shape that official versions print."""
+        """Read a row without a heading, if it has the shape that official versions print."""
         heading = usual_heading(len(tokens))
         row = read_row(tokens, heading, is_whole=line.is_whole) if heading else None
         if heading and row:
@@ -195,22 +196,22 @@ class Reading:
     def _complain_of_row(self, tokens: list[str], heading: Heading, line: Line) -> None:
         text = _quote(" ".join(tokens))
         if len(tokens) < len(heading.columns) or not line.is_whole:
-            self.collector.error(ProblemKind.TRUNCATED, f"row cut off or torn: {text}")
+            self.collector.error(ProblemKind.TRUNCATED, f"row cut off or interrupted: {text}")
         else:
             self.collector.error(
-                ProblemKind.UNPARSABLE, f"a row that does not fit its heading: {text}"
+                ProblemKind.UNPARSABLE, f"this row does not fit its heading: {text}"
             )
 
 
 def _restarts(tokens: list[str], table: Table) -> bool:
-    """Whether a sweep without heading begins again, as where several runs were joined."""
+    """Return whether a sweep without heading begins again, as in the output of several runs."""
     last = table.rows[-1]
     is_row = len(tokens) == len(table.heading.columns) and _INTEGER.fullmatch(tokens[0]) is not None
     return is_row and tokens[2] == last.dtype and int(tokens[0]) < last.size_bytes
 
 
 def _is_numeric(content: str) -> bool:
-    """A row, or what is left of one: it begins with a number and goes on with another."""
+    """Return whether it may be a row or its start: the first two words are numbers."""
     words = content[:80].split(None, 2)
     return "0" <= content[0] <= "9" and all(_NUMERIC.fullmatch(word) for word in words[:2])
 

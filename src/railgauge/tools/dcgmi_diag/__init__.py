@@ -1,7 +1,7 @@
 """``dcgmi diag``: NVIDIA's own tests of a node's GPUs.
 
-It takes the GPUs for itself: two of them, or one beside a collective, measure each other. What
-keeps them apart is the lease of the node, which a measurement holds from its start to its end.
+The diagnostic loads all GPUs: two at once, or one beside a collective, disturb each other. The
+lease of the node, which a measurement holds from its start to its end, prevents this.
 Formats: the table and the JSON (``-j``) of DCGM 2 to 4.
 """
 

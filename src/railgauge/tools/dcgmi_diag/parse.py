@@ -1,4 +1,4 @@
-"""What ``dcgmi diag`` prints, as a table or as JSON: results, and counts of them by status."""
+"""The parser of ``dcgmi diag``, from a table or JSON: results, and their counts by status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEPLOYMENT = (
     "Inforom",
 )
 EUD = "EUD Test"
-# Which tests a level has that those below it have not (DCGM's user guide, run levels and tests).
+# The tests that each level adds to those below it (DCGM's user guide, run levels and tests).
 _ADDED = {
     "4": ("Memtest", "Pulse Test"),
     "3": ("Diagnostic", "Memory Bandwidth", "Targeted Stress", "Targeted Power"),
@@ -38,8 +38,8 @@ _ADDED = {
     "eud": (EUD,),
     "1": DEPLOYMENT,
 }
-# What other releases call the tests of 3.3: 2 has two older words, 4 names them as ``-r`` takes
-# them, and all of the deployment checks are one.
+# The names of other releases for the tests of 3.3: release 2 has two older names; release 4 uses
+# the names of option ``-r``, and one name for all deployment checks.
 _CALLED = {
     "Blacklist": ("Denylist",),
     "Page Retirement": ("Page Retirement/Row Remap",),
@@ -63,7 +63,7 @@ def parse(text: str) -> Parsed:
     ``summary.results`` holds each result as printed, ``summary.tests`` by the names of DCGM 3.3,
     ``summary.run`` the level that has these tests, ``summary.details`` versions and device ids. A
     test that failed or warned is a measured value and the warning ``test-failed`` or
-    ``test-warned``; what is no whole report is an error, as ``parse_dcgmi_diag`` names it.
+    ``test-warned``; an incomplete report is an error (see ``parse_dcgmi_diag``).
     """
     text = clean(text)
     report = parse_dcgmi_diag(text)
@@ -100,7 +100,7 @@ def _said(result: DiagResult) -> str:
 
 
 def _tests(report: DiagReport) -> Iterator[dict[str, object]]:
-    """Each result under the name that DCGM 3.3 has for it, as ``results.NamedResult``."""
+    """Yield each result with its DCGM 3.3 name, as the fields of ``results.NamedResult``."""
     for result in report.results:
         for name in _CALLED.get(result.name, (result.name,)):
             yield {
@@ -113,7 +113,7 @@ def _tests(report: DiagReport) -> Iterator[dict[str, object]]:
 
 
 def _run_of(names: set[str]) -> str | None:
-    """What ``-r`` must have been for these tests to be there."""
+    """Return the value of ``-r`` that runs these tests; ``None`` if no level does."""
     return next((run for run, added in _ADDED.items() if names.intersection(added)), None)
 
 
@@ -131,21 +131,21 @@ _METADATA = ("Version", "Detected", "Device IDs")
 _COMPLAINT = re.compile(
     r"^(?:Error: |Unable to |.{0,80}dcgmi: (?:command )?not found)[^\n]{0,200}", re.MULTILINE
 )
-# Under a test stands what it is for some of the GPUs: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (4).
+# The result for single GPUs is below the test: "Fail - GPU: 0" (DCGM 3), "GPU0: Fail" (DCGM 4).
 _BENEATH = re.compile(
     r"(Pass|Fail|Warn|Skip|Not Run|Not run) - GPUs?: ?[0-9][0-9, ]{0,200}"
     r"|GPU ?(\d{1,4}): (Pass|Fail|Warn|Skip|Not Run|Not run)"
 )
-# A wrapped line fills this many characters of its cell, and the words go on without a blank.
+# A wrapped line fills this many characters of its cell; the text continues without a blank.
 _WRAPPED = 45
 
 
 @dataclass(frozen=True, slots=True)
 class DiagResult:
-    """One test of ``dcgmi diag``, for all GPUs or for the ones in ``gpus``.
+    """The result of one test of ``dcgmi diag``, for the GPUs in ``gpus``, or for all if empty.
 
-    ``status`` is ``pass``, ``fail``, ``warn``, ``skip`` or ``not run``; ``printed`` is how it was
-    said (``Fail - All``). ``gpus`` is empty where the result is for all.
+    ``status`` is ``pass``, ``fail``, ``warn``, ``skip`` or ``not run``; ``printed`` is the status
+    as printed (``Fail - All``).
     """
 
     name: str
@@ -158,7 +158,7 @@ class DiagResult:
 
 @dataclass(frozen=True, slots=True)
 class DiagReport:
-    """What ``dcgmi diag`` said. ``details`` holds versions and device ids as printed."""
+    """A parsed report. ``details`` holds versions and device ids as printed."""
 
     results: tuple[DiagResult, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
@@ -166,7 +166,7 @@ class DiagReport:
 
     @property
     def has_passed(self) -> bool:
-        """Whether a whole report shows a test that passed, and none that did not but skipped."""
+        """Whether the report is complete and every test passed or was skipped, but not all."""
         statuses = {result.status for result in self.results}
         return not self.problems and "pass" in statuses and statuses <= {"pass", "skip"}
 
@@ -176,7 +176,7 @@ class DiagReport:
 
 @dataclass(slots=True)
 class _Row:
-    """A test while its rows are read; ``messages`` are (label, text as wrapped)."""
+    """A test while its rows are read; ``messages`` are pairs of label and wrapped text."""
 
     category: str
     name: str
@@ -187,8 +187,8 @@ class _Row:
 def parse_dcgmi_diag(text: str) -> DiagReport:
     """Read the table or the JSON (``-j``) of DCGM 2 to 4. Never raises.
 
-    Problems, all errors: ``no-output``, ``no-table``, ``truncated``, ``unparsable`` (a status
-    nobody knows) and ``tool-failed``. What was printed before the end is kept beside them.
+    Problems, all errors: ``no-output``, ``no-table``, ``truncated``, ``unparsable`` (an unknown
+    status) and ``tool-failed``. Results that were printed before an error are kept beside it.
     """
     text = clean(text)
     start = text.find("{")
@@ -212,7 +212,7 @@ def _parse_table(text: str) -> DiagReport:
     if not problems and not rows and not details:
         problems.append(_nothing(text))
     elif (rows or details) and not is_closed:
-        problems.append(problem(ProblemKind.TRUNCATED, "the table has no last line"))
+        problems.append(problem(ProblemKind.TRUNCATED, "the table has no closing line"))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
@@ -223,7 +223,7 @@ def _nothing(text: str) -> Problem:
 
 
 def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
-    """Tests, details (name and value), and whether the table's last line was printed."""
+    """Return tests, details (name and value), and whether the closing line was printed."""
     rows: list[_Row] = []
     details: list[tuple[str, str]] = []
     category, is_closed = "", False
@@ -257,7 +257,7 @@ def _read_cells(
 
 
 def _go_beneath(found: re.Match[str], category: str, rows: list[_Row]) -> None:
-    """A result of the test above for GPUs of its own; messages that follow are its."""
+    """Add a result of the test above for single GPUs; the messages that follow belong to it."""
     printed = f"{found[3]} - GPU: {found[2]}" if found[3] else found[0]
     rows.append(_Row(category, rows[-1].name, printed))
 
@@ -295,7 +295,9 @@ def _parse_json(text: str, start: int) -> DiagReport:
         return DiagReport(problems=(problem(kind, f"JSON: {error}"),))
     report = next((content[title] for title in _TITLES if title in content), None)
     if not isinstance(report, dict):
-        return DiagReport(problems=(problem(ProblemKind.NO_TABLE, "JSON, but not of dcgmi diag"),))
+        return DiagReport(
+            problems=(problem(ProblemKind.NO_TABLE, "JSON, but not from dcgmi diag"),)
+        )
     return _read_report(report)
 
 
@@ -319,7 +321,7 @@ def _read_report(report: dict[str, object]) -> DiagReport:
 
 
 def _json_results(report: dict[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Category, name and result; a test without results has an empty one, which is no status."""
+    """Yield category, name and result; a test without results gives an empty one."""
     for category in items(report.get("test_categories")):
         for test in items(category.get("tests")):
             for result in items(test.get("results")) or [{}]:
@@ -347,7 +349,7 @@ def _gpus(result: dict[str, object]) -> tuple[int, ...]:
 
 
 def _words(said: object) -> tuple[str, ...]:
-    """Messages, which are a text, a list of texts, or objects that hold one."""
+    """Return the messages in a text, a list of texts, or objects that hold a text."""
     if isinstance(said, dict):
         said = said.get("warning") or said.get("message") or said.get("error")
     if isinstance(said, list):

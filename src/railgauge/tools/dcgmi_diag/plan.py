@@ -1,4 +1,4 @@
-"""One run of a level or of one test, and whether the output is of that run."""
+"""The command for a level or a single test, and the check that the output is of that run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _IDS = "GPU Device IDs Detected"
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """One run on the case's node. Option ``run``: a level, 1 to 4, or one test (``eud``).
+    """Return one run on the case's node. Option ``run``: a level, 1 to 4, or a test (``eud``).
 
-    Without the collectives' environment: one of its tests complains of variables. Raises
-    ``BadInput``.
+    The command does not get the collectives' environment: one of the tests warns about such
+    variables. Raises ``BadInput`` for other options.
     """
     options = read_options(setting, frozenset({"run"}))
     run = options.text("run")
@@ -29,7 +29,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """The level that was run, and how many GPUs were there: all of fewer are not all."""
+    """Compare the level that ran and the number of GPUs: a pass of fewer GPUs is not enough."""
     summary = heard[0].parsed.summary
     run = equal("run level", asked.option("run"), summary.get("run"))
     gpus = asked.platform.gpus

@@ -1,4 +1,4 @@
-"""The infiniband-diags, one module for each program: what a subnet says of itself.
+"""The infiniband-diags, one module for each program: the state of a subnet.
 
-One node asks for the whole subnet: the one that the hostfile names under ``fabric``.
+The node that the hostfile names under ``fabric`` scans the complete subnet.
 """

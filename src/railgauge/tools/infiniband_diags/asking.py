@@ -1,4 +1,4 @@
-"""Starting one of the programs on the node that scans the subnet."""
+"""The command that starts one of the programs on the node that scans the subnet."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from railgauge.tools import Setting
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.options import program, read_options
 
-# ``$1`` is an exit code that is an answer: of ibqueryerrors 1 means that it found errors, of sminfo
-# 255 that nobody answered. Which of both it was is for the output to show.
+# ``$1`` is an exit code that is a result and not a failure: ibqueryerrors ends with 1 if it found
+# errors, sminfo with 255 if no subnet manager answered. The output shows which case it is.
 _SCRIPT = 'answer=$1; shift; "$0" "$@"; code=$?; [ "$code" = "$answer" ] || exit "$code"'
 _NO_PORT = re.compile(
     r"^[^\n]{0,80}(?:Failed to open|can't open (?:UMAD|MAD) port|discover failed)[^\n]{0,120}",
@@ -21,14 +21,14 @@ _NO_PORT = re.compile(
 
 
 def asks(setting: Setting, name: str, *arguments: str, answer: int = 0) -> tuple[Command, ...]:
-    """The one command. Raises ``BadInput`` where the hostfile names no subnet."""
+    """Return the command. Raises ``BadInput`` if the hostfile names no subnet."""
     read_options(setting, frozenset())
     fabric = setting.cluster.fabric
     if fabric is None:
         raise BadInput(
             f"{setting.measurement.name} needs a subnet",
             where=setting.cluster.source,
-            remedy="name the node that scans it under 'fabric'",
+            remedy="name the node that scans it under 'fabric' in the hostfile",
         )
     adapter = ("-C", fabric.hca) if fabric.hca else ()
     path = program(setting, name)
@@ -37,11 +37,11 @@ def asks(setting: Setting, name: str, *arguments: str, answer: int = 0) -> tuple
 
 
 def complain_of_start(text: str, name: str, collector: OutputCollector) -> None:
-    """The program is not there, or it found no adapter that it may ask through."""
+    """Report a program that is missing, or one that could not open an HCA."""
     if collector.check_started(text, name) and (refused := _NO_PORT.search(text)):
         collector.error(ProblemKind.DEVICE_NOT_FOUND, refused[0])
 
 
 def complain_of_nothing(text: str, collector: OutputCollector) -> None:
     if collector.is_empty:
-        collector.nothing(text, "this is not what the program prints")
+        collector.nothing(text, "this text is not the program's output")

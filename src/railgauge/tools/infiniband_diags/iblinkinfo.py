@@ -28,7 +28,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """Counts of ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port."""
+    """Return the counts ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port."""
     text = clean(text)
     collector = OutputCollector()
     complain_of_start(text, "iblinkinfo", collector)

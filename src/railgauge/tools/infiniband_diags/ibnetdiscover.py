@@ -1,4 +1,4 @@
-"""``ibnetdiscover``: which port is joined to which."""
+"""``ibnetdiscover``: the cables between the ports of the subnet."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """Counts of ``switches``, ``adapters`` and ``cables``; ``summary`` names them.
+    """Return the counts ``switches``, ``adapters`` and ``cables``; ``summary`` lists them.
 
-    A dump in which a node's record is cut off is ``truncated``.
+    A dump with an incomplete record of a node is ``truncated``.
     """
     text = clean(text)
     collector = OutputCollector()

@@ -18,7 +18,7 @@ from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
-# The counters themselves are limited under ``fabric``.
+# The platform file limits the counters themselves under ``fabric``.
 METRICS = tuple(
     Metric(name, ("count",), HIGHER, may_be_zero=True)
     for name in ("nodes_checked", "ports_checked")
@@ -31,17 +31,18 @@ _UNREAD = re.compile(r"^[^\n]{0,80}query failed on[^\n]{0,160}", re.MULTILINE)
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """Whatever thresholds a site has set: every counter that is not 0 is wanted."""
+    """Return the command, without the site's thresholds: all counters above 0 are printed."""
     threshold = ("--threshold-file", "/dev/null")
     return asks(setting, "ibqueryerrors", *threshold, answer=_FOUND_ERRORS)
 
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """Counters that are not 0, by port (placement ``node01 mlx5_0/1``), and what was looked at.
+    """Return counters above 0 by port (placement ``node01 mlx5_0/1``), and what was scanned.
 
-    A scan without its closing summary is ``truncated``, a port that gave no counters
-    ``counters-unread``; without a subnet manager there are no paths to ask over.
+    ``nodes_checked`` and ``ports_checked`` count what was scanned. A scan without its closing
+    summary is ``truncated``, and a port whose counters could not be read ``counters-unread``.
+    Without a subnet manager the program finds no paths: ``no-subnet-manager``.
     """
     text = clean(text)
     collector = OutputCollector()

@@ -1,4 +1,4 @@
-"""``perfquery``: the counters of one port, read only."""
+"""``perfquery``: the counters of one port; its output is read, the tool is never run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
 
 
 def parse(text: str) -> Parsed:
-    """Every counter as a sample; one that is full is the warning ``counter-full``."""
+    """Return every counter as a sample; one at its maximum gives the warning ``counter-full``."""
     text = clean(text)
     collector = OutputCollector()
     complain_of_start(text, "perfquery", collector)
@@ -28,6 +28,8 @@ def parse(text: str) -> Parsed:
             continue
         collector.add(name, "count", value, may_be_zero=True)
         if value == FULL.get(name):
-            collector.warn(ProblemKind.COUNTER_FULL, f"{name} is {value} and counts no further")
+            collector.warn(
+                ProblemKind.COUNTER_FULL, f"{name} is at its maximum, {value}, and no longer counts"
+            )
     complain_of_nothing(text, collector)
     return collector.parsed("perfquery")

@@ -1,4 +1,4 @@
-"""``sminfo``: whether a subnet manager answers, and whether it is in charge."""
+"""``sminfo``: whether a subnet manager answers, and whether it is the master."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """``subnet_managers`` is 1 if a master answered, else 0; ``summary`` says which, in what state.
+    """Return ``subnet_managers``, 1 if a master answered, else 0; ``summary`` has GUID and state.
 
-    Nobody's answer is an answer; a program that could not ask is an error.
+    A query that no subnet manager answered is a result (0); a query that could not be sent is an
+    error.
     """
     text = clean(text)
     collector = OutputCollector()

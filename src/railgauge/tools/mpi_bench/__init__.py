@@ -1,7 +1,7 @@
 """mpi-bench, this project's own benchmark of MPI collectives in host memory.
 
 ``program`` is the program itself (MPI through mpi4py), ``plan`` makes the launcher's command,
-``parse`` reads what rank 0 printed.
+``parse`` reads the output of rank 0.
 """
 
 from railgauge.tools.mpi_bench.parse import parse, payload_bytes

@@ -1,4 +1,4 @@
-"""What mpi-bench prints, to samples and typed problems."""
+"""The parser of mpi-bench: from its lines to samples and problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from railgauge.launchers.failures import find_failures
 from railgauge.tools.collector import OutputCollector, missing_program, problem
 from railgauge.tools.text import clean
 
-# The launchers' own names are theirs to complain about.
+# A launcher that is missing is reported under its own name.
 _PROGRAMS = ("mpi-bench", "mpirun", "mpiexec", "srun")
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _LINE = re.compile(r"(?:^|(?<=\]))mpi-bench (version|run|library|rank|row|end)\b([^\n]{0,300})$")
@@ -36,7 +36,7 @@ _EDGE = 1e-6
 
 
 def factor(collective: str, ranks: int) -> float | None:
-    """Bus over algorithm bandwidth, as the program has it; ``None`` for an unknown collective."""
+    """Return busbw / algbw as in ``program``; ``None`` for an unknown collective."""
     if collective == "all_reduce":
         return 2 * (ranks - 1) / ranks
     if collective in ("all_gather", "reduce_scatter", "alltoall"):
@@ -44,14 +44,14 @@ def factor(collective: str, ranks: int) -> float | None:
     return 1.0 if collective == "broadcast" else None
 
 
-# --- what the lines say ---
+# --- the lines ---
 
 _MAY_BE_ZERO = ("out_of_bounds", "warmup")
 
 
 @dataclass(slots=True)
 class _Run:
-    """What the lines around the rows say."""
+    """The values of the lines around the rows."""
 
     collective: str = ""
     ranks: int = 0
@@ -68,7 +68,7 @@ class _Run:
     end: tuple[int, int] | None = None
 
     def summary(self) -> dict[str, object]:
-        """What ``parse`` promises; ``ranks`` is in the order of the ranks."""
+        """Return the summary of ``parse``; ``ranks`` has the hosts in the order of the ranks."""
         found: dict[str, object] = {
             "collective": self.collective,
             "nranks": self.ranks,
@@ -89,7 +89,7 @@ def parse(text: str) -> Parsed:
 
     Samples of each row: ``time_us`` (``us``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong``
     (``count``). Every row must satisfy ``algbw = size / time`` and ``busbw = algbw x factor``
-    within what was printed, and the closing line must count them. ``summary``: ``collective``,
+    within rounding, and the closing line must give the number of rows. ``summary``: ``collective``,
     ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``library``.
     """
@@ -109,7 +109,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _complaints(text: str) -> Iterator[Problem]:
-    """What kept the ranks from measuring, the most telling first."""
+    """Yield what prevented the measurement, the most likely cause first."""
     if match := _NO_MPI4PY.search(text):
         yield problem(ProblemKind.TOOL_MISSING, f"mpi-bench: {match[0]}")
     elif missing := missing_program(text, _PROGRAMS):
@@ -171,7 +171,7 @@ def _take_row(rest: str, run: _Run, collector: OutputCollector) -> bool:
 
 
 def _follows(size: int, time_us: float, algbw: float) -> bool:
-    """Whether ``algbw`` may be size over time, within the digits that were printed."""
+    """Return whether ``algbw`` is size over time within the printed digits."""
     if time_us <= _STEP_US:
         return False
     low, high = (size / (time_us + way * _STEP_US) / 1e3 for way in (1, -1))
@@ -186,16 +186,16 @@ def _fits(run: _Run, algbw: float, busbw: float) -> bool:
 
 
 def _check_whole(text: str, run: _Run, collector: OutputCollector) -> None:
-    """Nothing, several, too few: what is wrong with an output that has only sound rows."""
+    """Report no run, several runs, too few ranks, and a run that is not complete."""
     if run.runs > 1:
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "several runs in one output: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "several runs in one output; give the output of one run"
         )
     elif not run.runs and not collector.has_errors:
         kind = ProblemKind.NO_TABLE if text.strip() else ProblemKind.NO_OUTPUT
         collector.error(kind, "no run of mpi-bench in this text")
     elif run.runs and run.ranks < _FEWEST_RANKS:
-        collector.error(ProblemKind.TOO_FEW_RANKS, "a single rank moves nothing between nodes")
+        collector.error(ProblemKind.TOO_FEW_RANKS, "a single rank moves no data between nodes")
     if run.runs == 1:
         _check_end(run, collector)
 
@@ -206,7 +206,7 @@ def _check_end(run: _Run, collector: OutputCollector) -> None:
             ProblemKind.INCONSISTENT, f"{len(run.hosts)} of {run.ranks} ranks are listed"
         )
     if run.end is None:
-        collector.error(ProblemKind.TRUNCATED, "no closing line: the run did not come to its end")
+        collector.error(ProblemKind.TRUNCATED, "no closing line: the run did not finish")
     elif run.end != (run.rows, run.wrong):
         collector.error(
             ProblemKind.TRUNCATED,
@@ -216,9 +216,9 @@ def _check_end(run: _Run, collector: OutputCollector) -> None:
 
 
 def payload_bytes(parsed: Parsed) -> float:
-    """Bytes that each node sent to the next, if it was a ring; 0 inside one node.
+    """Return the bytes that each node sent to the next, assuming a ring; 0 inside one node.
 
-    Bus bandwidth x time is what a ring sends from node to node in an iteration; warm-up counts.
+    busbw x time is what a ring sends from node to node in an iteration; warm-up iterations count.
     """
     nnodes = parsed.summary.get("nnodes")
     each = [parsed.summary.get(name, 0) for name in ("iterations", "warmup")]

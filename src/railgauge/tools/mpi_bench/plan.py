@@ -1,4 +1,4 @@
-"""What to run, what may be limited, and what the output must confirm."""
+"""The command, the metrics, and the items that the output must confirm."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ _OPTIONS = frozenset({*_FLAGS, "ranks_per_node", "factor", "launcher_args"})
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """One command on the first node: the launcher, with the ranks of every node.
+    """Return one command on the first node: the launcher, with the ranks of every node.
 
     Options: ``ranks_per_node`` (1), ``iterations``, ``warmup``, ``cycles``, ``factor`` of the sweep
     (2), ``launcher_args`` (a list, or one by launcher). The program is ``mpi-bench`` on the nodes'
-    PATH, or where the hostfile's ``tools`` say under ``mpi_bench``. Raises ``BadInput`` for
-    anything else and for sizes that are no sweep.
+    PATH, or at the path under ``mpi_bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
+    other options and for sizes that are not a sweep.
     """
     options = read_options(setting, _OPTIONS)
     if setting.measurement.command not in COMMANDS:
-        options.refuse(f"{setting.measurement.command!r} is no collective", ", ".join(COMMANDS))
+        known = f"use one of {', '.join(COMMANDS)}"
+        options.refuse(f"{setting.measurement.command!r} is not a collective", known)
     ranks = options.count("ranks_per_node", 1) or 1
     nodes = [setting.cluster.node(name) for name in setting.case.nodes]
     launch = Launch(
         hosts=tuple(Host(node.name, node.data_address, ranks) for node in nodes),
         program=(program(setting, "mpi-bench"), *_arguments(setting, options)),
         environment=dict(setting.environment),
-        bind="none",  # ranks that share the cores of a machine under test for its network
+        bind="none",  # ranks share all cores: the network is measured, not the CPU
         options=_launcher_args(setting, options),
         network=setting.cluster.mpi_network,
         allow_run_as_root=nodes[0].ssh.user in {None, "root"},
     )
     if launch.ranks < 2:  # noqa: PLR2004
-        options.refuse("a collective needs 2 ranks or more", "more nodes or more ranks a node")
+        options.refuse("a collective needs 2 ranks or more", "use more nodes or more ranks a node")
     return (
         Command(
             node=nodes[0].name,
@@ -60,7 +61,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:
     sizes, factor = sorted(set(setting.case.sizes)), options.count("factor", 2, least=2) or 2
     if not sizes or sizes != [sizes[0] * factor**n for n in range(len(sizes))]:
-        options.refuse(f"sizes {sizes} are no sweep", f"each {factor} times the one before")
+        options.refuse(f"sizes {sizes} are not a sweep", f"give each {factor} times the one before")
     found = [setting.measurement.command, "-b", str(sizes[0]), "-e", str(sizes[-1])]
     found += ["-f", str(factor)]
     for name, flag in _FLAGS.items():
@@ -70,7 +71,7 @@ def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:
 
 
 def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
-    """A list for whatever launcher, or a list by launcher: ``{"openmpi": ["--mca", …]}``."""
+    """Return a list for all launchers, or the one under ``{"openmpi": ["--mca", …]}``."""
     given = options.values.get("launcher_args", ())
     if isinstance(given, dict):
         given = given.get(setting.cluster.launcher, ())
@@ -83,7 +84,7 @@ _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
+    """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
     said = heard[0].parsed.summary
     return (
         equal("collective", asked.measurement.command, said.get("collective")),

@@ -1,9 +1,9 @@
-"""mpi-bench: how fast MPI's own collectives are between the hosts of a launch, and whether right.
+"""mpi-bench: speed and correctness of MPI's own collectives between the hosts of a launch.
 
-Started by a launcher, one process a rank: ``mpirun … mpi-bench all_reduce -b 1048576``.
-Needs mpi4py and nothing else of this project, so that one file is enough on a node.
+A launcher starts it, one process a rank: ``mpirun … mpi-bench all_reduce -b 1048576``. It needs
+mpi4py and no other module of this project, so that this one file is enough on a node.
 
-Rank 0 prints, a line each and all of them beginning with ``mpi-bench``::
+Rank 0 prints these lines, each of which begins with ``mpi-bench``::
 
     mpi-bench version 1
     mpi-bench run collective=all_reduce ranks=2 type=float32 iterations=5 warmup=1 cycles=1
@@ -13,10 +13,10 @@ Rank 0 prints, a line each and all of them beginning with ``mpi-bench``::
     mpi-bench row size=1048576 cycle=0 time_us=9011.214 algbw=0.116364 busbw=0.116364 wrong=0
     mpi-bench end rows=1 wrong=0
 
-``size`` is in bytes, of the whole message as nccl-tests counts it; ``time_us`` the mean over the
-iterations on the rank where it is longest; ``algbw`` (GB/s, 10^9) size over time; ``busbw`` that
-times the factor of the collective (all_reduce: 2(n-1)/n; all_gather, reduce_scatter and alltoall:
-(n-1)/n; broadcast: 1). ``wrong`` counts elements that are not what the ranks sent, over all ranks.
+``size`` is the message size in bytes, as nccl-tests counts it; ``time_us`` the mean time of an
+iteration on the slowest rank; ``algbw`` (GB/s, 10^9) size over time; ``busbw`` algbw times the
+factor of the collective (all_reduce: 2(n-1)/n; all_gather, reduce_scatter and alltoall: (n-1)/n;
+broadcast: 1). ``wrong`` counts wrong elements over all ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 32
 
 @dataclass(frozen=True)
 class Shape:
-    """How a collective of ``n`` ranks uses a message: factor of busbw, elements sent and got."""
+    """A collective of ``n`` ranks: the factor of busbw, and the elements sent and received."""
 
     factor: Callable[[int], float]
     sends: Callable[[int, int], int]
@@ -81,11 +81,11 @@ class Wish:
 
 
 def read_wish(argv: Sequence[str] | None = None) -> Wish:
-    """Ends the program with a line on stderr and code 2 for what cannot be measured."""
+    """Read the command line; end with a line on stderr and exit code 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="mpi-bench")
     parser.add_argument("collective", choices=sorted(SHAPES))
     parser.add_argument("-b", "--begin", type=int, default=1 << 20, metavar="BYTES")
-    parser.add_argument("-e", "--end", type=int, metavar="BYTES", help="default: the same")
+    parser.add_argument("-e", "--end", type=int, metavar="BYTES", help="default: as --begin")
     parser.add_argument("-f", "--factor", type=int, default=2)
     parser.add_argument("-n", "--iterations", type=int, default=5)
     parser.add_argument("-w", "--warmup", type=int, default=1)
@@ -95,7 +95,7 @@ def read_wish(argv: Sequence[str] | None = None) -> Wish:
     if not _ELEMENT_BYTES <= given.begin <= end <= _MOST_BYTES:
         parser.error(f"sizes from {given.begin} to {end}: give {_ELEMENT_BYTES} to {_MOST_BYTES}")
     if given.factor < 2 or min(given.iterations, given.cycles) < 1 or given.warmup < 0:  # noqa: PLR2004
-        parser.error("the factor is 2 or more, iterations and cycles 1 or more, warmup 0 or more")
+        parser.error("factor must be 2 or more, iterations and cycles 1 or more, warmup 0 or more")
     sizes = tuple(_sweep(given.begin, end, given.factor))
     return Wish(given.collective, sizes, given.iterations, given.warmup, given.cycles)
 
@@ -108,13 +108,13 @@ def _sweep(begin: int, end: int, factor: int) -> Iterator[int]:
 
 
 def _pattern(count: int, offset: int, factor: int = 1) -> array[float]:
-    """``count`` elements: the pattern times ``factor``, plus ``offset``."""
+    """Return ``count`` elements of the pattern, times ``factor``, plus ``offset``."""
     period = array("f", [factor * index + offset for index in range(_PERIOD)])
     return (period * (count // _PERIOD + 1))[:count]
 
 
 def _expected(collective: str, count: int, rank: int, ranks: int) -> array[float]:
-    """What a rank must get, if rank ``r`` sent the pattern plus ``r``."""
+    """Return what a rank must receive if each rank ``r`` sends the pattern plus ``r``."""
     part = count // ranks
     if collective == "broadcast":
         return _pattern(count, 0)
@@ -135,7 +135,7 @@ def _joined(parts: Iterator[array[float]]) -> array[float]:
 
 
 def count_wrong(got: array[float], wanted: array[float]) -> int:
-    """Elements that differ; ``nan`` is wrong too."""
+    """Return the number of elements that differ; ``nan`` counts as wrong."""
     if got.tobytes() == wanted.tobytes():
         return 0
     wrong = sum(one != other for one, other in zip(got, wanted))  # noqa: B905 - new in Python 3.10
@@ -143,7 +143,7 @@ def count_wrong(got: array[float], wanted: array[float]) -> int:
 
 
 def measure(mpi: Any, wish: Wish) -> int:
-    """Print the table on rank 0; the number of wrong elements, over all ranks and rows."""
+    """Print the table on rank 0; return the wrong elements over all ranks and rows."""
     comm = mpi.COMM_WORLD
     rank, ranks = comm.Get_rank(), comm.Get_size()
     _print_header(mpi, wish, rank, ranks)
@@ -160,7 +160,7 @@ def measure(mpi: Any, wish: Wish) -> int:
 
 
 def _row(mpi: Any, wish: Wish, size: int) -> tuple[float, int]:
-    """Seconds an iteration takes on the slowest rank, and the wrong elements of all ranks."""
+    """Return seconds of an iteration on the slowest rank, and wrong elements of all ranks."""
     comm, shape = mpi.COMM_WORLD, SHAPES[wish.collective]
     rank, ranks = comm.Get_rank(), comm.Get_size()
     count = size // _ELEMENT_BYTES
@@ -204,9 +204,9 @@ def _print_row(collective: str, ranks: int, row: tuple[int, int, float, int]) ->
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 if every element was right, 1 if not, 2 for arguments or ranks that cannot be used."""
+    """Return 0 if every element was right, 1 if not, 2 if a size does not divide by the ranks."""
     wish = read_wish(argv)
-    from mpi4py import MPI  # noqa: PLC0415 - arguments are refused without starting MPI
+    from mpi4py import MPI  # noqa: PLC0415 - invalid arguments end before MPI starts
 
     ranks = MPI.COMM_WORLD.Get_size()
     parts = 1 if wish.collective in {"all_reduce", "broadcast"} else ranks

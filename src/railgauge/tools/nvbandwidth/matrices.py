@@ -1,4 +1,4 @@
-"""One matrix of a test case, from text or JSON, to samples."""
+"""From one matrix of a test case, in text or JSON, to samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 
 Cell = float | None
-"""A value; ``None`` where ``N/A`` is printed."""
+"""A value; ``None`` for ``N/A``."""
 
 _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
 _PART = re.compile(r"(Read1|Read2|Write1|Write2|Total) bandwidth")
@@ -19,9 +19,9 @@ _SIDES = re.compile(r"\b(CPU|GPU)\((?:row|column)\)")
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """``name`` is the test case's, ``description`` the line above the matrix.
+    """One matrix. ``name`` is its test case, ``description`` the line above it.
 
-    ``total`` is the printed sum, ``rounding`` half of the last printed digit of a cell at most.
+    ``total`` is the printed sum; ``rounding`` is the largest rounding error of a cell.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Matrix:
 
     @property
     def metric(self) -> str:
-        """The test case's name; parts of a bidirectional one other than the total say which."""
+        """The test case's name, with the part of a bidirectional one: ``_read1``, ``_write2``, …"""
         part = _PART.search(self.description)
         ending = "" if part is None or part[1] == _TOTAL else f"_{part[1].lower()}"
         return f"{self.name}{ending}"
@@ -44,7 +44,7 @@ class Matrix:
 
     @property
     def is_between_gpus(self) -> bool:
-        """Whether rows and columns are both GPUs, so that the diagonal means nothing."""
+        """Whether rows and columns are both GPUs, so that the diagonal has no meaning."""
         sides = _SIDES.findall(self.description)
         return sides == ["GPU", "GPU"] and self.name.startswith("device_to_device")
 
@@ -55,9 +55,9 @@ class Matrix:
 
 
 def split_parts(matrix: Matrix) -> tuple[Matrix, ...]:
-    """A JSON matrix of a bidirectional case, which holds three one above the other, in three.
+    """Split the JSON matrix of a bidirectional case, which holds three below each other.
 
-    Only the last one, the total, has the printed description and sum.
+    The description and the sum in the JSON belong to the last one, the total.
     """
     height = len(matrix.rows[0]) if matrix.rows else 0
     if not matrix.is_between_gpus or len(matrix.rows) != 3 * height or height == 0:
@@ -73,7 +73,7 @@ def split_parts(matrix: Matrix) -> tuple[Matrix, ...]:
 
 
 def collect(matrix: Matrix, collector: OutputCollector) -> None:
-    """Samples of one matrix, its sum and how many cells were measured; nothing of a broken one."""
+    """Add the samples of one matrix, its sum and its number of cells; only an error if broken."""
     if matrix.unit is None:
         collector.error(ProblemKind.UNIT_UNKNOWN, f"{matrix.name}: {matrix.description[:120]!r}")
         return
@@ -85,7 +85,7 @@ def collect(matrix: Matrix, collector: OutputCollector) -> None:
         return
     allowed = len(measured) * matrix.rounding + 1e-5 * sum(measured) + 0.01
     if abs(sum(measured) - matrix.total) > allowed:
-        message = f"{matrix.metric}: cells add up to {sum(measured):.2f}, printed {matrix.total}"
+        message = f"{matrix.metric}: cells add up to {sum(measured):.2f}, not to {matrix.total}"
         collector.error(ProblemKind.INCONSISTENT, message)
     collector.add(f"{matrix.metric}_sum", matrix.unit, matrix.total, "all")
 
@@ -93,7 +93,7 @@ def collect(matrix: Matrix, collector: OutputCollector) -> None:
 def _has_shape(matrix: Matrix, collector: OutputCollector) -> bool:
     widths = {len(row) for row in matrix.rows}
     if not matrix.rows or len(widths) != 1 or 0 in widths:
-        collector.error(ProblemKind.TRUNCATED, f"{matrix.name}: the matrix has no whole row")
+        collector.error(ProblemKind.TRUNCATED, f"{matrix.name}: the matrix has no complete row")
         return False
     if matrix.is_between_gpus and widths != {len(matrix.rows)}:
         message = f"{matrix.name}: {len(matrix.rows)} rows for {widths.pop()} GPUs"

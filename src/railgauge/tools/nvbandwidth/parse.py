@@ -1,4 +1,4 @@
-"""Everything that nvbandwidth prints, as text or as JSON, to samples and typed problems."""
+"""The parser of nvbandwidth: from text or JSON to samples and problems."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def parse(text: str) -> Parsed:
     """Read the text or the JSON (``-j``) of a run.
 
     Never raises and takes time linear in the text. Each test case gives samples of the metric with
-    its own name (``device_to_device_memcpy_read_ce``), in decimal GB/s, or ns for latencies;
-    ``<name>_sum`` as printed and ``<name>_cells``, how many were measured (both ``all``). In a
-    bidirectional case the name alone is the total of both directions, ``<name>_read1`` and so on
-    its parts.
+    its name (``device_to_device_memcpy_read_ce``), in decimal GB/s, or ns for latencies, and with
+    the placement ``all`` ``<name>_sum`` as printed and ``<name>_cells``, the number of measured
+    cells. In a bidirectional case ``<name>`` is the total of both directions; ``<name>_read1`` and
+    so on are its parts.
 
     Placements: ``gpu0>gpu1`` is the matrix's row, then its column, whatever arrow the description
-    shows between them; ``gpu1`` is the column of a matrix with one row; ``cpu1>gpu0`` stands in
-    matrices with a row for each NUMA node. The buffer's size is not printed: ``size_bytes`` is
-    ``None``. A pair without peer access is ``N/A``, the warning ``missing-cell``: assert the number
-    of cells where every pair must be linked. Text about a wrong pattern is ``data-corruption``,
-    whatever figures follow it.
+    shows; ``gpu1`` is the column of a matrix with one row; ``cpu1>gpu0`` occurs in matrices with a
+    row for each NUMA node. The buffer's size is not printed: ``size_bytes`` is ``None``. A pair
+    without peer access is ``N/A``, the warning ``missing-cell``: assert the number of cells if
+    every pair must be linked. A message about a wrong pattern is ``data-corruption``, whatever
+    values follow it.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -64,7 +64,9 @@ def _parse_json(text: str, collector: OutputCollector) -> Parsed:
         collector.problems.append(document)
         return collector.parsed("nvbandwidth")
     if document.behind.lstrip().startswith("{"):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several JSON documents: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
+        )
     version, summary = read_json(document, collector)
     return collector.parsed("nvbandwidth", version.lstrip("v") if version else None, summary)
 
@@ -101,7 +103,7 @@ _PARTS = ("_read1", "_read2", "_write1", "_write2", "_total")
 
 @dataclass(slots=True)
 class CaseText:
-    """One test case while it is read. ``width`` is ``None`` until the column numbers come."""
+    """One test case while it is read. ``width`` is ``None`` until its column numbers are read."""
 
     name: str
     description: str = ""
@@ -112,7 +114,7 @@ class CaseText:
     is_waived: bool = False
 
     def finish(self) -> None:
-        """Put the matrix that was read aside, and be ready for another one."""
+        """Store the current matrix and prepare for the next one."""
         if self.description:
             rows = tuple(self.rows)
             self.matrices.append(Matrix(self.name, self.description, rows, self.total, _ROUNDING))
@@ -120,11 +122,13 @@ class CaseText:
 
 
 def read_text(text: str, collector: OutputCollector) -> dict[str, object]:
-    """Samples into ``collector``; the summary: passed and waived cases and their descriptions."""
+    """Add samples to ``collector``; return the summary of passed and waived test cases."""
     cases, waived = _read_cases(text, collector)
     names = [case.name for case in cases]
     if len(set(names)) < len(names):
-        collector.error(ProblemKind.SEVERAL_TABLES, "a test case ran twice: which one is meant?")
+        collector.error(
+            ProblemKind.SEVERAL_TABLES, "a test case ran twice; give the output of one run"
+        )
     if waived:
         collector.warn(ProblemKind.WAIVED, f"{waived} test cases were waived")
     for case in cases:
@@ -174,7 +178,7 @@ def _read_sum(match: re.Match[str], case: CaseText, collector: OutputCollector) 
         name = name.removesuffix(ending) if name != case.name else name
     if name != case.name:
         collector.error(
-            ProblemKind.UNPARSABLE, f"the sum of {match[1]} below the matrix of {case.name}"
+            ProblemKind.UNPARSABLE, f"the sum of {match[1]} follows the matrix of {case.name}"
         )
         return
     case.total = float(match[2])
@@ -197,37 +201,37 @@ def _read_row(
 
 def _collect_case(case: CaseText, collector: OutputCollector) -> None:
     if not case.matrices and not case.is_waived:
-        collector.error(ProblemKind.TRUNCATED, f"{case.name} was started and has no matrix")
+        collector.error(ProblemKind.TRUNCATED, f"{case.name} was started but has no matrix")
     for matrix in case.matrices:
         collect(matrix, collector)
 
 
 def _check_sums(cases: list[CaseText], collector: OutputCollector) -> None:
-    """Versions since 0.3 print a sum below each matrix: where one lacks, the output may go on."""
+    """Warn of a missing sum: versions since 0.3 print one below each matrix."""
     matrices = [matrix for case in cases for matrix in case.matrices]
     lacking = [matrix.metric for matrix in matrices if matrix.total is None]
     if lacking and len(lacking) < len(matrices):
         collector.warn(ProblemKind.NO_CLOSING_LINE, f"no sum of {', '.join(lacking[:4])}")
 
 
-# --- JSON (``-j``): cells are texts, the sum is a number, and much may be missing ---
+# --- JSON (``-j``): cells are strings, the sum is a number, and keys may be missing ---
 
 _TITLE = "nvbandwidth"
-# Cells have six significant digits, so half of the last one is at most this part of the value.
+# Cells have six significant digits: half of the last one is at most this share of the value.
 _ROUNDING_OF_VALUE = 5e-6
 
 
 def read_json(
     document: Document, collector: OutputCollector
 ) -> tuple[str | None, dict[str, object]]:
-    """Samples into ``collector``; the version, and the summary.
+    """Add samples to ``collector``; return the version and the summary.
 
     ``summary`` holds ``passed``, ``waived``, ``testcases`` (names that passed), ``driver``,
     ``cuda`` and ``devices``.
     """
     content = part(document.content, _TITLE)
     if not content:
-        collector.error(ProblemKind.NO_TABLE, "JSON, but not of nvbandwidth")
+        collector.error(ProblemKind.NO_TABLE, "JSON, but not from nvbandwidth")
         return None, {}
     _complain_of_words(content, document, collector)
     cases = items(content.get("testcases"))
@@ -255,7 +259,7 @@ def _complain_of_twins(cases: list[dict[str, object]], collector: OutputCollecto
     names = [str(case.get("name")) for case in cases]
     if len(set(names)) < len(names):
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "a test case is there twice: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "a test case occurs twice; give the output of one run"
         )
 
 
@@ -275,7 +279,7 @@ def _read_matrix(name: str, case: dict[str, object], collector: OutputCollector)
     printed = case.get("bandwidth_matrix")
     rows = printed if isinstance(printed, list) else []
     if not rows or not all(isinstance(row, list) for row in rows):
-        collector.error(ProblemKind.TRUNCATED, f"{name} passed and has no matrix")
+        collector.error(ProblemKind.TRUNCATED, f"{name} passed but has no matrix")
         return
     cells = tuple(tuple(_cell(name, cell, collector) for cell in row) for row in rows)
     largest = max((cell or 0.0 for row in cells for cell in row), default=0.0)

@@ -1,4 +1,4 @@
-"""What to run (some or all test cases on one node), and what the output must confirm."""
+"""The command (some or all test cases on one node), and what the output must confirm."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _LATENCIES = tuple(
     f"{prefix}{name}_latency_sm"
     for prefix, name in product(("", "multinode_"), ("host_device", "device_to_device"))
 )
-# A bidirectional case prints its parts beside the total of both directions.
+# A bidirectional case prints each direction's parts and the total of both directions.
 _PARTS = ("", "_read1", "_read2", "_write1", "_write2")
 
 
 def _with_totals(name: str, unit: str) -> tuple[Metric, ...]:
-    """What is measured, its printed sum, and of how many cells."""
+    """Return the metrics of a matrix: its cells, their printed sum, and the number of cells."""
     better = LOWER if name in _LATENCIES else HIGHER
     cells = Metric(f"{name}_cells", ("count",), HIGHER, may_be_zero=True)
     return *several((name, f"{name}_sum"), unit, better), cells
@@ -66,11 +66,11 @@ _NAME = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """One run on the case's first node.
+    """Return one run on the case's first node.
 
-    Options: ``testcases`` (names; all of them without it), ``json`` (default true),
-    ``buffer_mib`` and ``samples`` (the tool's own choice without them). The tool does not print
-    its buffer's size, so the case's sizes have no meaning here. Raises ``BadInput``.
+    Options: ``testcases`` (names; default all), ``json`` (default true), ``buffer_mib`` and
+    ``samples`` (default: the tool's). The tool does not print its buffer's size, so the case's
+    sizes are not used. Raises ``BadInput`` for other options.
     """
     options = read_options(setting, _OPTIONS)
     command = Command(
@@ -86,7 +86,7 @@ def _flags(options: Options) -> tuple[str, ...]:
     names = options.words("testcases")
     for name in names:
         if not _NAME.fullmatch(name):
-            options.refuse(f"{name!r} is no test case", "see nvbandwidth --list")
+            options.refuse(f"{name!r} is not a test case", "see nvbandwidth --list")
     flags = ["-t", *names] if names else []
     for flag, option in (("-b", "buffer_mib"), ("-i", "samples")):
         if (value := options.count(option, None)) is not None:
@@ -100,7 +100,7 @@ _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^(
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Test cases, how many GPUs, their host and model. Buffers and samples are never printed."""
+    """Compare test cases, GPUs, host and model. Buffer size and samples are never printed."""
     said = heard[0].parsed.summary
     wanted = asked.option("testcases", ())
     found = [_testcases(wanted, said.get("testcases"))] if wanted else []
@@ -113,7 +113,7 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
 
 
 def _testcases(wanted: object, said: object) -> Claim:
-    """A case that was waived is missing; one that nobody asked for is of another command."""
+    """Claim that exactly the wanted test cases ran; a waived one did not run."""
     names = [
         sorted(map(str, one)) if isinstance(one, list | tuple) else [] for one in (wanted, said)
     ]

@@ -1,7 +1,7 @@
-"""perftest: ib_write_bw, ib_read_bw, ib_send_bw and the latency tests beside them.
+"""perftest: ib_write_bw, ib_read_bw, ib_send_bw and the matching latency tests.
 
-``plan`` makes the server's and the client's command from a ``Request``; ``parse`` reads whatever
-either side printed. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
+``plan`` makes the server's and the client's command from a ``Request``; ``parse`` reads the output
+of either side. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
 from railgauge.tools.perftest.claims import claims

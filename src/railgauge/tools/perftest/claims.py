@@ -1,4 +1,4 @@
-"""What perftest's header and table say of the run, on either side, beside what was asked for."""
+"""Comparison of perftest's headers and tables, of both sides, with the command."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
 
 _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 _OTHER_ITERATIONS = 1000
-# What the header calls a link layer.
+# The header's names of the link layers.
 _LINKS = {"InfiniBand": "IB", "Ethernet": "Ethernet"}
 _BUS = re.compile(r"(?:^|:)([0-9a-fA-F]{1,2}):[0-9a-fA-F]{1,2}\.[0-9a-fA-F]$")
 _MEMORY = {"nvidia": "cuda", "amd": "rocm", "metax": "maca"}
-# A server repeats the client's figures or, of sends and latencies, measures the same packets by
-# its own clock: nearly the same for large messages, and of the same order for small ones.
+# A server repeats the client's values. For sends and latencies it measures the same packets with
+# its own clock: nearly the same values for large messages, the same order for small ones.
 _LARGE_BYTES = 1 << 16
 _APART, _SMALL_APART = 1.1, 2.0
 _COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Operation, device, memory, link layer, MTU, QPs, connection and iterations of both sides.
+    """Compare operation, device, memory, link layer, MTU, QPs, connection, iterations of each side.
 
-    Then whether the server's table is that of the client. A server that prints no header says
-    nothing; what the client's header lacks is not shown.
+    Then compare the server's table with the client's. Items that a server's header does not show
+    give no claim; items that the client's header does not show are claims with ``said`` ``None``.
     """
     client, *servers = heard
     found = [*_of_side(asked, client)]
@@ -67,16 +67,16 @@ def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
 
 
 def _relaxed_ordering(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
-    """Off if that is asked for; and wherever perftest says that the CPU does not comply with it."""
+    """Claim relaxed ordering off, if asked for or if perftest says the CPU does not comply."""
     said = parsed.summary.get("relaxed_ordering")
     if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
-        wanted = "off, which a CPU needs that does not comply with it"
+        wanted = "off, because this CPU is not compliant"
         yield Claim("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
     elif asked.option("disable_pcie_relaxed"):
         yield equal("relaxed ordering", False, said)
 
 
-_DISABLE = "measure with --disable_pcie_relaxed: 'disable_pcie_relaxed' among its options"
+_DISABLE = "add 'disable_pcie_relaxed' to the measurement's options"
 
 
 def _operation(command: object, both_ways: object) -> str:
@@ -89,7 +89,7 @@ def _said_operation(said: Mapping[str, object]) -> str | None:
 
 
 def _mtu(asked: Asked) -> int | None:
-    """The smaller one of both ports: perftest takes it by itself."""
+    """Return the smaller MTU of both ports, which perftest uses; ``None`` if unknown."""
     if asked.case.pairing is None:
         return None
     seen = [
@@ -106,7 +106,7 @@ def _mtu(asked: Asked) -> int | None:
 
 
 def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
-    """Where the payload lay. Every build that can use a GPU says so before its header."""
+    """Compare the payload's memory. A build that uses a GPU names it before its header."""
     said, gpus = side.parsed.summary, asked.platform.gpus
     end = asked.case.path_at(side.node)
     memory, gpu = said.get("memory"), end.gpu if end else None
@@ -114,7 +114,7 @@ def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
         yield equal("memory", "host", memory)
         return
     wanted = _MEMORY.get(gpus.vendor, gpus.vendor)
-    nothing = "nothing of a GPU" if side.role == Role.CLIENT else None
+    nothing = "nothing about a GPU" if side.role == Role.CLIENT else None
     yield equal("memory", wanted, memory or nothing)
     yield equal("GPU", gpu, said.get("gpu"))
     if (bus := _bus(asked, side.node, gpu)) is not None:
@@ -127,7 +127,7 @@ def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
 
 
 def _bus(asked: Asked, node: str, gpu: int) -> int | None:
-    """Where the survey found this GPU, or where it is declared; ``None`` if neither says."""
+    """Return the PCI bus of a GPU, from the survey or as declared; ``None`` if unknown."""
     facts, gpus = asked.facts(node), asked.platform.gpus
     seen = [one.bus_id for one in facts.gpus if one.index == gpu] if facts else []
     declared = gpus.bus_ids[gpu : gpu + 1] if gpus and not facts else ()
@@ -161,7 +161,7 @@ def _iterations(asked: Asked) -> int:
 
 
 def _of_tables(client: Parsed, server: Heard) -> Iterator[Claim]:
-    """Rows of both tables that cannot be of one run."""
+    """Claim the first row in which the two tables cannot be of one run."""
     theirs = _figures(server.parsed)
     for key, mine in _figures(client).items():
         metric, size = key
@@ -170,13 +170,13 @@ def _of_tables(client: Parsed, server: Heard) -> Iterator[Claim]:
         if other is None or max(mine, other) <= apart * min(mine, other):
             continue
         unit = _COMPARED[metric]
-        asked = f"one run at {format_size(size)}, of which the client says {mine:.2f} {unit}"
+        asked = f"the client's value at {format_size(size)}, {mine:.2f} {unit}"
         yield Claim(f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node)
         return
 
 
 def _figures(parsed: Parsed) -> dict[tuple[str, int], float]:
-    """Average or typical value by metric and size, in a unit that both sides share."""
+    """Return average or typical values by metric and size, in a common unit."""
     found = {}
     for sample in parsed.samples:
         unit = _COMPARED.get(sample.metric)

@@ -1,4 +1,4 @@
-"""Everything that perftest prints, as text or as ``--out_json``, to samples and problems."""
+"""The parser of perftest: from text or ``--out_json`` to samples, summary and problems."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def parse(text: str) -> Parsed:
 
     Never raises and takes time linear in the text. Samples: ``bw_peak``, ``bw_average`` (``MB/s``
     with ``unit_means="MiB/s"``, ``MiB/s`` or ``Gb/s``), ``msg_rate`` (``Mpps``), ``lat_*``
-    (``us``), ``tps`` (``1/s``). Bidirectional figures are the sum of both directions. Rows that
-    were printed before an error are kept, and so is the error: with any error no value stands.
+    (``us``), ``tps`` (``1/s``). Bidirectional values are the sum of both directions. Rows that were
+    printed before an error are kept beside the error, which makes all values invalid.
 
-    A row counts only if it is whole to its last decimal. A bandwidth counts only if size times
-    message rate gives it: where every row of a table agrees on another unit than the heading's
-    (the other side alone was given ``--report_gbits``), that unit is reported with the warning
-    ``unit-mismatch``; where rows disagree it is an error, and they give no bandwidth.
+    A row counts only if it is complete to its last decimal. A bandwidth counts only if it equals
+    size times message rate. If all rows of a table agree on another unit than the heading's
+    (because only the other side had ``--report_gbits``), that unit is used with the warning
+    ``unit-mismatch``. If rows disagree, that is an error, and they give no bandwidth.
 
-    ``summary`` holds the header (see ``read_summary``), ``tables`` (those with rows), ``rows`` (how
-    many sizes) and ``iterations`` by size.
+    ``summary`` holds the header (see ``read_summary``), ``tables`` (the number of tables with
+    rows), ``rows`` (the number of sizes) and ``iterations`` by size.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -42,7 +42,7 @@ def parse(text: str) -> Parsed:
 
 
 def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
-    """Summary, and iterations by size."""
+    """Return the summary, and iterations by size."""
     tables = read_tables(text, collector)
     said = find_problems(text)
     is_explained = any(problem.severity is Severity.ERROR for problem in said)
@@ -64,7 +64,7 @@ def _say_why_nothing(text: str, collector: OutputCollector) -> None:
 
 
 def payload_bytes(parsed: Parsed) -> float:
-    """Message size times iterations, over all sizes of the run."""
+    """Return the sum of message size times iterations over all sizes of the run."""
     iterations = parsed.summary.get("iterations")
     if not isinstance(iterations, Mapping):
         return 0.0
@@ -111,14 +111,14 @@ def read_version(text: str) -> str | None:
 
 
 def read_summary(text: str) -> dict[str, object]:
-    """Header fields by name; what was not printed is absent.
+    """Return the header fields by name; a field that was not printed has no key.
 
     Keys: ``test``, ``command``, ``bidirectional``, ``device``, ``qps``, ``mtu_bytes``,
     ``gid_index``, ``link_type``, ``transport_type``, ``connection_type``, ``relaxed_ordering``,
-    ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (several that are named are a
-    tuple), ``gpu_model`` and ``gpu_bus`` (a number). ``host`` means that the header says so, or
-    that nothing in a printed header or banner speaks of a GPU. Where both sides printed, the first
-    one counts.
+    ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (a tuple if several are named),
+    ``gpu_model`` and ``gpu_bus`` (a number). ``memory`` is ``host`` if the header says so, or if a
+    header or banner was printed and does not mention a GPU. If the text holds the output of both
+    sides, the first one counts.
     """
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(text):
@@ -129,7 +129,7 @@ def read_summary(text: str) -> dict[str, object]:
 
 
 def summarise(title: str, fields: dict[str, str]) -> dict[str, object]:
-    """The title and the header fields, under the names of ``read_summary``."""
+    """Return the title and the header fields with the keys of ``read_summary``."""
     summary = _test(title)
     for printed, name in _NAMES.items():
         if printed in fields:
@@ -159,12 +159,12 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
     match = named[0] if named else None
     memory = memory_of(fields)
     if match and match[1]:
-        # The line before the header tells of a GPU that was opened, the header of what is used.
+        # The line before the header names a GPU that was opened; the header shows if it is used.
         memory = "host" if _is_off(match[1], fields) else match[1].lower()
     elif match or any(sign in text for sign in _CUDA):
         memory = "cuda"
     elif not fields and memory == "host":
-        # Without a header nothing says which memory it was.
+        # Without a header the memory is unknown.
         return {}
     gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
@@ -174,7 +174,7 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
 
 
 def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
-    """The PCI bus of the GPU in use: named with it, or in the list of all of them (CUDA)."""
+    """Return the PCI bus of the GPU in use, from its own line or from the list of GPUs (CUDA)."""
     for match in _GPU_BUS.finditer(text):
         if match["bus"] or (gpu is not None and match["index"] == str(gpu)):
             return {"gpu_bus": int(match["bus"] or match["listed"], 16)}
@@ -189,7 +189,7 @@ def _is_off(name: str, fields: dict[str, str]) -> bool:
 
 
 def memory_of(fields: dict[str, str]) -> str:
-    """The memory that a header field ``Use X memory : ON`` names; ``host`` without one."""
+    """Return the memory that a field ``Use X memory : ON`` names; ``host`` without one."""
     for name, value in fields.items():
         if name.startswith("Use ") and value == "ON":
             return name.split()[1].lower()
@@ -227,17 +227,17 @@ _DECIMALS = 2
 
 
 def is_json(text: str) -> bool:
-    """Whether the text is ``--out_json`` rather than a table."""
+    """Return whether the text is ``--out_json`` and not a table."""
     return text.lstrip().startswith("{") or ('"test_info"' in text and "#bytes" not in text)
 
 
 def _read_json(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
-    """Summary, and iterations by size, of one or more documents.
+    """Return the summary, and iterations by size, of one or more documents.
 
-    The file says no unit: a bandwidth is taken only if its message rate shows which unit it is in.
-    Latencies are microseconds, as perftest writes them unless ``-C`` asks for cycles. After a sweep
-    the file holds the last size alone. Raw Ethernet with QoS and ``--output=bandwidth`` write JSON
-    that is not valid; that is a problem, not a guess.
+    The file gives no unit: a bandwidth is used only if its message rate shows the unit. Latencies
+    are microseconds, as perftest writes them unless ``-C`` asks for cycles. After a sweep the file
+    holds only the last size. Raw Ethernet with QoS and ``--output=bandwidth`` write invalid JSON,
+    which is a problem and is not repaired.
     """
     summary: dict[str, object] = {}
     iterations: dict[int, int] = {}
@@ -246,7 +246,7 @@ def _read_json(text: str, collector: OutputCollector) -> tuple[dict[str, object]
         for result in _results(document):
             _read_result(result, collector, iterations)
     if not iterations and not collector.problems:
-        collector.error(ProblemKind.NO_TABLE, "JSON without results of perftest")
+        collector.error(ProblemKind.NO_TABLE, "the JSON holds no results of perftest")
     collector.problems[:0] = find_problems(text)
     return summary, iterations
 
@@ -258,7 +258,7 @@ def _documents(text: str, collector: OutputCollector) -> Iterator[dict[str, obje
         try:
             document, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            what = f"invalid or unfinished JSON ({str(error)[:100]})"
+            what = f"invalid or incomplete JSON ({str(error)[:100]})"
             why = "raw Ethernet with QoS and --output=bandwidth write such files"
             collector.error(ProblemKind.UNPARSABLE, f"{what}; {why}")
             return
@@ -293,7 +293,7 @@ def _read_bandwidths(result: dict[str, object], size: int, collector: OutputColl
         return
     unit = _json_unit(result, size)
     if unit is None:
-        message = "the JSON says no unit and the message rate does not show which one it is"
+        message = "the JSON gives no unit, and the message rate does not show which one it is"
         collector.error(ProblemKind.UNIT_UNKNOWN, message)
         return
     for key, metric in _JSON_BANDWIDTHS.items():
@@ -334,7 +334,7 @@ def _json_summary(document: dict[str, object]) -> dict[str, object]:
 
 
 def _spaced(title: str) -> str:
-    """The JSON joins the title's words: ``RDMA_Write_BW_Test``."""
+    """Return the title as in text output: the JSON has ``RDMA_Write_BW_Test``."""
     for verb in ("RDMA_Write", "RDMA_Read"):
         if title.startswith(verb):
             return verb + title.removeprefix(verb).replace("_", " ")

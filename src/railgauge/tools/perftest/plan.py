@@ -1,4 +1,4 @@
-"""From a case of the platform file to perftest's commands: the server's, then the client's."""
+"""From a case of the platform file to perftest's commands for server and client."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _OPTIONS = _FLAGS | {"qps", "iterations", "gid_index"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
-    """Server on the pair's target, client on its source; each over its own end of the pairing."""
+    """Return the server on the pair's target and the client on its source, each over its NIC."""
     return plan(_request(setting), port)
 
 
 def _request(setting: Setting) -> Request:
     case, measurement, cluster = setting.case, setting.measurement, setting.cluster
     if case.pairing is None:
-        raise BadInput(f"{measurement.name} needs a NIC to run over")
+        raise BadInput(f"{measurement.name} needs a NIC: measure it over the platform's pairings")
     source, target = case.nodes
     own, other = case.pairing.ends
     return Request(
@@ -61,7 +61,7 @@ def _memory_flags(setting: Setting, end: Pairing) -> tuple[str, ...]:
     if end.gpu is None:
         return ()
     if setting.stack is None:
-        raise BadInput(f"{setting.measurement.name} needs GPUs, the platform declares none")
+        raise BadInput(f"{setting.measurement.name} needs GPUs, but the platform declares none")
     return setting.stack.perftest_memory_flags(end.gpu)
 
 
@@ -77,7 +77,7 @@ def _options(setting: Setting) -> dict[str, Any]:
 
 
 def _check_kinds(options: Options) -> None:
-    """Raise ``BadInput`` for a value that is no number or no flag where one is needed."""
+    """Raise ``BadInput`` for a count that is not a whole number or a flag that is no boolean."""
     for name in options.values:
         if name in _FLAGS:
             options.flag(name)
@@ -96,7 +96,7 @@ COMMANDS = (
     "ib_send_lat",
 )
 
-# What -a measures: every power of two from 2 B to 8 MiB.
+# The sizes that -a measures: every power of two from 2 B to 8 MiB.
 SWEEP_SIZES = tuple(2**exponent for exponent in range(1, 24))
 
 _PORTS = range(1, 65536)
@@ -107,11 +107,11 @@ _ITERATIONS = range(5, 100_000_001)
 class Request:
     """One perftest measurement between two nodes.
 
-    ``directory`` is where the programs lie: empty for PATH, a directory, or the full path of any
-    one of them. ``source`` and ``target`` are node names; the client runs on the source and
-    contacts ``target_address``, so writes and sends flow from source to target and reads from
-    target to source. ``sizes`` are in bytes; more than one make a sweep.
-    ``memory_flags_*`` choose GPU memory, for example ``("--use_maca=0",)``; empty is host memory.
+    ``directory`` holds the programs: empty for PATH, a directory, or the full path of one program.
+    ``source`` and ``target`` are node names. The client runs on the source and contacts
+    ``target_address``: writes and sends flow from source to target, reads from target to source.
+    ``sizes`` are in bytes; several make a sweep. ``memory_flags_*`` select GPU memory, for example
+    ``("--use_maca=0",)``; empty for host memory.
     """
 
     command: str
@@ -136,9 +136,9 @@ class Request:
 
 
 def plan(request: Request, port: int) -> tuple[Command, ...]:
-    """The server's command, which listens on TCP ``port``, then the client's.
+    """Return the server's command, which listens on TCP ``port``, then the client's.
 
-    Raises ``BadInput`` for what perftest would refuse or would leave out in silence.
+    Raises ``BadInput`` for values that perftest would refuse or silently ignore.
     """
     _check(request, port)
     common = _common_flags(request, port)
@@ -174,8 +174,8 @@ def _path(request: Request) -> str:
 
 
 def _common_flags(request: Request, port: int) -> tuple[str, ...]:
-    # Both sides get the same flags: a side without --report_gbits prints its own heading over the
-    # other side's figures, and a server without -a breaks the client's sweep.
+    # Both sides get the same flags: a side without --report_gbits prints its own heading above the
+    # other side's values, and a server without -a ends the client's sweep.
     flags = ["-i", str(request.ib_port), "-p", str(port), "-F", *_size_flags(request)]
     if request.qps > 1:
         flags += ["-q", str(request.qps)]
@@ -203,13 +203,15 @@ def _is_bandwidth(request: Request) -> bool:
 
 def _check(request: Request, port: int) -> None:
     if request.command not in COMMANDS:
-        _refuse(f"{request.command!r} is not a perftest command", f"one of {', '.join(COMMANDS)}")
+        _refuse(
+            f"{request.command!r} is not a perftest command", f"use one of {', '.join(COMMANDS)}"
+        )
     if not request.source_device or not request.target_device:
         _refuse("no RDMA device named", "name one for the source and one for the target")
     if not request.target_address:
         _refuse("no address for the server", "give the target's data address")
     if port not in _PORTS:
-        _refuse(f"{port} is not a TCP port", "1 to 65535")
+        _refuse(f"{port} is not a TCP port", "give 1 to 65535")
     _check_sizes(request)
     _check_counts(request)
 
@@ -222,18 +224,18 @@ def _check_sizes(request: Request) -> None:
     if len(sizes) > 1 and unprinted:
         _refuse(
             f"a sweep does not print size {unprinted[0]}",
-            "powers of two from 2 to 8388608, or a single size",
+            "give powers of two from 2 to 8388608, or a single size",
         )
 
 
 def _check_counts(request: Request) -> None:
     if request.ib_port < 1 or request.qps < 1:
-        _refuse("port of the device and number of queue pairs start at 1", "1 or more")
+        _refuse("the device's port and the number of queue pairs start at 1", "give 1 or more")
     if request.iterations is not None and request.iterations not in _ITERATIONS:
-        _refuse(f"{request.iterations} iterations", "5 to 100000000")
+        _refuse(f"iterations is {request.iterations}", "give 5 to 100000000")
     if not _is_bandwidth(request) and (request.qps > 1 or request.bidirectional):
         _refuse(
-            f"{request.command} knows neither several queue pairs nor both directions",
+            f"{request.command} supports neither several queue pairs nor both directions",
             "measure them with a bandwidth test",
         )
 

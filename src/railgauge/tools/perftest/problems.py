@@ -1,7 +1,7 @@
-"""What perftest, the shell before it and the libraries below it complain about.
+"""Error messages of perftest, of the shell that starts it and of the libraries below it.
 
-Each complaint has a kind of its own; the first line that shows it is the message. Texts from the
-print statements of perftest 5 and 6, and from recorded failures.
+Each has a problem kind, and the first line with it is the message. The texts are from the print
+statements of perftest 5 and 6, and from recorded failures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.tools.collector import problem
 from railgauge.tools.text import first_line_with, line_at
 
-# The more telling kind comes first: the first error is the one that people read.
+# The most likely cause comes first, because the first error is the one that people read.
 _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
         ProblemKind.UNKNOWN_FLAG,
@@ -78,7 +78,7 @@ _TOOL_MISSING = re.compile(
     r"|error while loading shared libraries:[^\n]{0,160}"
     r"|cannot execute binary file[^\n]{0,80}"
 )
-# A complaint without a kind of its own is an error all the same.
+# Error messages without a kind of their own are errors too.
 _COMPLAINT = re.compile(
     r"^[ \t]{0,8}(?:Couldn't|Could not|Cannot|Can't|Failed|Unable|Error|ERROR|Fatal"
     r"|Parser function exited|CUDA error|ibv_[a-z_]{1,40} failed)\b[^\n]{0,160}",
@@ -87,7 +87,7 @@ _COMPLAINT = re.compile(
 _STATUS_MEANS = {
     "5": "work request flushed",
     "9": "remote invalid request: the two sides run different tests",
-    "10": "remote access error: the other side lacks -a or has another size",
+    "10": "remote access error: the other side has no -a or another size",
     "11": "remote operation error",
     "12": "transport retries exceeded: no answer from the other side",
     "13": "receiver-not-ready retries exceeded",
@@ -95,7 +95,7 @@ _STATUS_MEANS = {
 
 
 def find_problems(text: str) -> list[Problem]:
-    """One problem a kind, errors first. ``text`` has plain line ends."""
+    """Return one problem for each kind, errors first. ``text`` comes from ``clean``."""
     errors = [*_missing_tool(text), *_errors(text)]
     return [*(errors or _unkind_complaints(text)), *_listed(text, _WARNINGS, Severity.WARNING)]
 

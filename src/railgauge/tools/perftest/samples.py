@@ -1,9 +1,9 @@
-"""Rows to samples, each bandwidth in the unit that its message rate shows.
+"""From rows to samples, each bandwidth in the unit that its message rate shows.
 
-perftest prints the message rate beside every bandwidth, and both come from the same count of
-messages, so ``bandwidth = size x rate`` in exactly one unit. A side that was not given
-``--report_gbits`` prints its own heading over the other side's figures; the arithmetic shows it,
-for the units differ by a factor of 119.
+perftest computes message rate and bandwidth from the same number of messages, so that
+``bandwidth = size x rate`` holds in exactly one unit. A side without ``--report_gbits`` prints its
+own heading above the other side's values; the equation detects this, because the units differ by a
+factor of 119. Example: 65536 B at 0.1860 Mpps is 97.5 Gb/s, or 11625 MiB/s.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.tables import Row, Table
 
-# Units per (byte x million messages per second). MB/sec, the name before 2020, means MiB as well.
+# Units per (byte x million messages per second). MB/sec, the name before 2020, is MiB/s too.
 _PER_BYTE_MPPS = {"MiB/s": 1e6 / 2**20, "Gb/s": 8 / 1000}
 MEANING = {"MB/s": "MiB/s", "MiB/s": "MiB/s", "Gb/s": "Gb/s"}
 _RATE_HALF_STEP = 0.5e-6
-# Beyond rounding: figures that were copied by hand. Far below the factor between the units.
+# Allowed beyond rounding, for values copied by hand; far below the factor between the units.
 _SLACK = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One row's average: ``decimals`` is how finely the bandwidth was printed."""
+    """One row's average; ``decimals`` is the number of decimals of the bandwidth."""
 
     size_bytes: int
     bandwidth: float
@@ -35,7 +35,7 @@ class Figures:
 
 
 def agrees(figures: Figures, unit: str) -> bool:
-    """Whether size and rate give this bandwidth in ``unit``, within what rounding allows."""
+    """Return whether size x rate is this bandwidth in ``unit``, within rounding."""
     factor = _PER_BYTE_MPPS[MEANING[unit]] * figures.size_bytes
     expected = factor * figures.rate_mpps
     rounding = factor * _RATE_HALF_STEP + 0.5 * 10.0**-figures.decimals
@@ -43,7 +43,7 @@ def agrees(figures: Figures, unit: str) -> bool:
 
 
 def fitting_unit(rows: Iterable[Figures]) -> str | None:
-    """The one unit in which every row agrees; ``None`` if there is none, or more than one."""
+    """Return the only unit in which all rows agree; ``None`` if there is none or several."""
     rows = tuple(rows)
     units = [unit for unit in _PER_BYTE_MPPS if all(agrees(row, unit) for row in rows)]
     return units[0] if rows and len(units) == 1 else None
@@ -51,18 +51,18 @@ def fitting_unit(rows: Iterable[Figures]) -> str | None:
 
 # --- rows to samples ---
 
-# A peak is not measured in long runs, and equal latencies do not deviate.
+# Long runs do not measure the peak, and equal latencies have a deviation of 0.
 _MAY_BE_ZERO = frozenset({"bw_peak", "lat_stdev"})
 
 
 def add(metric: str, unit: str, value: float, size_bytes: int, collector: OutputCollector) -> None:
-    """Take a value, or say why it is none."""
+    """Add a sample, or an error if the value is invalid."""
     collector.size_bytes = size_bytes
     if wrong := _wrong(metric, value):
         collector.refuse(wrong, f"{metric} is {value} at {size_bytes} B", metric)
         return
     if metric == "bw_peak" and value == 0:
-        message = "the peak is printed as 0.00: it was not measured in this run"
+        message = "the peak is printed as 0.00: this run did not measure it"
         collector.warn(ProblemKind.PEAK_NOT_MEASURED, message)
     means = MEANING.get(unit, unit)
     collector.keep(metric, unit, value, unit_means="" if means == unit else means)
@@ -75,7 +75,7 @@ def _wrong(metric: str, value: float) -> ProblemKind | None:
 
 
 def collect(tables: list[Table], collector: OutputCollector) -> None:
-    """The samples of all tables, with each bandwidth in a unit that its message rate confirms."""
+    """Add the samples of all tables; each bandwidth has the unit that its message rate shows."""
     for table in tables:
         _complain_of_units(table, collector)
         unit = _bandwidth_unit(table, collector)
@@ -86,12 +86,12 @@ def collect(tables: list[Table], collector: OutputCollector) -> None:
 def _complain_of_units(table: Table, collector: OutputCollector) -> None:
     for column in table.heading.columns:
         if column.metric is not None and column.unit is None:
-            message = f"{column.label} is in {column.printed_unit!r}, a unit nobody knows"
+            message = f"{column.label} has the unknown unit {column.printed_unit!r}"
             collector.error(ProblemKind.UNIT_UNKNOWN, message)
 
 
 def _bandwidth_unit(table: Table, collector: OutputCollector) -> str | None:
-    """The heading's unit, unless every row shows that the figures are in the other one."""
+    """Return the heading's unit, unless all rows show that the values have the other one."""
     stated = table.heading.bandwidth_unit
     figures = [figure for figure in map(_figures, table.rows) if figure]
     if stated is None or all(agrees(figure, stated) for figure in figures):
@@ -127,11 +127,11 @@ def _collect_row(row: Row, bandwidth_unit: str | None, collector: OutputCollecto
 
 
 def _is_in_unit(row: Row, unit: str | None, collector: OutputCollector) -> bool:
-    """Whether the row's bandwidth may be given in ``unit``.
+    """Return whether the row's bandwidth becomes a sample in ``unit``; add an error if it is wrong.
 
-    A figure that its message rate puts into the other unit is not given at all: in the wrong unit
-    it would fail or pass by a factor of 119. A figure that fits no unit is given as it stands, so
-    that a miss is not hidden, but beside an error, so that it cannot pass.
+    A value that fits the other unit gives no sample: in the wrong unit it would miss or pass its
+    limit by a factor of 119. A value that fits no unit becomes a sample as printed, so that a miss
+    is not hidden, together with an error, so that it cannot pass.
     """
     figures = _figures(row)
     if unit is None or figures is None or agrees(figures, unit):

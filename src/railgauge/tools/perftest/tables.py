@@ -1,8 +1,8 @@
-"""Lines to tables: headings, the rows below them, and what is broken about their shape.
+"""From lines to tables: headings, the rows below them, and faults of their shape.
 
-Columns are found by their printed names, because versions add and leave out columns. A heading
-that perftest itself can print also says with how many decimals each column ends, which is how
-a row that was cut off inside its last number is told from a whole one.
+Columns are found by their printed names, because versions add and remove columns. A heading that
+perftest itself prints also determines the number of decimals in each column, which shows whether a
+row was cut off inside its last number.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from railgauge.tools.text import lines
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``metric`` is ``None`` for columns that are read but not reported.
+    """One column. ``metric`` is ``None`` for columns that give no samples.
 
-    ``unit`` is ``None`` where the heading names one that nobody knows (``printed_unit``).
-    ``decimals`` is what a whole number of this column shows; ``None`` where that varies.
+    ``unit`` is ``None`` if the heading's unit, ``printed_unit``, is unknown. ``decimals`` is the
+    number of decimals of a complete value; ``None`` if it varies.
     """
 
     label: str
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """``official`` says that perftest prints this very set of columns."""
+    """The columns of a table; ``official`` if a version of perftest prints exactly these."""
 
     columns: tuple[Column, ...]
     official: bool
@@ -92,7 +92,7 @@ _LABEL = re.compile(
     r"|t_(?:min|max|typical|avg|stdev)|99(?:\.9)?%(?:[ \t]{1,8}percentile)?)\[[^\]\[]{1,20}\]"
     r"|tps[ \t]{1,8}average|CPU_Util\[%{1,2}\]"
 )
-# A duration test of before 2016 prints no rate behind the average.
+# A duration test before 2016 prints no message rate after the average.
 _LATENCY = ("t_min", "t_max", "t_typical", "t_avg", "t_stdev", "99% percentile", "99.9% percentile")
 _BANDWIDTH = ("BW peak", "BW average", "MsgRate")
 _PER_PORT = ("BW Port1", "MsgRate Port1", "BW Port2", "MsgRate Port2")
@@ -115,7 +115,7 @@ def is_heading(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """The columns of a heading; ``None`` if it has a column that perftest does not print."""
+    """Return a heading's columns; ``None`` if it has a column that perftest does not print."""
     if _LABEL.sub("", line).strip():
         return None
     columns = tuple(_column(match[0]) for match in _LABEL.finditer(line))
@@ -164,7 +164,7 @@ def _decimals(label: str) -> int | None:
 
 # --- rows and tables ---
 
-# No row of perftest comes near this; anything longer is noise and not worth splitting.
+# Rows of perftest are far shorter: a longer line is not a row.
 _LONGEST_ROW = 2000
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|nan|inf)", re.ASCII)
@@ -199,12 +199,12 @@ class Table:
     heading: Heading
     rows: list[Row] = field(default_factory=list)
     is_closed: bool = False
-    # Two sides that print into one terminal print their headings one after the other.
+    # If both sides print to one terminal, two headings follow each other.
     is_superseded: bool = False
 
 
 def read_tables(text: str, collector: OutputCollector) -> list[Table]:
-    """All tables of ``text``, which has plain line ends, in linear time."""
+    """Return all tables of ``text``, which comes from ``clean``, in linear time."""
     tables: list[Table] = []
     table: Table | None = None
     for line, is_whole in lines(text):
@@ -226,13 +226,15 @@ def _open_table(
     heading = read_heading(line)
     if heading is None:
         kind = ProblemKind.UNPARSABLE if is_whole else ProblemKind.TRUNCATED
-        collector.error(kind, f"heading that perftest does not print: {_quote(line)}")
+        collector.error(kind, f"perftest does not print this heading: {_quote(line)}")
         return None
     if previous is not None and not previous.rows:
         previous.is_superseded = True
         _compare_units(previous.heading, heading, collector)
     if not heading.official:
-        message = f"perftest does not print this heading, read by its names: {_quote(line)}"
+        message = (
+            f"perftest does not print these columns together; they are read by name: {_quote(line)}"
+        )
         collector.warn(ProblemKind.HAND_EDITED, message)
     return Table(heading)
 
@@ -242,7 +244,7 @@ def _compare_units(first: Heading, second: Heading, collector: OutputCollector) 
         collector.warn(
             ProblemKind.UNIT_MISMATCH,
             f"one side's heading says {first.bandwidth_unit}, the other's {second.bandwidth_unit};"
-            " the unit is taken from bandwidth against message rate",
+            " the message rate decides the unit",
         )
 
 
@@ -251,7 +253,7 @@ def _read_line(line: str, is_whole: bool, table: Table, collector: OutputCollect
     if text.startswith("------"):
         table.is_closed = True
     elif text.startswith(("Dual-port", "local address:")) or text.endswith(" Test"):
-        # Another run began: rows without its own heading must not be read by this one.
+        # Another run begins: its rows must not be read with this heading.
         return None
     elif "0" <= text[:1] <= "9" and len(line) <= _LONGEST_ROW:
         _read_row(text, is_whole, table, collector)
@@ -268,7 +270,7 @@ def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollecto
     if fits:
         _add_row(Row(table.heading, tokens), is_whole, table, collector)
     elif not table.is_closed:
-        # Behind the closing line anything may begin with a number; before it only rows do.
+        # After the closing line other lines may begin with a number; before it only rows do.
         is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
         _complain_of_row(text, is_cut, collector)
 
@@ -281,7 +283,7 @@ def _add_row(row: Row, is_whole: bool, table: Table, collector: OutputCollector)
 
 
 def _has_whole_end(row: Row, is_whole: bool) -> bool:
-    """Whether the last number shows all the decimals that perftest prints."""
+    """Return whether the last number has all the decimals that perftest prints."""
     last = row.heading.columns[-1]
     shown = len(row.tokens[-1].partition(".")[2])
     if not row.tokens[-1][-1:].isdigit():
@@ -302,11 +304,11 @@ def _check_table(table: Table, collector: OutputCollector) -> None:
     if table.is_superseded:
         return
     if not table.rows:
-        collector.error(ProblemKind.TRUNCATED, "a heading without any row: nothing was measured")
+        collector.error(ProblemKind.TRUNCATED, "a heading without rows: nothing was measured")
         return
     _check_gaps(table, collector)
     if not table.is_closed:
-        message = "no closing line: the output may go on where this text ends"
+        message = "no closing line: the text may be cut off"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 
@@ -315,7 +317,7 @@ def _check_gaps(table: Table, collector: OutputCollector) -> None:
     size, largest = min(sizes), max(sizes)
     while 0 < size < largest:
         if size not in sizes:
-            collector.error(ProblemKind.SWEEP_GAP, f"the sweep lacks size {size}")
+            collector.error(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {size}")
             return
         size *= 2
 

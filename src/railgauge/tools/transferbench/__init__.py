@@ -1,4 +1,4 @@
-"""TransferBench: every link between the GPUs of a node, all at once (a2a) or pair by pair (p2p).
+"""TransferBench: all links between the GPUs of a node, at the same time (a2a) or in pairs (p2p).
 
 Formats: TransferBench 1.5x and 1.6x, plain and bordered, and the test blocks of its configuration
 files.

@@ -1,4 +1,4 @@
-"""The all-to-all matrix: every link at once, and whether its sums follow from its cells."""
+"""The all-to-all matrix: all links at the same time, and checks of its sums."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.transferbench.reading import CLOSINGS, Matrix, Reading, Row
 
 _UNIT = "GB/s"
-# Half of the last printed decimal: figures have three of them, newer versions two.
+# Half of the last printed decimal: newer versions print two decimals, older ones three.
 _ROUNDING = {3: 0.0005, 2: 0.005}
 
 
 def collect_all_to_all(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
-    """Links, sums and averages of one matrix, checked against each other."""
+    """Add links, sums and averages of one matrix, and check them against each other."""
     rows = [row for row in matrix.rows if row.label != "rtotal"]
     _complain_of_gaps(matrix, rows, reading, collector)
     for row in rows:
@@ -43,7 +43,7 @@ def _complain_of_gaps(
 
 
 def _links(matrix: Matrix, row: Row) -> dict[str, float]:
-    """Bandwidth by target; ``nic`` stands for the ring that NUM_QUEUE_PAIRS adds."""
+    """Return bandwidths by target; ``nic`` is the ring that NUM_QUEUE_PAIRS adds."""
     return {
         column: cell
         for column, cell in zip(matrix.columns, row.cells, strict=True)
@@ -59,7 +59,7 @@ def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
     links = _links(matrix, row)
     for target in matrix.devices:
         if target not in links and target != row.label:
-            collector.error(ProblemKind.MISSING_LINK, f"no figure from {row.label} to {target}")
+            collector.error(ProblemKind.MISSING_LINK, f"no bandwidth from {row.label} to {target}")
     for target, value in links.items():
         metric = "local_bw" if target == row.label else "link_bw"
         collector.add(metric, _UNIT, value, f"{row.label}>{target}")
@@ -107,7 +107,7 @@ def _check_closings(
         if metric in expected and not _agree(expected[metric], value, roundings, matrix):
             collector.error(
                 ProblemKind.INCONSISTENT,
-                f"{metric} is printed as {value}, the links give {expected[metric]:.3f}",
+                f"{metric} is printed as {value}, but the links give {expected[metric]:.3f}",
             )
 
 

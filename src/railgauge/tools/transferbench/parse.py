@@ -1,4 +1,4 @@
-"""Everything that TransferBench prints, to samples and typed problems."""
+"""The parser of TransferBench: from its output to samples and problems."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from railgauge.tools.transferbench.reading import Matrix, Reading, Transfer, rea
 def parse(text: str) -> Parsed:
     """Read the output of the presets a2a and p2p and of configuration files.
 
-    Never raises and takes time linear in the text. All figures are decimal GB/s as printed;
-    ``size_bytes`` is the bytes per transfer, ``None`` where the text does not say it.
+    Never raises and takes time linear in the text. All values are decimal GB/s as printed;
+    ``size_bytes`` is the bytes per transfer, ``None`` if the text does not show it.
 
-    a2a: ``link_bw`` (``gpu0>gpu7``), ``gpu_sum`` (STotal) and ``gpu_actual`` (Actual, both
-    ``gpu0``), ``slowest_link`` (``gpu0`` and ``all``), ``derived_aggregate`` (links of the GPU
-    times its slowest one), ``links`` (how many were measured), ``average_bw``, ``aggregate_bw``
-    and ``cpu_aggregate_bw`` (``all``). Sums, totals and averages are checked against the cells;
-    an Actual that is not the derived aggregate is the executor's bandwidth of older versions, a
-    warning. A GPU pair without a figure is the error ``missing-link``.
+    a2a: ``link_bw`` (placement ``gpu0>gpu7``), ``gpu_sum`` (STotal) and ``gpu_actual`` (Actual,
+    both ``gpu0``), ``slowest_link`` (``gpu0`` and ``all``), ``derived_aggregate`` (number of the
+    GPU's links times its slowest one), ``links`` (number of measured links), ``average_bw``,
+    ``aggregate_bw`` and ``cpu_aggregate_bw`` (``all``). Sums, totals and averages are checked
+    against the cells. An Actual that is not the derived aggregate is a warning: older versions
+    print the executor's bandwidth there. A GPU pair without a value is the error ``missing-link``.
 
     p2p: see ``collect_peers``. Configuration files: ``executor_bw`` (``test4/gpu0``),
     ``transfer_bw`` (``test3/transfer1``) and ``test_cpu_bw`` (``test1``), each with its own size.
@@ -39,7 +39,7 @@ def parse(text: str) -> Parsed:
 
 
 def _summary(reading: Reading) -> dict[str, object]:
-    """What is no sample; what the text does not say is absent."""
+    """Return what is not a sample; a value that the text does not show has no key."""
     gpus = {device for matrix in reading.matrices for device in matrix.devices}
     gpus = {device for device in gpus if device.startswith("gpu")}
     found: dict[str, object] = {
@@ -75,10 +75,10 @@ def _collect_matrices(reading: Reading, collector: OutputCollector) -> None:
         _collect_shape(matrix, collector)
     if len(all_to_all) > 1 or _has_twins(peers):
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
         )
     if reading.directions > len(peers):
-        collector.error(ProblemKind.TRUNCATED, "a matrix is announced and not printed")
+        collector.error(ProblemKind.TRUNCATED, "a matrix is announced but not printed")
     for matrix in all_to_all:
         collect_all_to_all(matrix, reading, collector)
     for matrix in peers:
@@ -113,11 +113,11 @@ def _collect_transfers(transfers: list[Transfer], collector: OutputCollector) ->
 
 
 def _collect_nothing(text: str, reading: Reading, collector: OutputCollector) -> None:
-    """A text without a matrix says first what kind of nothing it is."""
+    """Report why a text without a matrix has no values."""
     if reading.matrices or collector.has_errors:
         return
     if reading.is_announced or reading.closings:
         kind = ProblemKind.NO_TABLE if reading.closings else ProblemKind.TRUNCATED
         collector.error(kind, "the matrix of the links is not in this text")
     elif not reading.transfers:
-        collector.nothing(text, "no figures of TransferBench in this text")
+        collector.nothing(text, "no output of TransferBench in this text")

@@ -1,4 +1,4 @@
-"""The peer-to-peer matrices: one pair at a time, one way and both ways."""
+"""The peer-to-peer matrices: one pair at a time, unidirectional and bidirectional."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _KINDS = ("cpu>cpu", "cpu>gpu", "gpu>cpu", "gpu>gpu")
 
 
 def collect_peers(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
-    """Links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
+    """Add the links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
 
     ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
     CPUs, ``local_bw`` within one device. The bidirectional matrix gives the same names with
     ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both). ``slowest_link``
     (``gpu0`` and ``all``) is over the links between GPUs, ``slowest_link_bidirectional`` over
     their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
-    ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: judge links.
+    ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: limit the links.
     """
     arrows = tuple(_ARROWS) if matrix.is_bidirectional else ("->",)
     rows = {(row.label, row.arrow): row for row in matrix.rows}
@@ -50,11 +50,11 @@ def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
 
 
 def _complain_of_gap(source: str, target: str, collector: OutputCollector) -> None:
-    message = f"no figure from {source} to {target}"
+    message = f"no bandwidth from {source} to {target}"
     if source.startswith("gpu") and target.startswith("gpu"):
         collector.error(ProblemKind.MISSING_LINK, message)
     else:
-        # A NUMA node without cores cannot execute transfers.
+        # Only a warning: a NUMA node without cores cannot execute transfers.
         collector.warn(ProblemKind.MISSING_LINK, message)
 
 
@@ -110,9 +110,7 @@ def _check_mean(matrix: Matrix, kind: str, value: float, collector: OutputCollec
         if cell is not None and column.startswith(target) and column != row.label
     ]
     if cells and abs(sum(cells) / len(cells) - value) > 2 * _ROUNDING + 1e-9:
-        message = (
-            f"average {kind} is printed as {value}, the links give {sum(cells) / len(cells):.2f}"
-        )
+        message = f"average {kind} is printed as {value}, links give {sum(cells) / len(cells):.2f}"
         collector.error(ProblemKind.INCONSISTENT, message)
 
 

@@ -1,4 +1,4 @@
-"""What to run (one preset on one node), and what the output must confirm."""
+"""The command (one preset on one node), and the items that the output must confirm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from railgauge.tools.claims import Asked, Claim, Heard, equal
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, one_size, program, read_options
 
-# One way, as it is; both ways at once: there, back, and the sum of both.
+# Unidirectional; then of a bidirectional run each direction, and their sum.
 _WAYS = ("", "_forward", "_backward", "_bidirectional")
 _BETWEEN = ("link_bw", "host_link_bw", "cpu_link_bw", "local_bw")
 _OVER_LINKS = ("slowest_link", "average_bw")
@@ -31,15 +31,15 @@ _WORD_BYTES = 4
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """``TransferBench a2a 64M 8`` on the case's node; the case's size is bytes per transfer.
+    """Return ``TransferBench a2a 64M 8`` on the case's node; the size is bytes per transfer.
 
     Options: ``preset`` (``a2a`` or ``p2p``) and ``subexecutors`` (compute units per transfer,
-    8 for a2a; the tool's own choice for p2p). Raises ``BadInput`` for anything else.
+    default 8 for a2a, the tool's own for p2p). Raises ``BadInput`` for other options.
     """
     options = read_options(setting, _OPTIONS)
     preset = options.text("preset", "a2a")
     if preset not in PRESETS:
-        options.refuse(f"preset is {preset!r}", f"one of {', '.join(PRESETS)}")
+        options.refuse(f"preset is {preset!r}", f"use one of {', '.join(PRESETS)}")
     is_all = preset == "a2a"
     subexecutors = options.count("subexecutors", 8 if is_all else None)
     position = (str(subexecutors),) if is_all else ()
@@ -53,7 +53,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def _variables(is_all: bool, subexecutors: int | None) -> dict[str, str]:
-    # Since 1.5x the tool reads the number from the environment, older ones from the command line.
+    # Versions since 1.5x read the number from the environment, older ones from the command line.
     if subexecutors is None:
         return {}
     return {"NUM_SUB_EXEC" if is_all else "NUM_GPU_SE": str(subexecutors)}
@@ -70,7 +70,7 @@ def _size(setting: Setting, options: Options) -> str:
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Preset, bytes per transfer, compute units for a transfer, how many GPUs."""
+    """Compare preset, bytes per transfer, compute units per transfer and number of GPUs."""
     said = heard[0].parsed.summary
     preset = asked.option("preset", "a2a")
     units = asked.option("subexecutors", 8 if preset == "a2a" else None)
@@ -86,5 +86,5 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
 
 
 def _one(said: object) -> str | None:
-    """What is said in several places is said once; ``None`` where it is not said at all."""
+    """Join the different values of a summary tuple; ``None`` if it is empty."""
     return ", ".join(map(str, dict.fromkeys(said))) if isinstance(said, tuple) and said else None

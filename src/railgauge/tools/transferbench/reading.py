@@ -1,4 +1,4 @@
-"""The whole output, line by line: matrices, averages, transfers and what was said beside them."""
+"""Reading of the output line by line: matrices, averages, transfers, errors and warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.text import lines
 
-# Borders of the newer versions and the commas of OUTPUT_TO_CSV part cells as blanks do.
+# Borders of newer versions and the commas of OUTPUT_TO_CSV separate cells like blanks.
 BORDERS = str.maketrans(dict.fromkeys("│┃║|,─━═┌┐└┘├┤┬┴┼╔╗╚╝╠╣╦╩╬", " "))
 
 _HEADING = re.compile(r"\s{0,40}SRC(?:\\{1,2}|\+EXE\\{1,2})(?:EXE\+)?DST(?=\s)")
@@ -18,16 +18,16 @@ _LABEL = re.compile(
 )
 _NUMBER = re.compile(r"\d{1,12}\.\d{2,3}")
 _NOT_AVAILABLE = "N/A"
-# Rows that SHOW_ITERATIONS adds below each row of p2p.
+# The rows that SHOW_ITERATIONS adds below each row of p2p.
 _STATISTICS = frozenset({"min", "max", "sd"})
 
 Cell = float | None
-"""A bandwidth in GB/s; ``None`` where ``N/A`` is printed."""
+"""A bandwidth in GB/s; ``None`` for ``N/A``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of cells. ``label`` is ``gpu0``, ``cpu1`` or ``rtotal``, ``arrow`` of p2p alone."""
+    """A row of cells. ``label`` is ``gpu0``, ``cpu1`` or ``rtotal``; only p2p has an ``arrow``."""
 
     label: str
     arrow: str
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(slots=True)
 class Matrix:
-    """A heading's columns (``gpu0``, ``nic``, ``stotal``, …), the rows under it and complaints."""
+    """The columns (``gpu0``, ``nic``, ``stotal``, …), the rows below them, and their problems."""
 
     columns: tuple[str, ...]
     rows: list[Row] = field(default_factory=list)
@@ -58,7 +58,7 @@ def is_heading(line: str) -> bool:
 
 
 def read_heading(line: str, is_whole: bool) -> Matrix | None:
-    """The matrix that a heading opens; ``None`` for a heading that is cut or unknown."""
+    """Return the empty matrix of a heading; ``None`` if the heading is cut off or unknown."""
     match = _HEADING.match(line)
     position = match.end() if match else 0
     columns = []
@@ -77,7 +77,7 @@ def _column_name(match: re.Match[str]) -> str:
 
 
 def read_row(line: str, is_whole: bool, matrix: Matrix) -> None:
-    """Take a row into the matrix, or note what is wrong with it; other lines are passed over."""
+    """Add a row to the matrix, or a complaint if it is invalid; skip other lines."""
     match = _LABEL.match(line)
     if match is None:
         return
@@ -95,7 +95,7 @@ def read_row(line: str, is_whole: bool, matrix: Matrix) -> None:
 
 
 def _widths(label: str, matrix: Matrix) -> tuple[int, ...]:
-    """How many cells a row may have: the row of totals has a maximum too, or no Actual at all."""
+    """Return the allowed numbers of cells: the row of totals may have a maximum, or no Actual."""
     width = len(matrix.columns)
     if label != "rtotal":
         return (width,)
@@ -114,14 +114,14 @@ def _wrong(tokens: list[str], is_whole: bool, widths: tuple[int, ...]) -> Proble
 
 
 def _has_whole_end(tokens: list[str]) -> bool:
-    """Whether the last number has as many decimals as the others."""
+    """Return whether the last number has as many decimals as the others."""
     decimals = {len(token.partition(".")[2]) for token in tokens if token != _NOT_AVAILABLE}
     return len(decimals) == 1
 
 
 # --- all lines ---
 
-# No line of TransferBench comes near this; anything longer is noise and not worth splitting.
+# Lines of TransferBench are far shorter: a longer line is not a row.
 _LONGEST_LINE = 2000
 
 _VERSION = re.compile(r"^TransferBench v([0-9][\w.]{0,20})", re.MULTILINE)
@@ -129,7 +129,7 @@ _SIZE = re.compile(
     r"\[(\d{1,18}) bytes per Transfer\]|Copying (\d{1,18}) bytes between"
     r"|Bytes Per Direction[ ,](\d{1,18})(?=\s)"
 )
-# The brackets tell it from the same words of rocm_bandwidth_test.
+# The bracket distinguishes it from the same words of rocm_bandwidth_test.
 _DIRECTION = re.compile(r"^(Uni|Bi)directional copy peak bandwidth GB/s \[", re.MULTILINE)
 _CLOSING = re.compile(
     r"\s{0,9}(Average|Aggregate)\s{1,9}bandwidth \((GPU|CPU) Timed\)[: ]\s{0,20}"
@@ -158,7 +158,7 @@ CLOSINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A line of a test block: executor, transfer, or the test's total by the CPU's clock."""
+    """A line of a test block: an executor, a transfer, or the test's total by the CPU's clock."""
 
     metric: str
     placement: str
@@ -171,8 +171,8 @@ class Transfer:
 class Reading:
     """All that was read. ``closings`` are (metric, value, unit), ``means`` the four of p2p.
 
-    ``directions`` counts the announcements of p2p matrices; ``subexecutors`` are compute units for
-    a transfer, wherever the text says so.
+    ``directions`` counts the announcements of p2p matrices; ``subexecutors`` are the compute units
+    per transfer that the text names.
     """
 
     version: str | None = None
@@ -191,7 +191,7 @@ class Reading:
 
 @dataclass(slots=True)
 class _State:
-    """Where in the output a line is."""
+    """The position in the output: matrix, direction and test of the current line."""
 
     matrix: Matrix | None = None
     is_bidirectional: bool = False
@@ -199,7 +199,7 @@ class _State:
 
 
 def read(text: str) -> Reading:
-    """Everything in ``text``, which has plain line ends, in linear time."""
+    """Read all of ``text``, which comes from ``clean``, in linear time."""
     version = _VERSION.search(text)
     size = _SIZE.search(text)
     reading = Reading(
@@ -239,7 +239,7 @@ def _open(cells: str, is_whole: bool, state: _State, reading: Reading) -> None:
 
 
 def _closes(line: str, state: _State, reading: Reading) -> bool:
-    """Whether the line ends a matrix; what it says is taken."""
+    """Return whether the line ends a matrix, and store its values."""
     if direction := _DIRECTION.match(line):
         state.is_bidirectional = direction[1] == "Bi"
         reading.directions += 1

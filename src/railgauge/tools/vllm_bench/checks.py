@@ -1,4 +1,4 @@
-"""Whether the figures of one run follow from each other, and whether all requests were served."""
+"""Checks of one run: consistency of its values, and whether all requests were served."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LATENCY = re.compile(r"(ttft|tpot|itl|e2el)_(?!std)\w+")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What was to be sent: requests if that is known, how many at once at most, how many in 1 s."""
+    """The load to be sent: requests if known, most requests at once, requests per second."""
 
     asked: int | None = None
     at_once: float = math.inf
@@ -28,7 +28,7 @@ class Load:
 
 
 def check(values: Mapping[str, float], load: Load, collector: OutputCollector) -> None:
-    """Complain of unserved requests, and of figures that no run can have had together.
+    """Report requests that were not served, and values that contradict each other.
 
     ``values`` holds the metrics by name, latencies in ms.
     """
@@ -58,30 +58,30 @@ def _check_rate(
     if abs(printed - expected) > allowed:
         collector.error(
             ProblemKind.INCONSISTENT,
-            f"{metric} is printed as {printed}, counts and duration give {expected:.2f}",
+            f"{metric} is printed as {printed}, but counts and duration give {expected:.2f}",
         )
 
 
 def _check_latencies(
     values: Mapping[str, float], duration_s: float, collector: OutputCollector
 ) -> None:
-    """No part of a request takes longer than all, and the first token comes before the last."""
+    """Report latencies longer than the run, and a first token that is later than the last."""
     longest_ms = (duration_s + _ROUNDING) / _MS * (1 + _AGREEMENT)
     for metric in filter(_LATENCY.fullmatch, values):
         if values[metric] > longest_ms:
-            what = f"{metric} is {values[metric]:g} ms, and the whole run took {duration_s:g} s"
+            what = f"{metric} is {values[metric]:g} ms, but the run took {duration_s:g} s"
             collector.error(ProblemKind.INCONSISTENT, what)
     for first in (metric for metric in values if metric.startswith("ttft_")):
         whole = first.replace("ttft", "e2el")
         if _LATENCY.fullmatch(first) and values[first] > values.get(whole, math.inf) + _ROUNDING:
-            what = f"{first} is {values[first]:g} ms, and {whole} {values[whole]:g} ms"
+            what = f"{first} is {values[first]:g} ms, but {whole} is {values[whole]:g} ms"
             collector.error(ProblemKind.INCONSISTENT, what)
 
 
 def _check_concurrency(
     values: Mapping[str, float], duration_s: float, load: Load, collector: OutputCollector
 ) -> None:
-    """Little's law: requests in flight are their rate times how long each of them takes."""
+    """Check Little's law: requests in flight are the rate times the mean latency of a request."""
     completed, each_ms = values.get("completed"), values.get("e2el_mean")
     if completed is None or each_ms is None:
         return
@@ -91,15 +91,15 @@ def _check_concurrency(
         collector.error(
             ProblemKind.INCONSISTENT,
             f"{completed:g} requests of {each_ms:g} ms in {duration_s:g} s are {in_flight:.1f} at"
-            f" once, and {most:g} at most are printed",
+            f" once, but at most {most:g} are printed",
         )
-    # The average request comes half way through the sending, and ends before the run does. Of a
-    # few, chance may have sent most at the start.
+    # The average request is sent at half of the sending time, and must end before the run does.
+    # With few requests, most may have been sent at the start by chance.
     longest_s = duration_s + _ROUNDING - 0.5 * completed / load.rate
     if completed >= _MANY and each_ms * _MS > longest_s * (1 + _AGREEMENT):
-        what = f"requests of {each_ms:g} ms, {load.rate:g} sent in a second"
+        what = f"requests of {each_ms:g} ms, sent at {load.rate:g} per second"
         collector.error(
-            ProblemKind.INCONSISTENT, f"{completed:g} {what}, did not end in {duration_s:g} s"
+            ProblemKind.INCONSISTENT, f"{completed:g} {what}, cannot end in {duration_s:g} s"
         )
 
 
@@ -120,5 +120,5 @@ def _check_requests(
             ProblemKind.FAILED_REQUESTS, f"{completed:.0f} of {known} requests were served"
         )
     elif known is None:
-        message = "neither the failed requests nor how many were asked for are printed"
+        message = "neither the number of failed requests nor that of sent requests is printed"
         collector.warn(ProblemKind.ASKED_UNKNOWN, message)

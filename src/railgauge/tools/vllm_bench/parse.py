@@ -1,4 +1,4 @@
-"""Everything that the serving benchmark prints or saves, to samples and typed problems."""
+"""The parser of the serving benchmark: from its table or JSON to samples and problems."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ _STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
 _LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
 _LATENCY_KEY = re.compile(_STATISTIC + r"_(ttft|tpot|itl|e2el|e2e_latency)_(ms|s)")
 
-# May be printed as 0 by a sound run: nothing failed, or nothing was generated.
+# A valid run may print 0: no request failed, or no token was generated.
 MAY_BE_ZERO = frozenset(
     {"failed", "generated_tokens", "output_throughput", "peak_output_throughput"}
 )
 
 
 def of_label(label: str) -> Meaning | None:
-    """The metric of a printed label, whose case varies; ``None`` for others."""
+    """Return the metric of a printed label in any case; ``None`` for an unknown label."""
     words = " ".join(label.lower().split())
     return _LABELS.get(words) or _latency(_LATENCY_LABEL.fullmatch(words))
 
 
 def of_key(key: str) -> Meaning | None:
-    """The metric of a key of the JSON; ``None`` for others."""
+    """Return the metric of a key of the JSON; ``None`` for an unknown key."""
     return _KEYS.get(key) or _latency(_LATENCY_KEY.fullmatch(key))
 
 
 def _latency(match: re.Match[str] | None) -> Meaning | None:
-    """``ttft_mean``, ``tpot_p99``, ``e2el_p999`` (which is the 99.9th percentile), in its unit."""
+    """Return ``ttft_mean``, ``tpot_p99``, ``e2el_p999`` (the 99.9th percentile) with the unit."""
     if match is None:
         return None
     name = "e2el" if match[2].startswith("e2e") else match[2]
@@ -113,13 +113,13 @@ def parse(text: str) -> Parsed:
     ``request_throughput`` (requests, ``1/s``), ``output_throughput``, ``input_throughput``,
     ``total_throughput``, ``peak_output_throughput``, ``user_throughput`` (tokens, ``1/s``), and for
     each of ``ttft``, ``tpot``, ``itl``, ``e2el`` the printed ``_mean``, ``_median``, ``_std``,
-    ``_p99``, ``_p999`` (the 99.9th percentile), … in ``ms``. All are of the whole run.
+    ``_p99``, ``_p999`` (the 99.9th percentile), … in ``ms``. Each is one value for the run.
 
-    Errors: requests that failed or are missing (``failed-requests``), placeholders in place of
-    numbers (``not-a-number``), rates that do not follow from counts and duration to 1 %, latencies
-    that do not fit into the duration or the concurrency (``inconsistent``), a table without its
-    end (``truncated``), several runs (``several-tables``). ``summary`` holds the lines that are no
-    metric, and ``asked``.
+    Errors: requests that failed or are missing (``failed-requests``), placeholders instead of
+    numbers (``not-a-number``), rates that differ from count over duration by more than 1 % and
+    latencies that contradict the duration or the concurrency (``inconsistent``), a table without
+    closing line (``truncated``), several runs (``several-tables``). ``summary`` holds the lines
+    that are not metrics, and ``asked``, the number of requests.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -131,14 +131,14 @@ def parse(text: str) -> Parsed:
         return collector.parsed("vllm-bench")
     if len(blocks) > 1:
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
         )
     summary = _collect_block(blocks[0], _asked(text), collector)
     return collector.parsed("vllm-bench", None, summary)
 
 
 def _asked(text: str) -> int | None:
-    """How many requests were asked for: the arguments say it, or the progress bar's total."""
+    """Return the number of requests in the arguments or in the progress bar; else ``None``."""
     if arguments := _ASKED.search(text):
         return int(arguments[1])
     totals = _PROGRESS.findall(text.partition("Serving Benchmark Result")[0])
@@ -179,10 +179,10 @@ def _collect_block(
             _take(values, metric, unit, float(printed), collector)
         elif values[metric] != float(printed):
             collector.warn(
-                ProblemKind.REPEATED_LABEL, f"{label} is printed twice: the first one counts"
+                ProblemKind.REPEATED_LABEL, f"{label} is printed twice; the first value is used"
             )
     if not block.is_closed:
-        collector.error(ProblemKind.TRUNCATED, "the table has no end")
+        collector.error(ProblemKind.TRUNCATED, "the table has no closing line")
     if values or not collector.has_errors:
         check(values, _load(asked, summary), collector)
     return summary
@@ -198,12 +198,12 @@ def _take(
     is_deviation = metric.endswith(("_std", "_min"))
     collector.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
     if math.isfinite(value):
-        # Some print latencies in seconds; checks compare them with those in milliseconds.
+        # Some tools print latencies in seconds; the checks use milliseconds.
         values[metric] = value * 1e3 if unit == "s" and metric != "duration" else value
 
 
 def _load(asked: int | None, summary: Mapping[str, object]) -> Load:
-    """What was asked for, in the words of any version."""
+    """Return the load from the summary, under the names of any version."""
     found = {}
     for meaning, names in _LOAD.items():
         said = next((str(summary[name]) for name in names if name in summary), "")
@@ -218,11 +218,11 @@ def _parse_json(text: str, collector: OutputCollector) -> Parsed:
         return collector.parsed("vllm-bench")
     if document.behind.lstrip().startswith("{"):
         collector.error(
-            ProblemKind.SEVERAL_TABLES, "the results of several runs: which one is meant?"
+            ProblemKind.SEVERAL_TABLES, "the results of several runs; give the results of one run"
         )
     content = document.content
     if not {"completed", "duration"} <= content.keys():
-        collector.error(ProblemKind.NO_TABLE, "JSON, but not of the serving benchmark")
+        collector.error(ProblemKind.NO_TABLE, "JSON, but not from the serving benchmark")
         return collector.parsed("vllm-bench")
     return _collect_json(content, collector)
 

@@ -1,4 +1,4 @@
-"""What to run, perhaps with a server beside it, and what the output must confirm."""
+"""The command, with or without its own server, and what the output must confirm."""
 
 from __future__ import annotations
 
@@ -55,15 +55,16 @@ _FIRST_SEED = 0
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
-    """The benchmark on the case's first node, after its server where the option ``serve`` is set.
+    """Return the benchmark on the case's first node, after its server if ``serve`` is set.
 
-    Options: ``model`` (needed; ``{model}`` in a platform file is the hostfile's), ``base_url`` of a
-    server that runs already, or ``serve``: the argv of one to start on the first node, with
-    ``{model}``, and ``{port}`` and ``{address}`` in place of what it listens on, and ``worker``:
-    that of its part on each further node (``{nodes}``, ``{rank}``).
-    Then ``num_prompts``, ``request_rate`` (text; ``inf``), ``input_len`` and ``output_len`` (tokens
-    of the random data), ``max_concurrency``, ``seed``, ``percentiles`` (``50,99``) and
-    ``ignore_eos`` (default true: every answer has ``output_len`` tokens). Raises ``BadInput``.
+    Options: ``model`` (required; ``{model}`` in a platform file is the hostfile's model). Then
+    either ``base_url`` of a running server, or ``serve``, the argv of a server to start on the
+    first node, in which ``{model}``, ``{port}`` and ``{address}`` are replaced, and ``worker``, the
+    argv of the server's part on each further node (with ``{nodes}`` and ``{rank}`` too).
+    ``num_prompts``, ``request_rate`` (text; default ``inf``), ``input_len`` and ``output_len``
+    (tokens of the random data), ``max_concurrency``, ``seed``, ``percentiles`` (``50,99``) and
+    ``ignore_eos`` (default true: every answer has ``output_len`` tokens). Raises ``BadInput`` for
+    other options, and for none or two of ``base_url`` and ``serve``.
     """
     options = read_options(setting, _OPTIONS)
     serve, base_url = options.words("serve"), options.text("base_url")
@@ -71,7 +72,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         options.refuse("no model", "name the served model: 'model: NAME' in the hostfile")
     if bool(serve) == bool(base_url):
         options.refuse(
-            "one server is needed", "give base_url of a running one, or serve to start one"
+            "exactly one server is needed", "give base_url of a running one, or serve to start one"
         )
     if not serve:
         return (_benchmark(setting, options, base_url),)
@@ -90,15 +91,18 @@ def _bracketed(address: str) -> str:
 
 def _server(setting: Setting, options: Options, serve: tuple[str, ...], port: int) -> Command:
     if not any("{port}" in word for word in serve):
-        options.refuse("serve does not say {port}", "add --port {port}")
+        options.refuse("serve does not contain {port}", "add --port {port}")
     return _service(setting, options, serve, 0, port)
 
 
 def _workers(setting: Setting, options: Options, port: int) -> tuple[Command, ...]:
-    """The part of the server on each further node, which listens to nobody."""
+    """Return the server's part on each further node; it opens no port for the benchmark."""
     worker = options.words("worker")
     if len(setting.case.nodes) > 1 and not worker:
-        options.refuse("several nodes, and no worker", "say how a further node joins the server")
+        options.refuse(
+            "several nodes, but no worker",
+            "give the command with which a further node joins the server",
+        )
     ranks = range(1, len(setting.case.nodes))
     services = (_service(setting, options, worker, rank, port) for rank in ranks)
     return tuple(replace(service, listens_on=None) for service in services)
@@ -107,7 +111,7 @@ def _workers(setting: Setting, options: Options, port: int) -> tuple[Command, ..
 def _service(
     setting: Setting, options: Options, words: tuple[str, ...], rank: int, port: int
 ) -> Command:
-    """The model, ``{port}``, ``{address}`` of the first node, ``{nodes}``, ``{rank}`` filled in."""
+    """Return the command with model, port, first node's address, node count and rank filled in."""
     nodes = setting.case.nodes
     values = {
         OF_HOSTFILE: options.text("model"),
@@ -155,12 +159,12 @@ def _command(setting: Setting, argv: tuple[str, ...], listens_on: int | None) ->
 # --- what the output must confirm ---
 
 _DEFAULT_PROMPTS = 1000
-# Random tokens become text and tokens again, and are then a few more or fewer.
+# Random tokens are converted to text and back to tokens, which changes their number slightly.
 _TOKENS_APART = 0.1
 
 
 def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
-    """Requests, their rate and concurrency, and how many tokens went in and came out."""
+    """Compare requests, their rate and concurrency, and input and output tokens."""
     parsed = heard[0].parsed
     said = parsed.summary
     values = {sample.metric: sample.value for sample in parsed.samples}
@@ -181,7 +185,7 @@ def _count(item: str, asked: object, said: float | None) -> Claim:
 
 
 def _tokens(asked: Asked, prompts: object, values: dict[str, float]) -> Iterator[Claim]:
-    """Only where lengths were asked for; answers have theirs unless they may end early."""
+    """Claim token counts if lengths are set; for answers only if they cannot end early."""
     lengths = {"input tokens": ("input_len", "input_tokens")}
     if asked.option("ignore_eos", True):
         lengths["generated tokens"] = ("output_len", "generated_tokens")
@@ -196,7 +200,7 @@ def _tokens(asked: Asked, prompts: object, values: dict[str, float]) -> Iterator
 
 
 def _rate(asked: object, said: object) -> Claim:
-    """No limit is not printed by itself, so that only a limit can deny it."""
+    """Claim the request rate; if none is printed, it is not shown: ``inf`` is never printed."""
     if said is None:
         return Claim("request rate", str(asked), None)
     try:
