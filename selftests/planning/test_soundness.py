@@ -108,7 +108,7 @@ def test_a_subject_that_is_measured_is_not_also_not_applicable(tmp_path):
         "no_such_thing": "a slip of the pen, as it happens",
     }
     measured, unknown = found(tmp_path, doc)
-    assert "take one of both out" in measured
+    assert "remove one of the two" in measured
     assert "no test under tests/ has this subject" in unknown
 
 

@@ -1,7 +1,8 @@
-"""What the tests of a folder are about, read from their source: no test is imported or collected.
+"""Read from the source of the tests what they ask for; no test is imported or collected.
 
-A test says so with a mark, ``@pytest.mark.measures("NAME")`` or ``@pytest.mark.expects("NAME")``.
-A mark whose name is not written out is not seen here; pytest sees it when it collects.
+A test names its subject with a mark, ``@pytest.mark.measures("NAME")`` or
+``@pytest.mark.expects("NAME")``. Only a name that is a string literal is found here; pytest finds
+others when it collects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from railgauge.planning.demand import GPU, LINK, RUN, SIZE
 
 KINDS = ("measures", "expects")
 
-# The argument of a test that asks, and the way in which it does; ``check`` asks per part.
+# Argument of a test -> the way in which it asks. ``check`` is not listed: it asks per part.
 _ASKING = {
     "expect": FACT,
     "check_traffic": TRAFFIC,
@@ -30,10 +31,10 @@ _ASKING = {
 
 @dataclass(frozen=True, slots=True)
 class MarkedTest:
-    """One test, and the measurement or expectation (``kind``) of the platform file it names.
+    """One test, and the measurement or expectation (``kind``) of the platform file that it names.
 
-    ``where`` is the test's id without parameters, ``ways`` those in which it asks. Both others are
-    empty if it names none.
+    ``where`` is the test's id without parameters, ``ways`` are the ways in which it asks. ``kind``
+    and ``name`` are empty if the test names none.
     """
 
     where: str
@@ -43,14 +44,14 @@ class MarkedTest:
 
 
 def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The ways in which a test with these arguments asks for its subject."""
+    """Return the ways in which a test with these arguments asks for its subject."""
     per = next((name for name in (SIZE, LINK, GPU) if name in arguments), RUN)
     limits = (per,) if "check" in arguments else ()
     return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
 
 
 def asked(root: Path) -> tuple[MarkedTest, ...]:
-    """What the tests below ``root``/tests are about; nothing where there is no such folder.
+    """Return the tests below ``root``/tests; empty if the folder does not exist.
 
     Raises ``BadInput`` for a file that is not Python.
     """
