@@ -141,7 +141,7 @@ def test_one_nic_has_no_other_rail():
 
 def test_a_collective_chooses_its_nics_itself(metax):
     crossed = asking(metax, "pair_all_reduce")
-    assert any("pair_all_reduce: is asked for across" in line for line in uncovered(crossed))
+    assert any("pair_all_reduce: has cross_rail" in line for line in uncovered(crossed))
     with pytest.raises(BadInput, match="pair_all_reduce: ccl-tests does not run from one NIC"):
         check_plannable(crossed)
 

@@ -6,7 +6,7 @@ measures, or who holds the key, is not found out by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -41,6 +41,7 @@ from railgauge.judging import record
 from railgauge.judging.assess import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
+from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
@@ -81,6 +82,7 @@ class Report:
     were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
     planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
     other limits, ``differences`` what they change. ``shared`` are nodes that are one machine.
+    ``untold`` could have been tested there by the verifier's tests, and the verdict is silent.
     """
 
     signature: Signature
@@ -95,6 +97,7 @@ class Report:
     other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
+    untold: tuple[str, ...] = ()
 
     @property
     def is_vouched(self) -> bool:
@@ -139,8 +142,12 @@ def verify(
     archive: Archive,
     trusted: Iterable[Ed25519PublicKey] | None = None,
     other: Platform | None = None,
+    tests: Sequence[Candidate] = (),
 ) -> Report:
-    """Everything that can be checked. Raises ``NotVerified``, naming the file at fault."""
+    """Everything that can be checked. Raises ``NotVerified``, naming the file at fault.
+
+    ``tests`` are those of the verifier, by which it is told what the run left out.
+    """
     signature, payload = signed(archive, trusted)
     said = statement.read(payload)
     refuse_other_content(archive, said.sha256)
@@ -179,6 +186,11 @@ def verify(
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
         shared=boot.shared(
             {node: f.boot_id for node, f in contents.found.items() if isinstance(f, NodeFacts)}
+        ),
+        untold=tuple(
+            name
+            for name in not_limited(platform, level, tests)
+            if name not in (own.verdict.not_limited or ())
         ),
     )
 

@@ -10,6 +10,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.judging import stamp
 from railgauge.judging.stamp import Evidence
+from railgauge.planning.needs import Candidate
 from railgauge.planning.plan import Level
 
 # The part of the process that the user started; a worker's is its name, as gw0.
@@ -29,7 +30,9 @@ class RunSettings:
     platform: Platform
     level: Level
     rounds: int | None = None
+    tests: tuple[Candidate, ...] = ()
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    not_limited: tuple[str, ...] = ()
     part: str = MAIN
     replayed: Path | None = None
     resumed: Path | None = None
