@@ -203,4 +203,4 @@ def test_without_a_generator_the_way_to_it_is_named(nights, name, tmp_path, caps
 
 def test_a_folder_that_is_no_run(tmp_path, generator, capsys):
     assert main(["allure", str(tmp_path), "--allure", generator]) == 2
-    assert "no folder of a run" in capsys.readouterr().err
+    assert "not the folder of a run" in capsys.readouterr().err

@@ -123,7 +123,7 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
 
 
 def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
-    """A launcher is known where its module is registered; the schema need not name it too."""
+    """Refuse a launcher without a registered module; the schema does not list launchers."""
     named = document.get("launcher", launchers.NAMES[0])
     if isinstance(named, str) and named not in launchers.NAMES:
         what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"

@@ -84,7 +84,7 @@ def _of_file(path: Path, shown: Path) -> Iterator[MarkedTest]:
 
 
 def _marks_of_file(tree: ast.Module) -> list[ast.expr]:
-    """The marks under ``pytestmark``."""
+    """Return the marks of ``pytestmark``, which hold for all tests of the file."""
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
@@ -100,18 +100,18 @@ def _subject(mark: ast.expr) -> tuple[str, str] | None:
 
 
 def _needs(mark: ast.expr, path: Path) -> tuple[str, ...]:
-    """What a mark ``needs`` names. Raises ``BadInput`` for a name that is not written out."""
+    """Return the needs that a mark names. Raises ``BadInput`` unless all are string literals."""
     if not isinstance(mark, ast.Call) or _name(mark) != NEEDS:
         return ()
     named = [arg.value for arg in mark.args if isinstance(arg, ast.Constant)]
     if len(named) < len(mark.args) or not all(isinstance(one, str) for one in named):
-        what = f"line {mark.lineno}: what a test needs is written out: needs('gpus')"
+        what = f"line {mark.lineno}: needs takes string literals only, such as needs('gpus')"
         raise BadInput(what, where=str(path))
     return tuple(map(str, named))
 
 
 def _name(mark: ast.expr) -> str:
-    """``measures`` of ``pytest.mark.measures(...)``; empty for what is not called."""
+    """Return ``measures`` for ``pytest.mark.measures(...)``; empty if it is not a call."""
     match mark:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name
