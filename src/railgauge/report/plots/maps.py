@@ -63,8 +63,7 @@ def _span(part: Sequence[str]) -> str:
 
 
 _MARGINS = (
-    "Each cell: how far its worst sample is from the limit, as a share; below it, the value of that "
-    "sample."
+    "Each cell: the distance of its worst sample from the limit, as a share; below it, the sample."
 )
 
 

@@ -18,7 +18,7 @@ _SHADES_DOWN = ("#fdf0e4", "#fbdfc5", "#f7c89b", "#f2ad6b")
 class Cell:
     """A cell with the texts ``main`` and ``sub``; ``letter`` is an outcome other than passed.
 
-    ``margin`` shades it: blue above 0, orange below 0, darkest at 20 % and more.
+    ``margin`` shades it: blue above 0, orange below 0, darkest from 15 % on.
     """
 
     main: str

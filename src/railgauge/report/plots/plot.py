@@ -49,7 +49,7 @@ def key_of(letters: Sequence[str]) -> str:
 def worst_judged(record: ItemRecord) -> Judgement | None:
     """Return the measured judgement of an item with the smallest margin; ``None`` if none.
 
-    A count that is exactly as required (64 of 64 requests) is chosen only if there is no other.
+    A passed count (64 of 64 requests) is chosen only if there is no other value.
     """
     measured = [j for j in record.judgements if j.margin is not None and j.worst is not None]
     speeds = [j for j in measured if j.unit != "count" or j.outcome is Outcome.FAILED]
