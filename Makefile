@@ -1,10 +1,10 @@
-# Everything a run needs is set up in .venv, from nothing but python3 with venv and pip. No root.
+# Sets up everything that a run needs in .venv. It needs only python3 with venv and pip, and no root.
 #   make accept                      accept the embedded lab
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
-#   make bare                        those that are quick, with next to nothing on the PATH
+#   make bare                        the quick ones, with only a shell and utilities on the PATH
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
-#   make mutants                     whether the unit tests notice a change of what makes verdicts
+#   make mutants                     changes to verdict code that the unit tests do not detect
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,7 +19,7 @@ accept: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest selftests -n 3 $(ARGS)
 
-# A shell and its utilities are all that these find; what needs more is skipped.
+# These tests find only a shell and its utilities; tests that need more are skipped.
 BARE := .cache/bare
 bare: $(VENV)/.ready
 	@rm -rf $(BARE)
@@ -51,7 +51,7 @@ hooks: $(VENV)/.ready-lint
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hooks]'
 	$(BIN)/pre-commit install
 
-# Half an hour on one core; ARGS="judging.record verdict.counts" for these alone.
+# Half an hour on one core; ARGS="judging.record verdict.counts" runs only these modules.
 mutants: $(VENV)/.ready-mutants
 	nice -n 10 $(BIN)/python selftests/mutation/mutants.py $(ARGS)
 
@@ -59,11 +59,11 @@ $(VENV)/.ready-mutants: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,mutants]'
 	@touch $@
 
-# What the test of the Jenkinsfile runs it on; needs Java and Maven.
+# The jars on which the test of the Jenkinsfile runs it; needs Java and Maven.
 jars:
 	selftests/jenkins/fetch_jars .cache/jars
 
-# One exact version, into .cache; what it makes is stripped of its analytics by railgauge allure.
+# Installs one exact version in .cache; railgauge allure removes the analytics from its reports.
 ALLURE := 3.18.0
 allure-cli:
 	@test -x .cache/allure/node_modules/.bin/allure && \
@@ -84,16 +84,16 @@ matrix: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
 	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
 
-# Some minutes on one core: all that a healthy lab is judged by, with 1,000 noise seeds.
+# Some minutes on one core: every limit on a healthy lab, with 1,000 noise seeds.
 healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
 
-# A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which are
-# named, and collectives over all GPUs of them.
+# A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which must
+# be named, and collectives over all of their GPUs.
 scale: $(VENV)/.ready
 	RAILGAUGE_SCALE_NODES=64 $(BIN)/pytest selftests/endtoend/test_many_nodes.py --durations=0
 
-# What the suite itself costs. ARGS="--only TOPIC" measures one topic again, the others stay.
+# The cost of the suite itself. ARGS="--only TOPIC" measures one topic again and keeps the others.
 bench: $(VENV)/.ready
 	$(BIN)/python selftests/bench/benchmarks.py --json docs/benchmarks.json \
 		--page docs/benchmarks.md $(ARGS)

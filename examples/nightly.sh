@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# One night for any scheduler: measures a cluster, keeps the evidence, and exits with the verdict's
-# code: 0 accepted, 1 rejected, 10 incomplete; anything else is no verdict.
+# The nightly run for any scheduler: measures a cluster, saves the evidence, and exits with the
+# verdict's code: 0 accepted, 1 rejected, 10 incomplete; any other code means no verdict.
 #
 #   examples/nightly.sh HOSTFILE [options of pytest]
 #
-# RAILGAUGE_KEY names the key that signs the evidence. SIGTERM and Ctrl-C reach the run, which then
-# cleans the nodes before it ends.
+# RAILGAUGE_KEY names the key that signs the evidence. SIGTERM and Ctrl-C reach the run, which
+# cleans up the nodes before it ends.
 set -euo pipefail
 
 refuse() {
@@ -19,13 +19,13 @@ hostfile=$(realpath -- "$1")
 shift
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
-# The run inherits both locks: they are free again when it has ended, whatever became of this shell.
+# The run inherits both locks. They are released when it ends, even if this shell ended earlier.
 exec 8<reports 9<"$hostfile"
 flock --nonblock 8 || refuse 75 "another night is running in $PWD"
 flock --nonblock 9 || refuse 75 "another run is measuring the cluster of $hostfile"
 
 make --silent .venv/.ready
-# What an earlier night left must not be taken for what this one found.
+# Files of an earlier night must not be taken for results of this one.
 rm -f reports/latest
 
 run=

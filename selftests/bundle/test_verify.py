@@ -131,7 +131,7 @@ def test_a_passphrase_comes_from_the_environment(healthy, tmp_path, monkeypatch,
     monkeypatch.delenv("RAILGAUGE_KEY_PASSPHRASE")
     done = bench.elsewhere(*words, cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is nobody to ask" in done.stderr
+    assert "there is no terminal to ask for it" in done.stderr
 
 
 def test_other_keys_than_ed25519_are_refused_with_the_remedy(healthy, tmp_path, capsys):

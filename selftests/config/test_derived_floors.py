@@ -171,7 +171,7 @@ def test_a_share_of_what_is_not_known_is_refused():
 
 @pytest.mark.parametrize(
     ("floor", "scope", "says"),
-    [(0.6, "pair", "share of an ideal, and there is none"), (1.0, "group", "no share")],
+    [(0.6, "pair", "share of an ideal that is unknown"), (1.0, "group", "must be a share")],
 )
 def test_a_platform_file_with_a_share_of_nothing_or_of_all_is_refused(tmp_path, floor, scope, says):
     doc = document()

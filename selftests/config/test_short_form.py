@@ -233,31 +233,31 @@ def nics(key, **more):
         (lambda doc: doc.update(extends="moer"),
          "bench.json: $/extends: extends 'moer', which cannot be read"),
         (lambda doc: doc.update(extends="../x"),
-         'bench.json: $/extends: "../x" is no list of platform files'),
+         'bench.json: $/extends: "../x" is not a list of platform files'),
         (lambda doc: doc.update(extends="bench"),
-         "bench.json: $/extends: extends goes in a circle: bench -> bench"),
+         "bench.json: $/extends: extends itself: bench -> bench"),
         (lambda doc: doc.update(extends="back"),
-         "back.json: $/extends: extends goes in a circle: bench -> back -> bench"),
+         "back.json: $/extends: extends itself: bench -> back -> bench"),
         (lambda doc: doc.update(extends="bad"),
          "bad.json: $/documents/000: 7 should be of type string"),
         (lambda doc: limit_of(doc).update(basis="known"),
-         f"{MADE}/limits/0/basis: no basis is named 'known'"),
+         f"{MADE}/limits/0/basis: 'known' is neither a name under bases"),
         (lambda doc: doc["expected"].update(os=OF_NOTHING),
-         "bench.json: $/expected/os: extends 'same', and no template has this name; known: none"),
+         "bench.json: $/expected/os: extends 'same', but no template has this name; known: none"),
         (lambda doc: doc.update(templates={"expected": CIRCLE}),
-         "bench.json: $/expected/memlock: extends goes in a circle: memlock -> a -> b -> a"),
+         "bench.json: $/expected/memlock: extends itself: memlock -> a -> b -> a"),
         (nics("mlx5_[0-1]", extends="ConnectX-9"),
-         f"{HARDWARE}/nics/mlx5_[0-1]: extends 'ConnectX-9', and no template has this name"),
+         f"{HARDWARE}/nics/mlx5_[0-1]: extends 'ConnectX-9', but no template has this name"),
         (nics("mlx5_[0-1]", model=7), f"{HARDWARE}/nics/mlx5_[0-1]/model: 7 should be of type"),
-        (nics("mlx5_[3-1]"), f"{HARDWARE}/nics: 'mlx5_[3-1]' is no set of names"),
+        (nics("mlx5_[3-1]"), f"{HARDWARE}/nics: 'mlx5_[3-1]' is not a set of names"),
         (nics("mlx5_[0-1"),
-         f"{HARDWARE}/nics: 'mlx5_[0-1' is no set of names: write a[0-7] or a,b"),
-        (nics("mlx5_[0-99999]"), f"{HARDWARE}/nics: 'mlx5_[0-99999]' is no set of names"),
-        (nics(""), f"{HARDWARE}/nics: '' is no set of names"),
+         f"{HARDWARE}/nics: 'mlx5_[0-1' is not a set of names: write a[0-7] or a,b"),
+        (nics("mlx5_[0-99999]"), f"{HARDWARE}/nics: 'mlx5_[0-99999]' is not a set of names"),
+        (nics(""), f"{HARDWARE}/nics: '' is not a set of names"),
         (lambda doc: doc["hardware"].update(affinity={"0": "PIX PIX"}),
-         f"{HARDWARE}/affinity/0: 2 links, and there are 1 NICs: mlx5_0"),
+         f"{HARDWARE}/affinity/0: 2 links for 1 NICs: mlx5_0"),
         (lambda doc: measurement_of(doc)["levels"]["smoke"].update(sizes=NO_STEP),
-         f"{MADE}/levels/smoke/sizes: 9B is no step of x2 from 2B"),
+         f"{MADE}/levels/smoke/sizes: 9B is not reached from 2B in steps of x2"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_where_it_was_written(tmp_path, change, says):
@@ -285,7 +285,7 @@ def test_the_file_of_a_run_stands_alone(tmp_path):
     doc = {**document(), "extends": "shared/hosts"}
     with pytest.raises(BadInput) as caught:
         thresholds.load_file(tmp_path / "thresholds.json", json.dumps(doc))
-    assert "extends 'shared/hosts', and this file must stand alone" in str(caught.value)
+    assert "extends 'shared/hosts', but this file must not extend others" in str(caught.value)
     beside = thresholds.load_file(ROOT / "x.json", json.dumps(doc), ROOT / "thresholds")
     assert json.loads(beside.text) == document()
 

@@ -121,7 +121,7 @@ def test_every_part_of_a_limit_is_kept(tmp_path):
         (without("levels", "signoff"), "$/levels", "'signoff' is missing"),
         ([], "$", "type object"),
         ("null", "$", "type object"),
-        (changed("platform", to="other"), "$/platform", "says 'other', the file is named 'bench'"),
+        (changed("platform", to="other"), "$/platform", "is 'other', but the file is named"),
     ],
 )  # fmt: skip
 def test_damage_is_named_with_file_and_path(tmp_path, doc, path, says):

@@ -62,4 +62,4 @@ def test_what_is_compared_with_what_its_level_leaves_out_is_told():
     scan = platform.measurements["fabric_errors"]
     del scan.extents["signoff"]
     (line,) = soundness.dangling(platform)
-    assert line.endswith("is compared with fabric_errors, which level signoff does not make")
+    assert line.endswith("is compared with fabric_errors, which is not made at level signoff")

@@ -228,7 +228,7 @@ def test_a_mark_that_only_needs_names_no_subject(tmp_path):
 @pytest.mark.parametrize("mark", ["GPUS", "*GPUS", "'gpus', 2"])
 def test_a_need_is_written_out(tmp_path, mark):
     text = f'@pytest.mark.expects("a")\n@pytest.mark.needs({mark})\ndef test_a(): 1\n'
-    with pytest.raises(BadInput, match=r"test_it\.py: line 3: what a test needs is written out"):
+    with pytest.raises(BadInput, match=r"test_it\.py: line 3: needs takes string literals only"):
         read(tmp_path, text)
 
 

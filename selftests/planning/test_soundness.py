@@ -75,7 +75,7 @@ def test_an_expectation_of_parts_that_are_not_declared(tmp_path):
     doc["expected"]["gpu_model"] = {"as_declared": True, "basis": BASIS}
     more = '\n@pytest.mark.expects("gpu_model")\ndef test_model(node, gpu, expect):\n    pass\n'
     (line,) = found(tmp_path, doc, TESTS + more)
-    assert "declares nothing" in line
+    assert "declares no part of a node" in line
 
 
 def test_a_measurement_that_no_test_asks_for(tmp_path):
@@ -108,7 +108,7 @@ def test_a_subject_that_is_measured_is_not_also_not_applicable(tmp_path):
         "no_such_thing": "a slip of the pen, as it happens",
     }
     measured, unknown = found(tmp_path, doc)
-    assert "take one of both out" in measured
+    assert "remove one of the two" in measured
     assert "no test under tests/ has this subject" in unknown
 
 
@@ -116,7 +116,7 @@ def test_a_comparison_with_a_measurement_that_is_not_there(tmp_path):
     doc = bench()
     ratio = {"metric": "scaling", "per": "ratio", "of": "bw_average", "over": "nothing"}
     measurement_of(doc)["asserts"].append(ratio)
-    assert any("nothing, which is no measurement" in line for line in found(tmp_path, doc))
+    assert any("nothing, which is not a measurement" in line for line in found(tmp_path, doc))
 
 
 def test_a_test_file_that_is_no_python_is_named(tmp_path):

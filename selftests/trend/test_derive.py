@@ -242,7 +242,7 @@ def test_fraction_is_what_is_asked(bench):
 def test_a_fraction_is_a_share(bench, word):
     code, _, err = bench.run(healthy(1)).derive("--fraction", word)
     assert code == 2
-    assert "is no share" in err
+    assert "is not a share" in err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The console command ``railgauge``: read, judge and plan without a cluster.
+"""The console command ``railgauge``: parse, judge and plan without a cluster.
 
 Exit codes: 0 accepted (or done), 1 rejected, 10 incomplete, 2 for input that cannot be used.
 """
@@ -33,7 +33,7 @@ from railgauge.cli import (
 from railgauge.core.errors import RailgaugeError
 
 _BAD_USAGE = 2
-_CUT_SHORT = 141  # what a shell reports of a program that wrote to a closed pipe
+_CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
 _COMMANDS = (
     parse,
     judge,
@@ -53,7 +53,7 @@ _COMMANDS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Whatever is wrong with the input ends in one line on stderr."""
+    """Run one command and return its exit code; bad input gives one line on stderr."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(argv)
@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"railgauge: {text.printable(str(error))}", file=sys.stderr)
         return _BAD_USAGE
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; Python must not complain at exit either. What
-        # was found stands: a rejection that nobody read to its end is not a 0.
+        # The reader (head, less) closed the pipe; Python must not print an error at exit either.
+        # The exit code is that of the command if it had ended, else 141: a rejection is never 0.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

@@ -1,4 +1,4 @@
-"""``railgauge allure``: the Allure report of a run, in one file that calls nobody."""
+"""``railgauge allure``: the Allure report of a run, in one file that loads nothing from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from railgauge.report.allure_site import loaded_from_outside, without_analytics
 from railgauge.run.store import write_whole
 
 NAME = "allure"
-HELP = "make the Allure report of a run, with the history of the nights before it"
+HELP = "make the Allure report of a run, with earlier nights as history"
 EXAMPLE = "example: railgauge allure reports/latest"
 
 OUTPUT = "allure-report"
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder",
         action="store_true",
-        help="many files for a web server, instead of one that opens from a disk",
+        help="write many files for a web server, instead of one that opens without a server",
     )
 
 
@@ -72,14 +72,14 @@ def _program(options: argparse.Namespace) -> str:
     if found:
         return found
     raise BadInput(
-        "Allure's generator is not here",
+        "Allure's generator is not installed",
         where=options.allure or "allure",
         remedy="make allure-cli installs it (needs node 20 and npm), or name it with --allure",
     )
 
 
 def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
-    """What the run says of its report, and where the report and its history are."""
+    """Return the run's Allure settings, with the paths of the report and of its history."""
     path = folder / "allurerc.json"
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
         config["plugins"]["awesome"]["options"]["singleFile"] = single
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(
-            f"is no folder of a run that came to a verdict ({error})", where=str(folder)
+            f"is not the folder of a run with a verdict ({error})", where=str(folder)
         ) from None
     history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
     return {
@@ -117,13 +117,13 @@ def _generate(program: str, config: dict[str, Any], folder: Path) -> None:
             raise BadInput(f"could not run: {error}", where=program) from None
     said = " ".join(f"{done.stdout} {done.stderr}".split())
     if done.returncode or not (output / "index.html").is_file():
-        raise BadInput(f"made no report: {said[-500:] or 'it said nothing'}", where=program)
+        raise BadInput(f"made no report: {said[-500:] or 'it printed nothing'}", where=program)
     if said:
         print(f"{program}: {text.printable(said)}", file=sys.stderr)
 
 
 def _silence(output: Path) -> None:
-    """Take the analytics out of every page, and make sure that nothing else calls out."""
+    """Remove the analytics from every page. Raises ``BadInput`` if a page loads from outside."""
     for page in output.rglob("*.html"):
         if page.parent.name == "attachments":
             continue
@@ -138,7 +138,7 @@ def _lines(history: Path) -> list[str]:
 
 
 def _forget(history: Path, name: str) -> None:
-    """A report that is made again is no night more."""
+    """Remove a run from the history, so that a report made again does not count twice."""
     kept = [line for line in _lines(history) if _name(line) != name]
     if history.is_file():
         write_whole(history, "".join(f"{line}\n" for line in kept))

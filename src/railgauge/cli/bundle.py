@@ -1,4 +1,4 @@
-"""``railgauge bundle``: one signed file of a run, for those who were not there."""
+"""``railgauge bundle``: one signed file of a run, which others can verify."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--key",
         type=Path,
         metavar="FILE",
-        help="Ed25519 private key, OpenSSH or PEM, to sign with; its passphrase is asked for, or "
-        f"taken from {PASSPHRASE}",
+        help="Ed25519 private key, OpenSSH or PEM, to sign with; its passphrase is read from "
+        f"{PASSPHRASE} or from the terminal",
     )
     seal.add_argument(
-        "--unsigned", action="store_true", help="no signature: nothing proves who made it"
+        "--unsigned", action="store_true", help="do not sign: nothing proves who made the bundle"
     )
     parser.add_argument(
         "--redact",
         type=_requests,
         default=(),
         metavar="WHAT",
-        help="hosts, addresses, or hosts,addresses: replaced by pseudonyms (secrets always are)",
+        help="hosts, addresses, or both with a comma: use pseudonyms for them (secrets always are)",
     )
 
 
@@ -52,12 +52,12 @@ def _requests(value: str) -> tuple[str, ...]:
 
     words = tuple(dict.fromkeys(value.split(",")))
     if unknown := [word for word in words if word not in REQUESTS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(REQUESTS)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(REQUESTS)}")
     return words
 
 
 def run(options: argparse.Namespace) -> int:
-    # Keys and envelopes take a quarter of a second to import: only here and where they are checked.
+    # Imported here because keys and envelopes take a quarter of a second to import.
     from railgauge.bundle import make, signing  # noqa: PLC0415
 
     folder = run_argument.folder(options)
@@ -78,7 +78,7 @@ def _passphrase(path: Path) -> str:
         return os.environ[PASSPHRASE]
     if not sys.stdin.isatty():
         raise BadInput(
-            "has a passphrase, and there is nobody to ask",
+            "has a passphrase, and there is no terminal to ask for it",
             where=str(path),
             remedy=f"give it in {PASSPHRASE}",
         )

@@ -1,4 +1,4 @@
-"""``railgauge causes``: every cause that a run can name, and what to do about it."""
+"""``railgauge causes``: every cause that a run can name, with its remedy."""
 
 from __future__ import annotations
 

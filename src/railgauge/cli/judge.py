@@ -1,4 +1,4 @@
-"""``railgauge judge``: one tool's output against the limits of a platform."""
+"""``railgauge judge``: compare one tool's output with the limits of a platform."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from railgauge.judging.assess import Assessor
 from railgauge.run import inputs
 
 NAME = "judge"
-HELP = "judge what a tool printed by the limits of a platform"
+HELP = "judge the output of a tool by the limits of a platform"
 EXAMPLE = "example: railgauge judge --platform metax-c500 --tool perftest ib_write_bw.log"
 
 
@@ -33,18 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--level",
         choices=LEVELS,
         default="smoke",
-        help="whose message sizes must all be there; others are judged too (default: smoke)",
+        help="the level whose message sizes must all be present; others are judged too "
+        "(default: smoke)",
     )
     parser.add_argument(
         "--measurement",
         metavar="NAME",
-        help="the platform's measurement, if the output fits several",
+        help="the platform's measurement, if the output matches several",
     )
     parser.add_argument(
         "--pairing",
         default="",
         metavar="PATH",
-        help="the path as ids show it, where the output names one end of two: "
+        help="the path as ids show it, if the output names only one of its two ends: "
         "gpu4-mlx5_1:gpu0-mlx5_0",
     )
     parser.add_argument("file", metavar="FILE", help="a log, or - for standard input")
@@ -52,10 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JudgedOutput:
-    """What came of judging one output.
+    """The result of judging one output.
 
-    ``errors`` are the reasons why something is not judged that should be; ``unanswered`` is what a
-    run asks beyond that and an output alone cannot say.
+    ``errors`` are the reasons why something could not be judged. ``unanswered`` are questions of a
+    run that an output alone cannot answer.
     """
 
     measurement: str
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 def _find(
     platform: Platform, measurement: Measurement, parsed: Parsed, evidence: RecordedEvidence
 ) -> JudgedOutput:
-    """What the suite itself makes of this evidence: every question that it would ask."""
+    """Judge the evidence with the code of a run, for every question that a run would ask."""
     assessor = Assessor(platform, evidence)
     judgements: list[Judgement] = []
     errors: list[str] = []
@@ -101,7 +102,7 @@ def _find(
         judgements += [_named(judged, question.placement) for judged in found.judgements]
         errors += map(str, found.errors)
         if question.kind == READ and found.final:
-            break  # whatever is asked next would meet the same
+            break  # every further question would have the same error
     return JudgedOutput(
         measurement.name,
         evidence.case.pairing,

@@ -1,4 +1,4 @@
-"""``railgauge lab``: keep a simulated cluster up, to try things by hand."""
+"""``railgauge lab``: keep a simulated cluster running, for experiments by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     path = options.hostfile or options.root / "hostfiles" / "lab-metax-c500.yaml"
     cluster = hostfile.load(path, schema_file=options.root / "hostfiles" / "schema.json")
     if cluster.transport != "lab":
-        raise BadInput("is not a lab", where=str(path), remedy="name one with transport: lab")
+        raise BadInput("is not a lab", where=str(path), remedy="give one with transport: lab")
     with (
         tempfile.TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True) as folder,
         lab.start(

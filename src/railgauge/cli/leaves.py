@@ -1,4 +1,4 @@
-"""``railgauge leaves``: which nodes hang on which leaf switch, as ``groups:`` of a hostfile."""
+"""``railgauge leaves``: the nodes of each leaf switch, as ``groups:`` of a hostfile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     subnet, nodes = _asked(options)
     groups = leaf_groups(subnet, nodes)
     if not groups:
-        raise BadInput("no host hangs on a switch", where=options.file or str(options.hostfile))
+        where = options.file or str(options.hostfile)
+        raise BadInput("no host is connected to a switch", where=where)
     if options.json:
         text.print_json({"groups": groups, "switches": list(subnet.owners)})
     else:
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> tuple[Topology, Sequence[str]]:
-    """The subnet and the nodes that are wanted of it."""
+    """Return the subnet and the names of the nodes to list."""
     if options.file is None and options.hostfile is None:
         raise BadInput("name a dump of ibnetdiscover, or a hostfile that names one")
     nodes: Sequence[str] = ()

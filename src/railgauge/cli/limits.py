@@ -1,4 +1,4 @@
-"""``railgauge limits``: the limits of platform files as tables for people, in Markdown."""
+"""``railgauge limits``: the limits of platform files as Markdown tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from railgauge.core.model import Bound, Curve, Limit
 from railgauge.core.units import format_size, format_sweep
 from railgauge.run import inputs
 
-# What a floor may be a share of.
+# ``Limit.of`` of a floor that is a share -> what it is a share of.
 _WHOLE = {"gpu_slot": "what the gpu slot can carry", "ideal": "the ideal"}
 NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"

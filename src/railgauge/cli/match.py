@@ -1,4 +1,4 @@
-"""Which measurement of a platform a piece of output is: by what the output says of itself."""
+"""Find the measurement of a platform that an output belongs to, from the output's own report."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Parsed
 from railgauge.core.terms import Scope
 
-# all_reduce alone moves more than its message: bus over algorithm bandwidth is 2(n-1)/n.
+# Only all_reduce has a busbw above its algbw: the ratio is 2(n-1)/n.
 _ALL_REDUCE = "all_reduce"
 _NODES = {Scope.PATH: 2, Scope.PAIR: 2, Scope.NODE: 1}
 _SMALLEST_GROUP = 3
 
 
 def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> Measurement:
-    """The platform's measurement that ``parsed`` is output of: the ``named`` one, or the only fit.
+    """Return the measurement that ``parsed`` belongs to: the ``named`` one, or the only match.
 
-    Raises ``BadInput`` for an output that fits none or several, or says that it is not of the named
-    one: a name chooses between what the output leaves open, and overrules nothing.
+    Raises ``BadInput`` if the output matches none or several, or contradicts the named one: a name
+    decides what the output leaves open, but cannot override what it reports.
     """
     of_tool = [m for m in platform.measurements.values() if m.tool == tool]
     known = f"measurements of {tool}: {', '.join(m.name for m in of_tool) or 'none'}"
@@ -40,7 +40,7 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
 
 
 def _unfit(platform: Platform, of_tool: Sequence[Measurement], count: int, parsed: Parsed) -> str:
-    """How many measurements fit; if none does, what the output says against the likeliest."""
+    """Return how many measurements match; if none, what contradicts the likeliest one."""
     said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
     likely = [m for m in of_tool if _IS_NAMED.get(m.tool, _always)(m, parsed)]
     against = {m.name: list(_contradictions(platform, m, parsed)) for m in likely}
@@ -50,7 +50,7 @@ def _unfit(platform: Platform, of_tool: Sequence[Measurement], count: int, parse
 
 
 def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
-    """The nodes that the output is of, as it calls them; made-up names where it names none."""
+    """Return the nodes as the output names them, or ``node1``, ``node2``, ... if it names none."""
     each = _planned_each(measurement, platform)
     count = _NODES.get(measurement.scope) or max(_nodes(parsed, each) or 0, _SMALLEST_GROUP)
     hosts = _by_host(parsed)
@@ -60,7 +60,7 @@ def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tu
 
 
 def fits(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:
-    """Whether ``parsed`` may be output of ``measurement``, and names what it measured."""
+    """Whether ``parsed`` names its test and contradicts nothing of ``measurement``."""
     is_named = _IS_NAMED.get(measurement.tool, _always)
     return is_named(measurement, parsed) and not any(_contradictions(platform, measurement, parsed))
 
@@ -74,7 +74,10 @@ def _names_perftest(measurement: Measurement, parsed: Parsed) -> bool:
 
 
 def _names_collective(measurement: Measurement, parsed: Parsed) -> bool:
-    """Headings say 'graph: 0' of a graph too: it is one only by name."""
+    """Whether the output is of a collective in the measurement's graph mode.
+
+    A heading prints 'graph: 0' for a graph run too, so such a run must be named.
+    """
     graph = bool(measurement.options.get("graph")) == bool(parsed.summary.get("graph"))
     return graph and bool(_collective(parsed))
 
@@ -87,14 +90,14 @@ _IS_NAMED: Mapping[str, Callable[[Measurement, Parsed], bool]] = {
 
 
 def _contradictions(platform: Platform, measurement: Measurement, parsed: Parsed) -> Iterator[str]:
-    """What the output says that output of this measurement would not, in words."""
+    """Yield each contradiction to this measurement, such as ``queue pairs 4, not 1``."""
     for what, said, wanted in _AGREE.get(measurement.tool, _nothing)(platform, measurement, parsed):
         if said is not None and said != wanted:
             yield f"{what} {said}, not {wanted}"
 
 
 _Sides = Iterator[tuple[str, object, object]]
-"""What must agree, what the output says of it (``None``: nothing), and what it should."""
+"""(property, value in the output or ``None`` if absent, value of the measurement)."""
 
 
 def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
@@ -118,12 +121,12 @@ def _diagnostic(platform: Platform, measurement: Measurement, parsed: Parsed) ->
 
 
 def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
-    """One of several would do."""
+    """Return a comparison that holds if the value is one of the ``known``."""
     return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
 
 
 def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
-    """What a heading means by saying nothing of it; rows alone mean nothing."""
+    """Return the defaults that a heading implies if it omits them; rows without a heading: none."""
     return {"memory": "host", "qps": 1, "bidirectional": False} if "command" in summary else {}
 
 
@@ -146,7 +149,7 @@ def _collective(parsed: Parsed) -> str:
 
 
 def _ratio(parsed: Parsed) -> float:
-    """Bus over algorithm bandwidth at the largest value, where rounding is least."""
+    """Return busbw over algbw at the largest busbw, where rounding matters least."""
     values: dict[tuple[object, ...], dict[str, float]] = {}
     for sample in parsed.samples:
         key = (sample.size_bytes, sample.placement, sample.iteration)
@@ -157,7 +160,7 @@ def _ratio(parsed: Parsed) -> float:
 
 
 def _ranks(parsed: Parsed) -> int | None:
-    """As listed, or from the ratio of an all_reduce: 2(n-1)/n = r, so n = 2/(2-r)."""
+    """Return the number of ranks as listed, or from the ratio r of an all_reduce: n = 2/(2-r)."""
     listed = parsed.summary.get("nranks")
     if isinstance(listed, int):
         return listed
@@ -170,15 +173,15 @@ def _each(parsed: Parsed) -> int | None:
 
 
 def _by_host(parsed: Parsed) -> Mapping[str, int]:
-    """Ranks by host, as far as all of them are listed."""
+    """Return the ranks of each host; empty if the output does not list them."""
     found = parsed.summary.get("gpus", parsed.summary.get("ranks"))
     return found if isinstance(found, Mapping) else {}
 
 
 def _nodes(parsed: Parsed, each: object) -> int | None:
-    """How many nodes took part; ``None`` if nothing says so, or they were no whole ones.
+    """Return the number of nodes; ``None`` if it is unknown, or one node was used only in part.
 
-    Of many ranks the ratio gives but a rough number: from three nodes on it need not come out.
+    For many ranks the ratio gives only a rough number: from three nodes on a remainder is allowed.
     """
     nodes, ranks = parsed.summary.get("nnodes"), _ranks(parsed)
     if isinstance(nodes, int):
@@ -202,7 +205,7 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
 
 
 def _planned_each(measurement: Measurement, platform: Platform) -> object:
-    """Ranks on each node: one for each GPU, or as the measurement says."""
+    """Return the ranks per node: one for each GPU, or as the measurement's options say."""
     if platform.gpus is None:
         return measurement.options.get("ranks_per_node", 1)
     return measurement.options.get("gpus_per_node", platform.gpus.count)

@@ -1,4 +1,4 @@
-"""``railgauge parse TOOL FILE``: what a tool's output says, as JSON."""
+"""``railgauge parse TOOL FILE``: parse a tool's output to JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.terms import Verdict
 
 NAME = "parse"
-HELP = "read what a tool printed and print it as JSON"
+HELP = "parse the output of a tool and print it as JSON"
 EXAMPLE = "example: railgauge parse perftest ib_write_bw.log"
 
 
@@ -22,16 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON in any case; exit code 10 if the output holds an error or no value at all."""
+    """Always print JSON; exit code 10 if the output has an error or no value."""
     parsed = tools.tool(options.tool).parse(text.read(options.file))
     text.print_json(to_json(parsed))
     return Verdict.INCOMPLETE.exit_code if parsed.errors or not parsed.samples else 0
 
 
 def to_json(parsed: Parsed) -> dict[str, Any]:
-    """What was read, as ``Parsed`` has it; fields of samples that hold nothing are left out."""
+    """Return the fields of ``Parsed``; empty fields of samples are left out."""
     data = asdict(parsed)
-    del data["not_shown"]  # of what was asked for, and nothing was
+    del data["not_shown"]  # compared with a command, and there is none here
     data["samples"] = [
         {key: value for key, value in sample.items() if value not in (None, "")}
         for sample in data["samples"]

@@ -1,4 +1,4 @@
-"""``railgauge plan``: what a run would do, touching no host."""
+"""``railgauge plan``: show what a run would do, without touching a node."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
 NAME = "plan"
-HELP = "show what a run would measure, in which round, and how long it takes; touches no host"
+HELP = "show what a run would measure, in which round, and how long it takes; touches no node"
 EXAMPLE = "example: railgauge plan --hostfile hostfiles/lab-metax-c500.yaml --level signoff"
 
-# Any port will do for showing a command: the run takes a free one.
+# An example for the commands shown; a run takes a free port.
 _SHOWN_PORT = 18515
-# What a screen holds: above that pairs and rounds are counted.
+# What fits on a screen; more pairs and rounds are only counted.
 _SHOWN_PAIRS = 8
 _SHOWN_ROUNDS = 12
 _WIDTH = 96
-# About 1 GB of JSON; all pairs of a thousand nodes would be a hundred of them.
+# About 1 GB of JSON; all pairs of a thousand nodes would give a hundred times as much.
 _MOST_STEPS = 1_000_000
 
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=_positive,
         metavar="K",
-        help="also say how long it takes with pytest -n K",
+        help="also show how long it takes with pytest -n K",
     )
 
 
@@ -103,7 +103,7 @@ def _json(
 
 
 def _worker_counts(works: Sequence[Work], workers: int | None) -> list[int]:
-    """One, as many as was asked for, and as many as there can be."""
+    """Return 1, the number that was asked for, and the most that can be busy."""
     return sorted({1, *([workers] if workers else []), forecast.widest(works)})
 
 
@@ -150,7 +150,7 @@ def _text(
 
 
 def _folded(nodes: Sequence[str]) -> str:
-    """In NodeSet syntax, as a hostfile would have it."""
+    """Return the nodes in NodeSet syntax, as in a hostfile."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
 
     return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
@@ -201,7 +201,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def _duration(seconds: float) -> str:
-    """Minutes up to three hours, hours up to three days, then days."""
+    """Return the time in minutes below three hours, in hours below three days, else in days."""
     if seconds < 3 * _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
     return f"{seconds / _HOUR:.0f} h" if seconds < 3 * _DAY else f"{seconds / _DAY:.0f} days"

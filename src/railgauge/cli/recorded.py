@@ -1,4 +1,4 @@
-"""A tool's output that lies in a file, as the case of a platform that it would be in a run."""
+"""Turn a tool's output in a file into evidence of the case that it would be in a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from railgauge.core.terms import Scope
 from railgauge.facts import FactsByNode
 from railgauge.planning import plan
 
-# Any port will do: no server is started.
+# Any port serves: no server is started.
 _SHOWN_PORT = 18515
 
 
@@ -24,7 +24,7 @@ _SHOWN_PORT = 18515
 class RecordedEvidence:
     """Evidence of one case: a transcript of the command that would have been planned for it.
 
-    Nobody knows the facts of its nodes, nor what their NICs counted.
+    There are no facts of its nodes and no NIC counters.
     """
 
     case: Case
@@ -36,8 +36,8 @@ class RecordedEvidence:
     def found(self) -> FactsByNode:
         return MappingProxyType({})
 
-    def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is but one
-        """The output as the one run of the case, which the suite did not plan."""
+    def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is only one
+        """Return the output as the only run of the case, which the suite did not plan."""
         said = Transcript(
             node=self.case.nodes[0],
             argv=self.argv,
@@ -59,10 +59,10 @@ def recorded(
     *,
     path: str = "",
 ) -> RecordedEvidence:
-    """The output as evidence, on a cluster of as many nodes as it is of.
+    """Return the output as evidence, on a cluster with the nodes that it reports.
 
-    ``case.sizes`` are those of the level and all that were printed. ``path`` is the one it was
-    measured over, where that is known: an output names its own end alone.
+    ``case.sizes`` are those of the level and all that were printed. ``path`` is the pairing that
+    was measured, if known: an output names only its own end. Raises ``BadInput``.
     """
     if measurement.scope == Scope.FABRIC:
         raise BadInput(
@@ -82,7 +82,7 @@ def recorded(
 
 
 def _made(measurement: Measurement, level: str) -> str:
-    """The level, or the lowest one above it that makes the measurement: sign-off makes them all."""
+    """Return the lowest level from ``level`` on that makes the measurement; sign-off makes all."""
     return next(one for one in LEVELS[LEVELS.index(level) :] if measurement.made_at(one))
 
 
@@ -92,7 +92,7 @@ def _cluster(platform: Platform, names: tuple[str, ...]) -> Cluster:
 
 
 def _printed(measurement: Measurement, parsed: Parsed) -> set[int]:
-    """Message sizes of the output; none where the measurement knows no sizes."""
+    """Return the message sizes of the output; empty if the measurement has no sizes."""
     if not any(extent.sizes for extent in measurement.extents.values()):
         return set()
     return {sample.size_bytes for sample in parsed.samples if sample.size_bytes is not None}
@@ -101,7 +101,7 @@ def _printed(measurement: Measurement, parsed: Parsed) -> set[int]:
 def questions(
     platform: Platform, measurement: Measurement, case: Case, parsed: Parsed
 ) -> Iterator[Question]:
-    """All that a run would ask of this case and one output can answer."""
+    """Yield every question of a run about this case that one output can answer."""
     yield Question(READ, case)
     for size in case.sizes:
         if measurement.asserted("size", size):
@@ -116,7 +116,7 @@ def questions(
 
 
 def unanswered(measurement: Measurement, case: Case, parsed: Parsed) -> Iterator[str]:
-    """What a run would ask beyond that, and why the output alone cannot say it."""
+    """Yield the other questions of a run, with the reason why an output cannot answer them."""
     asked = measurement.asserted("run", swept=case.sizes)
     for metric in measurement.asserted("run"):
         if metric not in asked:
@@ -149,7 +149,7 @@ def _named(platform: Platform, measurement: Measurement, path: str) -> Pairing:
 def _pairing(
     platform: Platform, measurement: Measurement, summary: Mapping[str, object]
 ) -> Pairing | None:
-    """The path that the output names; what it does not name is taken as the platform's first."""
+    """Return the path that the output names; parts that it omits are the platform's first."""
     if measurement.scope != Scope.PATH:
         return None
     nic = str(summary.get("device", platform.fabric_nics[0].name))

@@ -1,4 +1,4 @@
-"""The argument ``RUN``: which run's folder a command is about."""
+"""The argument ``RUN``: the folder of the run that a command reads."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def folder(options: argparse.Namespace) -> Path:
-    """The folder that was named, or that of the newest run."""
+    """Return the folder that was named, or that of the newest run."""
     named: Path = options.run_folder or options.root / "reports" / "latest"
     return named.resolve()

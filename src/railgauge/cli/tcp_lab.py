@@ -1,4 +1,4 @@
-"""``railgauge tcp-lab``: a real TCP cluster in one machine, for the time of one command."""
+"""``railgauge tcp-lab``: a real TCP cluster in one machine, while one command runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from railgauge.core.errors import BadInput
 
 NAME = "tcp-lab"
-HELP = "build a real TCP cluster of network namespaces on this machine and run a command beside it"
+HELP = "build a real TCP cluster of network namespaces on this machine and run a command with it"
 EXAMPLE = (
     "example: railgauge tcp-lab --limit tcp02=50mbit -- pytest --hostfile={hostfile} --level smoke"
 )
@@ -19,26 +19,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sshd",
         choices=["asyncssh", "openssh"],
         default="asyncssh",
-        help="what accepts SSH on the nodes; openssh needs root",
+        help="the SSH server of the nodes; openssh needs root",
     )
     for name, form, says in (
-        ("--limit", "NODE=RATE", "a slower link both ways, such as tcp02=50mbit"),
-        ("--loss", "NODE=PERCENT", "packets from the node that get lost, such as tcp02=5%%"),
-        ("--partition", "NODE[:data]", "cut the node off; with :data all but its SSH"),
-        ("--mtu", "NODE=BYTES", "a smaller MTU on the node's link, such as tcp02=1300"),
+        ("--limit", "NODE=RATE", "slow down the node's link both ways, such as tcp02=50mbit"),
+        ("--loss", "NODE=PERCENT", "drop packets from the node, such as tcp02=5%%"),
+        ("--partition", "NODE[:data]", "cut off the node; with :data keep its SSH"),
+        ("--mtu", "NODE=BYTES", "set a smaller MTU on the node's link, such as tcp02=1300"),
     ):
         parser.add_argument(name, action="append", default=[], metavar=form, help=says)
     parser.add_argument(
         "command",
         nargs=argparse.REMAINDER,
         metavar="-- COMMAND …",
-        help="runs where the nodes can be reached; {hostfile} in it, and RAILGAUGE_HOSTFILE in its "
-        "environment, is the path of the hostfile",
+        help="the command to run, where it can reach the nodes; {hostfile} in it, and "
+        "RAILGAUGE_HOSTFILE in its environment, is the path of the hostfile",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """The command's own exit code; 2 if there is no cluster to run it beside."""
+    """Return the command's own exit code; 2 if the cluster cannot be built."""
     from railgauge import netlab  # noqa: PLC0415 - asyncssh takes a while to import
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command

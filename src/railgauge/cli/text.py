@@ -1,4 +1,4 @@
-"""Reading the file that a command was given, and writing JSON."""
+"""Read a command's input file, and write JSON and text that is safe on a terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from railgauge.core.errors import BadInput
 if TYPE_CHECKING:
     from railgauge.bundle.statement import Redacted
 
-# A sweep is a few kilobytes; hundreds of megabytes are some other file.
+# The output of a sweep has a few kilobytes; a file of hundreds of megabytes is not one.
 _MOST_BYTES = 256 * 2**20
 
 
 def read(name: str) -> str:
-    """The text of a file, or of standard input for ``-``; bytes that are not UTF-8 are marked."""
+    """Return the text of a file, or of standard input for ``-``; invalid UTF-8 is replaced."""
     try:
         if name == "-":
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
@@ -30,26 +30,26 @@ def read(name: str) -> str:
         raise BadInput(
             f"is larger than {_MOST_BYTES // 2**20} MiB",
             where=name,
-            remedy="cut the part that the tool printed out of it",
+            remedy="extract the part that the tool printed",
         )
     return data.decode("utf-8", errors="replace")
 
 
 def print_json(data: object) -> None:
-    """Where the terminal cannot show a character, JSON's own escape stands for it."""
+    """Print JSON; if the terminal is not UTF-8, other characters than ASCII are escaped."""
     plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
     print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
 def printable(words: str) -> str:
-    """Text from a file that anybody may have written: nothing in it steers the terminal."""
+    """Return untrusted text without control characters, which could control the terminal."""
     return "".join(
         c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words
     )
 
 
 def redacted(found: Redacted) -> str:
-    """What was redacted in a bundle, in a line."""
+    """Return one line about what was redacted in a bundle."""
     asked = f" (asked for: {', '.join(found.on_request)})" if found.on_request else ""
     counts = [f"{count} x {kind}" for kind, count in sorted(found.counts.items())]
     left_out = [f"left out {name}" for name in found.left_out]

@@ -1,4 +1,4 @@
-"""``railgauge thresholds derive``: propose a platform file from runs on a cluster you trust."""
+"""``railgauge thresholds derive``: propose a platform file from runs on a trusted cluster."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
     parser.add_argument(
         "--fraction", type=_share, default=FRACTION, metavar="F",
-        help="the share of what was measured that is asked (default: %(default)g)",
+        help="the floor as a share of the measured value (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
         "--accept-below", type=_share, default=CEILING_SHARE_MIN, metavar="F",
-        help="the least share of the hardware's best that a floor may be (default: %(default)g)",
+        help="the lowest floor, as a share of the hardware's best (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
 
@@ -59,12 +59,12 @@ def _share(word: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is no share: write 0.95")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a share: write 0.95")
     return share
 
 
 def run(options: argparse.Namespace) -> int:
-    """The proposal goes to the file or to stdout; what became of each limit beside it."""
+    """Write the proposal to the file or to stdout, and print the result for each limit."""
     schema = options.root / "thresholds" / "schema.json"
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, fleet.platform, schema, str(options.runs[0] / _LIMITS_FILE))
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
-    """The one cluster and the one platform file of all runs."""
+    """Return the cluster and the platform file, which must be the same for all runs."""
     nights = [night_of(folder) for folder in folders]
     if len({night.run_id for night in nights}) < len(nights):
         raise BadInput("the same run is given twice")
@@ -89,7 +89,7 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
         if (night.fleet.platform, night.fleet.evidence) != _kind(nights[0].fleet):
             raise BadInput(
                 f"is of platform {night.fleet.platform} and {night.fleet.evidence} evidence, "
-                f"{folders[0]} is not",
+                f"but {folders[0]} is not",
                 where=str(folder),
             )
         if document != documents[0]:
@@ -111,15 +111,15 @@ def _document(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"cannot be read: {type(error).__name__}", where=str(path)) from None
     if not isinstance(data, dict):
-        raise BadInput("is no platform file", where=str(path))
+        raise BadInput("is not a platform file", where=str(path))
     return data
 
 
 def _checked(document: Mapping[str, Any], name: str, schema: Path, where: str) -> Platform:
-    """The document as a platform, through the same checks as every platform file."""
+    """Load the document as a platform, with the same checks as every platform file."""
     with TemporaryDirectory(prefix="railgauge-") as folder:
         if not schema.is_file():
-            raise BadInput("is not there", where=str(schema), remedy="name the root with --root")
+            raise BadInput("does not exist", where=str(schema), remedy="name the root with --root")
         shutil.copyfile(schema, Path(folder, "schema.json"))
         path = Path(folder, f"{Path(name).name}.json")
         path.write_text(json.dumps(document), encoding="utf-8")
@@ -134,7 +134,7 @@ def _checked(document: Mapping[str, Any], name: str, schema: Path, where: str) -
 
 
 def _values(folder: Path) -> Iterator[Value]:
-    """Every sample of a run that a limit was asked of; lines that are none are passed over."""
+    """Yield every sample of a run that was compared with a limit; other lines are skipped."""
     run_id = night_of(folder).run_id
     lines, _ = Store(folder).lines(LINES)
     for line in lines:

@@ -1,4 +1,4 @@
-"""``railgauge trend``: this night against the earlier ones, and what changed since when."""
+"""``railgauge trend``: compare the latest run with earlier ones: what changed, and since when."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REGRESSED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cluster", metavar="C", help="only this cluster (default: every one)")
+    parser.add_argument("--cluster", metavar="C", help="only this cluster (default: all clusters)")
     parser.add_argument(
         "--last", type=_count, metavar="N", help="only the last N nights of each (default: all)"
     )
@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=Rules().min_change * 100,
         metavar="PERCENT",
-        help="smaller changes are no finding (default: %(default)g)",
+        help="ignore smaller changes (default: %(default)g)",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots too")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page with plots")
 
 
 def _count(word: str) -> int:
@@ -50,7 +50,7 @@ def _count(word: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Exit code 1 if there is a regression, 0 if there is none."""
     if not 0 < options.min_change < 100:  # noqa: PLR2004 - per cent
-        raise BadInput(f"--min-change {options.min_change:g} is no share of anything")
+        raise BadInput(f"--min-change {options.min_change:g} must be between 0 and 100 percent")
     reports = options.root / "reports"
     archive = read(reports, options.cluster, options.last)
     if not archive.nights:

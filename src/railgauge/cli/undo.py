@@ -1,4 +1,4 @@
-"""``railgauge undo``: put back what a run with ``--prepare`` could not put back itself."""
+"""``railgauge undo``: restore settings that a run with ``--prepare`` could not restore itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
 
 NAME = "undo"
-HELP = "put back what a crashed run with --prepare left changed on the nodes"
+HELP = "restore the settings that a crashed run with --prepare left changed on the nodes"
 EXAMPLE = "example: railgauge undo reports/latest"
 
 _NOT_ALL = 10
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 10 if something could not be put back."""
+    """Restore all settings; exit code 10 if one could not be restored."""
     folder = run_argument.folder(options)
     changes = prepare.from_journal(_read(folder, JOURNAL))
     with opened(hostfile.cluster_from_json(_read(folder, "cluster.json"))) as cluster:

@@ -1,10 +1,10 @@
-"""``railgauge verify``: does a bundle hold, and does its verdict stand?
+"""``railgauge verify``: check that a bundle is intact and that its verdict is confirmed.
 
-Exit codes: that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle holds and was
-signed with a key that was given; 10 in place of 0 if nobody vouches for it, unless ``--unsigned``
-says that nobody needs to; 1 and one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr if it
-does not hold; 2 for a file that is none. With ``--json`` the key ``verified`` tells the two kinds
-of 1 apart.
+The exit code is that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle verifies
+and is signed with the given key. Without such a signature it is 10 instead of 0, unless
+``--unsigned`` is given. If the bundle does not verify, it is 1, with one line
+``railgauge: NOT VERIFIED: <file>: <why>`` on stderr. It is 2 for a file that is not a bundle. With
+``--json`` the key ``verified`` distinguishes the two meanings of 1.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from railgauge.bundle.signing import Signature
 
 NAME = "verify"
-HELP = "check a bundle, judge its transcripts again, and say whether its verdict stands"
+HELP = "check a bundle, judge its transcripts again, and report whether its verdict is confirmed"
 EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
 
 _NOT_VERIFIED = 1
@@ -47,19 +47,20 @@ _MOST_LINES = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, metavar="BUNDLE")
     parser.add_argument(
-        "--thresholds", type=Path, metavar="FILE", help="judge by these limits as well"
+        "--thresholds", type=Path, metavar="FILE", help="also judge by the limits of this file"
     )
     who = parser.add_mutually_exclusive_group()
     who.add_argument(
         "--unsigned",
         action="store_true",
-        help="be content with a bundle that nobody known here has signed",
+        help="accept a bundle without a signature of a known key",
     )
     who.add_argument(
         "--key",
         type=Path,
         metavar="PUBLIC",
-        help="who must have signed: an OpenSSH or PEM public key, or an allowed-signers file",
+        help="the key that must have signed: an OpenSSH or PEM public key, or an allowed-signers "
+        "file",
     )
 
 
@@ -93,7 +94,7 @@ def _limits(path: Path) -> Platform:
 
 
 def _tests(root: Path) -> tuple[Candidate, ...]:
-    """The tests here, if there are any: a bundle may be verified far from a checkout."""
+    """Return what the tests below ``root`` ask for; empty without a checkout."""
     try:
         return candidates(asked(root))
     except BadInput:
@@ -163,7 +164,7 @@ def _print_text(report: Report) -> None:
 
 
 def _not_limited(report: Report) -> Iterator[str]:
-    """What could have been tested there and was not."""
+    """Yield a line for what could have been tested on that cluster and was not."""
     verdict = report.verdict
     if verdict.not_limited is None:
         yield "here, not limited: the run did not keep which tests there were"

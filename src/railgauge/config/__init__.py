@@ -1,1 +1,1 @@
-"""What people write: hostfiles and threshold files, and the schemas that they obey."""
+"""Hostfiles and platform files, and the checks against their schemas."""

@@ -1,7 +1,8 @@
-"""Hostfiles: a file becomes a ``Cluster``, or one clear complaint with file and line.
+"""Hostfiles: parse a file into a ``Cluster``, or report each error with file and line.
 
 Two forms are read: the project's own YAML (checked by ``hostfiles/schema.json``) and the plain
-lists that MPI and pssh use (``host slots=8``, ``user@host:port``, comments).
+lists that MPI and pssh use. ``root@gpu1:2222`` in such a list is the node ``gpu1`` with SSH user
+``root`` and port 2222; in ``gpu1:8`` the 8 is MPICH's number of slots, which is ignored.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
 def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Cluster:
-    """The cluster that ``path`` declares.
+    """Return the cluster that ``path`` declares.
 
-    ``platform`` is needed for plain lists and overrides nothing: if the file names another one,
-    that is an error. Raises ``HostfileError``, or ``BadInputs`` with all complaints at once.
+    ``platform`` is needed for plain lists. It cannot override the platform that a file names: two
+    different names are an error. Raises ``HostfileError``, or ``BadInputs`` with all errors.
     """
     text = _read(path)
     cluster = (
@@ -47,9 +48,9 @@ def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Clust
 
 
 def named_platform(path: Path) -> str:
-    """The platform that a hostfile names, whatever else is wrong with it; empty if there is none.
+    """Return the platform that a hostfile names, even if the rest is invalid; empty if none.
 
-    With it the platform file can be checked in the same go.
+    With it the platform file can be checked in the same pass.
     """
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -77,7 +78,7 @@ def _refuse(path: Path, what: str, remedy: str = "", line: int | None = None) ->
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses what YAML takes without a word: of a key given twice the last, ``on`` as true."""
+    """Refuses what YAML silently accepts: a key given twice, and keys such as ``on``."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
@@ -98,9 +99,9 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        _refuse(path, f"not valid YAML: {error.problem}", "mend the line", line)
+        _refuse(path, f"not valid YAML: {error.problem}", "fix the line", line)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        _refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "mend the file")
+        _refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "fix the file")
     if not isinstance(document, dict):
         _refuse(
             path,
@@ -122,7 +123,7 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
 
 
 def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
-    """A launcher is known where its module is registered; the schema need not name it too."""
+    """Refuse a launcher without a registered module; the schema does not list launchers."""
     named = document.get("launcher", launchers.NAMES[0])
     if isinstance(named, str) and named not in launchers.NAMES:
         what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"
@@ -135,7 +136,7 @@ def _check_placeholder(path: Path, line: str, number: int) -> None:
 
 
 def _line(tree: Any, json_path: JsonPath) -> int:
-    """The line of the deepest part of ``json_path`` that the file has."""
+    """Return the line number, from 1, of the deepest part of ``json_path`` that exists."""
     for step in json_path:
         inner = _child(tree, step)
         if inner is None:
@@ -166,7 +167,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         nodes = [replace(node, slurm=slurm) for node in nodes]
     with gathered.trying():
         _check_unique(path, nodes, line("nodes"))
-    gathered.raise_any()  # before others complain of nodes that could not be read
+    gathered.raise_any()  # the checks below need all nodes
     names = {node.name for node in nodes}
     groups: Mapping[str, tuple[str, ...]] = {}
     for name, members in document.get("groups", {}).items():
@@ -201,7 +202,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
 
 def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:
     if "slurm" in document and document.get("transport") != "slurm":
-        _refuse(path, "slurm: is for transport: slurm", "say so, or drop it", line)
+        what = "slurm: is only used with transport: slurm"
+        _refuse(path, what, "set transport: slurm, or remove slurm:", line)
     return _slurm_from(document.get("slurm", {}))
 
 
@@ -213,13 +215,13 @@ def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
 
 
 def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
-    """``{node}`` in a pattern stands for the node's name."""
+    """Return the node with its address for each NIC; ``{node}`` becomes the node's name."""
     addresses = {nic: text.replace("{node}", node.name) for nic, text in patterns.items()}
     return replace(node, nic_addresses=addresses)
 
 
 def _ssh(path: Path, settings: Mapping[str, Any], base: SshSettings | None = None) -> SshSettings:
-    """Settings over those of ``base``; file names are relative to the hostfile."""
+    """Return ``base`` with these settings on top; file names are relative to the hostfile."""
     paths = {
         key: str((path.parent / Path(settings[key]).expanduser()).absolute())
         for key in ("key", "config", "known_hosts")
@@ -246,7 +248,7 @@ def _nodes(
 
 
 def _expand(path: Path, text: str, line: int | None) -> list[str]:
-    """The names of a NodeSet expression. Site-wide group files are not consulted."""
+    """Return the names of a NodeSet expression, without reading site-wide group files."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
 
     try:
@@ -261,7 +263,7 @@ def _expand(path: Path, text: str, line: int | None) -> list[str]:
 
 
 def _checked(path: Path, name: str, line: int | None) -> str:
-    """A name that can stand in file names, test ids and on command lines."""
+    """Return ``name`` if it can be used in file names, test ids and on command lines."""
     if not _NAME.fullmatch(name):
         remedy = "give it a plain name, and its address with 'address:'"
         _refuse(path, f"{name!r} cannot be a node's name", remedy, line)
@@ -280,7 +282,7 @@ def _group(path: Path, name: str, members: str, known: set[str], line: int) -> t
     names = _expand(path, members, line)
     if unknown := [member for member in names if member not in known]:
         what = f"group {name} has nodes that are not under 'nodes': {', '.join(unknown)}"
-        _refuse(path, what, "add them there or take them out here", line)
+        _refuse(path, what, "add them to 'nodes' or remove them from the group", line)
     return tuple(names)
 
 
@@ -310,7 +312,7 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
 
 
 def _plain_node(path: Path, line: str, number: int) -> Node:
-    """``[user@]host[:number] [slots=N ...]``; numbers up to 256 are MPICH's slots."""
+    """Parse ``[user@]host[:number] [slots=N ...]``; a number up to 256 is MPICH's slots."""
     match = _PLAIN.fullmatch(line)
     if not match or not _NAME.fullmatch(match["host"]):
         _refuse(
@@ -320,7 +322,7 @@ def _plain_node(path: Path, line: str, number: int) -> Node:
     user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)
     value = int(match["number"] or 0)
     if value >= 2**16:
-        _refuse(path, f"{value} is neither a port nor a number of slots", "mend the line", number)
+        _refuse(path, f"{value} is neither a port nor a number of slots", "fix the line", number)
     port = value if value > _MOST_SLOTS else None
     return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))
 
@@ -334,5 +336,5 @@ def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
 
 
 def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
-    """The cluster that ``cluster_to_json`` was given. Raises ``BadInput``."""
+    """Restore a cluster from the data of ``cluster_to_json``. Raises ``BadInput``."""
     return from_plain(Cluster, data)

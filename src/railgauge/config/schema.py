@@ -1,4 +1,4 @@
-"""JSON Schema checks whose complaints a person can act on."""
+"""JSON Schema checks whose error messages say what to write instead."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ JsonPath = Sequence[str | int]
 def complaints(
     schema_file: Path, document: object, definition: str = ""
 ) -> Iterator[tuple[JsonPath, str]]:
-    """Every place of ``document`` that breaks the schema, with what to write instead.
+    """Yield the path and a message for every place of ``document`` that breaks the schema.
 
-    ``definition`` is one of its ``$defs`` that the document must satisfy as well, if the schema
-    (a site may have an earlier one, which asks for all at once) has it.
-    Raises ``BadInput`` if the schema file itself is not there or is damaged.
+    ``definition`` names one of its ``$defs`` that the document must satisfy as well. It is ignored
+    if the schema lacks it: a site may have an older schema, which requires all keys in one place.
+    Raises ``BadInput`` if the schema file is missing or damaged.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
 
@@ -47,7 +47,7 @@ def _read(schema_file: Path) -> Any:
 
 
 def _deepest(error: Any) -> Any:
-    """Of the alternatives of a oneOf, the complaint that got furthest into the document."""
+    """Return the error of the oneOf alternative that matched deepest into the document."""
     while error.context:
         error = max(
             error.context, key=lambda inner: (len(inner.absolute_path), inner.validator != "type")
@@ -96,7 +96,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 
 
 def _but_null(allowed: str | Sequence[Any]) -> list[Any]:
-    """``null`` takes an entry away: nobody who wrote another value meant it."""
+    """Return the allowed values without ``null``, which is only for removing an entry."""
     each = [allowed] if isinstance(allowed, str) else allowed
     return [one for one in each if one not in (None, "null")]
 

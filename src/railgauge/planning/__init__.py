@@ -1,1 +1,1 @@
-"""What a level demands of a cluster: pairs, cases, their order and the time they take."""
+"""What a level demands of a cluster: pairs, cases, their order and their duration."""

@@ -1,7 +1,8 @@
-"""What a level demands of a cluster, as questions: computed without pytest and without the tests.
+"""A level's demands of a cluster, as questions: computed without pytest and without the tests.
 
-A run is measured by this list, never by what happened to be collected. Each demand is one question
-about one place, part and size; which test asks it, and under what name, is open.
+The verdict compares a run with this list, not with what pytest collected. Each demand is one
+question about one place, part and size, such as the bandwidth of ``host_write_bandwidth`` from
+``n1`` to ``n2`` over ``mlx5_0`` at 8 MiB. Which test asks it, and the test's name, do not matter.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from railgauge.planning.forecast import work
 from railgauge.planning.plan import Level, Place
 from railgauge.subnet.declared import declared_switches
 
-# The ways in which a subject can be asked for: once for each of these parts, or of the others.
+# The ways to ask for limits: once for each size, link or GPU, or once for the run. The other ways
+# are in ``core.question``.
 SIZE, LINK, GPU, RUN = "size", "link", "gpu", "run"
 
 
 @dataclass(frozen=True, slots=True)
 class ItemKey:
-    """What an item is about: where two of them are alike, they are about the same.
+    """The subject of an item: two items with equal keys ask the same.
 
     ``part`` is the pairing, link, GPU, NIC or switch, as ids show it.
     """
@@ -48,9 +50,9 @@ class ItemKey:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One question that a level asks; ``place`` is what its nodes are called together.
+    """One question that a level asks; ``place`` is the name of its node, pair or group.
 
-    ``why_not`` is why nothing can answer it on this cluster, empty if something can.
+    ``why_not`` is the reason why no item can answer it on this cluster; empty if one can.
     """
 
     key: ItemKey
@@ -62,7 +64,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class DemandInputs:
-    """What decides how much is demanded."""
+    """The inputs that decide the demands."""
 
     platform: Platform
     cluster: Cluster
@@ -70,7 +72,7 @@ class DemandInputs:
 
 
 def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
-    """In which ways the platform file asks for a measurement; at one level, or at any."""
+    """Return the ways in which the platform file asks for a measurement, at ``level`` or any."""
     if level and not measurement.made_at(level):
         return ()
     swept = measurement.extents[level].sizes if level else None
@@ -86,7 +88,7 @@ def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
 
 
 def demands(scope: DemandInputs) -> Iterator[Demand]:
-    """Everything that the level asks of the cluster, bottom up."""
+    """Yield all demands of the level, lowest rung first."""
     for node in scope.level.nodes:
         yield from _facts(scope, node)
     for measurement in sorted(scope.platform.measurements.values(), key=lambda m: m.rung):
@@ -97,7 +99,7 @@ def demands(scope: DemandInputs) -> Iterator[Demand]:
 
 
 def count(scope: DemandInputs) -> int:
-    """How many demands there are; counted, not listed: all pairs may be millions."""
+    """Return the number of demands without listing them: all pairs may be millions."""
     node = sum(1 for _ in _facts(scope, ""))
     runs = sum(
         each.runs * _per_run(scope, each.measurement)
@@ -108,7 +110,7 @@ def count(scope: DemandInputs) -> int:
 
 
 def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
-    """How many demands one place and path has: the same at each."""
+    """Return the number of demands of one place and path, which is the same for all of them."""
     place = next(iter(plan.places(measurement, scope.level)))
     pairing = next(iter(plan.paths(scope.platform, measurement, scope.level.name)))
     return sum(1 for _ in _of_run(scope, measurement, place, pairing))
@@ -124,7 +126,7 @@ def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
 
 
 def fact_question(platform: Platform, name: str, node: str, part: expectations.Part) -> Question:
-    """What the expectation ``name`` asks of a part of a node."""
+    """Return the question that the expectation ``name`` asks about a part of a node."""
     return Question(FACT, fact=expectations.fact_at(platform, name, node, part), metric=name)
 
 
@@ -132,7 +134,7 @@ _SHOWN = ("gpu", "nic", "adapter", "link", "switch")
 
 
 def part_label(values: Mapping[str, object]) -> str:
-    """A part of a node as ids and records show it: ``gpu3-mlx5_0``; a pairing by itself."""
+    """Return a part of a node as ids and records show it, such as ``gpu3-mlx5_0``."""
     if values.get("pairing") is not None:
         return str(values["pairing"])
     known = {name: values[name] for name in _SHOWN if values.get(name) is not None}
@@ -144,7 +146,7 @@ def gpu_label(gpu: object) -> str:
 
 
 def links(platform: Platform) -> list[str]:
-    """Every declared way from one GPU of a node to another."""
+    """Return every directed link between two GPUs of a node, such as ``gpu0>gpu1``."""
     numbers = expectations.choices_of(platform, expectations.GPU)
     return [f"gpu{a}>gpu{b}" for a in numbers for b in numbers if a != b]
 
@@ -204,9 +206,9 @@ def _ratios(
 def ratio_question(
     platform: Platform, level: str, assertion: Assertion, place: Place, case: Case
 ) -> Question:
-    """One metric of a case over the same of the measurement that the assertion names.
+    """Return the question for the ratio of one metric in ``case`` and in another measurement.
 
-    A pair is compared with its first node, where the other measurement is one of a node.
+    If the other measurement is made on nodes, a pair is compared with its first node.
     """
     other = platform.measurements[assertion.over]
     where = place.source if other.scope == Scope.NODE and isinstance(place, Pair) else place
@@ -222,7 +224,7 @@ SUBNET = (
     "fabric_errors",
     "fabric_errors_growth",
 )
-NOWHERE = "subnet"  # the place of what no node is there for
+NOWHERE = "subnet"  # the place of a demand that no node can answer
 NOT_SCANNED = (
     "the hostfile declares no subnet to scan (fabric: with node and topology), and does not say "
     "why there is none (fabric: {none: REASON})"
@@ -230,7 +232,7 @@ NOT_SCANNED = (
 
 
 def _unscanned(scope: DemandInputs) -> Iterator[Demand]:
-    """The scan of a subnet that is there and that the hostfile passes over without a word."""
+    """Yield the demands of the subnet's scan if the hostfile neither declares nor excludes it."""
     if not scope.level.lacks_scan:
         return
     for name in SUBNET:
@@ -241,7 +243,7 @@ def _unscanned(scope: DemandInputs) -> Iterator[Demand]:
 
 
 def scan_rung(platform: Platform, name: str) -> Rung:
-    """The rung of a test of the subnet, also where the platform file has no such measurement."""
+    """Return the rung of a test of the subnet, even if the platform file does not measure it."""
     measurement = platform.measurements.get(name)
     return measurement.rung if measurement else Rung.NETWORK
 

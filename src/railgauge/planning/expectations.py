@@ -1,7 +1,8 @@
-"""What each expectation asks of a node: which facts, for which parts, compared with what. Pure.
+"""The facts of each expectation: which facts, for which parts, compared with what. Pure.
 
-The tests of rung 0 name an expectation and a part of a node; which fact answers it stands here
-alone, so that what a level demands can be told without the tests.
+The tests of rung 0 name an expectation and a part of a node. Only this table maps them to facts,
+so that a level's demands can be computed without the tests. For example, ``gpu_memory`` of GPU 3
+is the fact ``gpus.3.memory_mib``, compared with the declared ``gpus.memory_mib``.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from railgauge.config.thresholds.model import Expectation, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.question import FactAt
 
-# Adapters are all that are declared, NICs those of the fabric, which carry the tests' payload.
+# An adapter is any declared NIC; a NIC here is one of the fabric, which carries the tests' payload.
 GPU, NIC, ADAPTER = "gpu", "nic", "adapter"
 
 Part = Mapping[str, object]
-"""Of which part of a node: ``{"gpu": 3, "nic": "mlx5_0"}``; empty for the node itself."""
+"""A part of a node, such as ``{"gpu": 3, "nic": "mlx5_0"}``; empty for the node itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactPaths:
-    """The facts of an expectation, as paths of ``facts.require`` with ``{gpu}`` and the like.
+    """The facts of an expectation, as paths of ``facts.require`` with placeholders.
 
-    ``per`` are the parts that each have one; the rest is as in ``FactAt``. ``{sign}`` is what a
-    declared NIC is known by: its PCI address, or its name.
+    ``{gpu}``, ``{nic}`` and ``{adapter}`` are replaced by the part. ``{sign}`` is the key that
+    identifies a NIC: ``pci_address`` if one is declared, else ``name``. ``per`` are the kinds of
+    parts that have the fact. The other fields are those of ``FactAt``.
     """
 
     paths: tuple[str, ...]
@@ -135,16 +137,16 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
 
 
 def asked(expectation: Expectation) -> FactPaths | None:
-    """What an expectation asks: as it says itself, or as the ladder does; ``None`` if unknown."""
+    """Return the facts of an expectation, its own or the ladder's; ``None`` if unknown."""
     if expectation.fact:
         return FactPaths((expectation.fact,), (expectation.per,) if expectation.per else ())
     return EXPECTATIONS.get(expectation.name)
 
 
 def fact_at(platform: Platform, name: str, node: str, part: Part) -> FactAt:
-    """The fact of a part of a node that the expectation ``name`` is about.
+    """Return the fact of a part of a node that the expectation ``name`` is about.
 
-    Raises ``BadInput`` if the expectation is about other parts than ``part`` names.
+    Raises ``BadInput`` if the expectation is about other kinds of parts than ``part`` has.
     """
     found = asked(platform.expected[name])
     if found is None or set(found.per) != set(part):
@@ -169,7 +171,7 @@ def _words(platform: Platform, part: Part) -> dict[str, object]:
 
 
 def parts(platform: Platform, expectation: Expectation) -> Iterator[Part]:
-    """Every part of a node that an expectation is about, as the hardware is declared."""
+    """Yield every declared part of a node that an expectation is about."""
     found = asked(expectation)
     if found is not None:
         choices = [choices_of(platform, name) for name in found.per]
@@ -177,7 +179,7 @@ def parts(platform: Platform, expectation: Expectation) -> Iterator[Part]:
 
 
 def choices_of(platform: Platform, part: str) -> list[object]:
-    """All parts of a node of one kind, as they are declared."""
+    """Return all declared parts of one kind: GPU indices, or names of NICs."""
     if part == GPU:
         return list(range(platform.gpus.count)) if platform.gpus else []
     return [nic.name for nic in (platform.fabric_nics if part == NIC else platform.nics)]

@@ -1,4 +1,4 @@
-"""What a level covers of a cluster, and how long it takes, before anything is measured. Pure."""
+"""Forecast a level's coverage of a cluster, and its duration. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from railgauge.planning.plan import Level
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One measurement at a level: at how many places, over how many paths, how often.
+    """One measurement at a level: its number of places, paths, sizes and repeats.
 
-    ``waves`` are the numbers of places that share no node and so may be measured at once.
+    Each of ``waves`` is a number of places that share no node and can be measured at once.
     """
 
     measurement: Measurement
@@ -31,13 +31,13 @@ class Work:
         return sum(self.waves) * self.paths
 
     def takes_s(self, workers: int = 1) -> float:
-        """Seconds with ``workers`` measurements at once; a wave ends before the next begins."""
+        """Return the seconds with ``workers`` measurements at once; waves do not overlap."""
         turns = sum(ceil(wave / workers) for wave in self.waves)
         return turns * self.paths * self.repeats * self.measurement.typical_s
 
 
 def work(platform: Platform, level: Level) -> tuple[Work, ...]:
-    """All that the level measures, bottom up; counted, not listed: all pairs may be millions."""
+    """Return the work of the level, lowest rung first; places are counted, not listed."""
     made = [m for m in platform.measurements.values() if m.made_at(level.name)]
     ordered = sorted(made, key=lambda m: m.rung)
     return tuple(_work(platform, level, measurement) for measurement in ordered)
@@ -57,7 +57,7 @@ def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
 
 
 def _apart(places: Iterable[Sequence[str]]) -> Iterator[int]:
-    """How many places in a row share no node."""
+    """Yield the lengths of successive runs of places that share no node."""
     busy: set[str] = set()
     count = 0
     for nodes in places:
@@ -71,18 +71,18 @@ def _apart(places: Iterable[Sequence[str]]) -> Iterator[int]:
 
 
 def takes_s(works: Iterable[Work], workers: int = 1) -> float:
-    """Seconds for all of it; the survey of the nodes is not counted."""
+    """Return the seconds for all of it, without the survey of the nodes."""
     return sum(each.takes_s(workers) for each in works)
 
 
 def widest(works: Iterable[Work]) -> int:
-    """The most measurements that can run at once: more workers would only wait."""
+    """Return the most measurements that can run at once; more workers would only wait."""
     return max((wave for each in works for wave in each.waves), default=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of what is declared is measured."""
+    """How many of the declared nodes, pairs or rails are measured."""
 
     tested: int
     declared: int
@@ -92,7 +92,7 @@ class Share:
 
 
 def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
-    """Nodes, pairs and rails that the level measures; with leaves also those and their pairs."""
+    """Return the shares of nodes, pairs and rails; with leaves also of leaves and their pairs."""
     met = {frozenset((pair.source, pair.target)) for pair in level.pairs}
     count = len(level.nodes)
     alone = any(m.scope == Scope.NODE for m in platform.measurements.values())
@@ -106,7 +106,7 @@ def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
 
 
 def rails(platform: Platform, level: Level) -> set[str]:
-    """The NICs that are measured one by one."""
+    """Return the NICs that are measured individually."""
     paths = (
         path for m in platform.measurements.values() for path in plan.paths(platform, m, level.name)
     )
@@ -114,7 +114,7 @@ def rails(platform: Platform, level: Level) -> set[str]:
 
 
 def of_leaves(leaves: Leaves, met: Iterable[frozenset[str]]) -> dict[str, Share]:
-    """Of pairs that met: the leaves that they touch, and how many lie within and between them."""
+    """Return the shares of leaves, and of pairs within and between them, that ``met`` covers."""
     of = {node: name for name, nodes in leaves.items() for node in nodes}
     sides = [[of.get(node) for node in pair] for pair in met]
     known = [side for side in sides if None not in side]

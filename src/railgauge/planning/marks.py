@@ -1,9 +1,10 @@
-"""What the tests of a folder are about, read from their source: no test is imported or collected.
+"""Read from the source of the tests what they ask for; no test is imported or collected.
 
-A test says so with a mark, ``@pytest.mark.measures("NAME")`` or ``@pytest.mark.expects("NAME")``.
-A mark whose name is not written out is not seen here; pytest sees it when it collects. What
-hardware a test needs stands in a second mark, ``@pytest.mark.needs("gpus", "two nodes")``, at the
-test or, as ``pytestmark``, for all tests of a file.
+A test names its subject with a mark, ``@pytest.mark.measures("NAME")`` or
+``@pytest.mark.expects("NAME")``. Only a name that is a string literal is found here; pytest finds
+others when it collects. A second mark names the hardware that a test needs,
+``@pytest.mark.needs("gpus", "two nodes")``. It is at the test or, as ``pytestmark``, at the top of
+the file for all of its tests.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from railgauge.planning.demand import GPU, LINK, RUN, SIZE
 MEASURES, EXPECTS = KINDS = ("measures", "expects")
 NEEDS = "needs"
 
-# The argument of a test that asks, and the way in which it does; ``check`` asks per part.
+# Argument of a test -> the way in which it asks. ``check`` is not listed: it asks per part.
 _ASKING = {
     "expect": FACT,
     "check_traffic": TRAFFIC,
@@ -33,10 +34,10 @@ _ASKING = {
 
 @dataclass(frozen=True, slots=True)
 class MarkedTest:
-    """One test, and the measurement or expectation (``kind``) of the platform file it names.
+    """One test, and the measurement or expectation (``kind``) of the platform file that it names.
 
-    ``where`` is the test's id without parameters, ``ways`` those in which it asks, ``needs`` the
-    hardware that must be declared. Kind and name are empty if it names neither.
+    ``where`` is the test's id without parameters, ``ways`` are the ways in which it asks, ``needs``
+    is the hardware that must be declared. ``kind`` and ``name`` are empty if it names no subject.
     """
 
     where: str
@@ -47,14 +48,14 @@ class MarkedTest:
 
 
 def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The ways in which a test with these arguments asks for its subject."""
+    """Return the ways in which a test with these arguments asks for its subject."""
     per = next((name for name in (SIZE, LINK, GPU) if name in arguments), RUN)
     limits = (per,) if "check" in arguments else ()
     return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
 
 
 def asked(root: Path) -> tuple[MarkedTest, ...]:
-    """What the tests below ``root``/tests are about; nothing where there is no such folder.
+    """Return the tests below ``root``/tests; empty if the folder does not exist.
 
     Raises ``BadInput`` for a file that is not Python.
     """
@@ -83,7 +84,7 @@ def _of_file(path: Path, shown: Path) -> Iterator[MarkedTest]:
 
 
 def _marks_of_file(tree: ast.Module) -> list[ast.expr]:
-    """The marks under ``pytestmark``."""
+    """Return the marks of ``pytestmark``, which hold for all tests of the file."""
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
@@ -99,18 +100,18 @@ def _subject(mark: ast.expr) -> tuple[str, str] | None:
 
 
 def _needs(mark: ast.expr, path: Path) -> tuple[str, ...]:
-    """What a mark ``needs`` names. Raises ``BadInput`` for a name that is not written out."""
+    """Return the needs that a mark names. Raises ``BadInput`` unless all are string literals."""
     if not isinstance(mark, ast.Call) or _name(mark) != NEEDS:
         return ()
     named = [arg.value for arg in mark.args if isinstance(arg, ast.Constant)]
     if len(named) < len(mark.args) or not all(isinstance(one, str) for one in named):
-        what = f"line {mark.lineno}: what a test needs is written out: needs('gpus')"
+        what = f"line {mark.lineno}: needs takes string literals only, such as needs('gpus')"
         raise BadInput(what, where=str(path))
     return tuple(map(str, named))
 
 
 def _name(mark: ast.expr) -> str:
-    """``measures`` of ``pytest.mark.measures(...)``; empty for what is not called."""
+    """Return ``measures`` for ``pytest.mark.measures(...)``; empty if it is not a call."""
     match mark:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name

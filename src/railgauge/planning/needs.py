@@ -1,9 +1,9 @@
-"""What the tests need of the declared hardware, and what of it a platform and a cluster have. Pure.
+"""Compare the hardware that tests need with what a platform and a cluster declare. Pure.
 
-A measurement or expectation that some test asks for and that the platform file does not have is one
-of three. Not applicable, because the declared hardware lacks what the test needs. Not applicable by
-choice, for the reason that the platform file gives. Else possible here and not limited, which every
-report says by name.
+A measurement or expectation that a test asks for may be absent from the platform file. It is then
+not applicable because the declared hardware lacks what the test needs, or not applicable for the
+reason that the platform file gives. Otherwise it is possible here but not limited, and every report
+lists it by name.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from railgauge.stacks import vendors
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A measurement or expectation (``kind``) that tests ask for, and what all of them need."""
+    """A measurement or expectation (``kind``) that tests ask for; ``needs`` are common to all."""
 
     name: str
     kind: str
     needs: tuple[str, ...] = ()
 
     def is_in(self, platform: Platform) -> bool:
-        """Whether the platform file has it; then it is demanded, whatever the tests need."""
+        """Whether the platform file has it. It is then demanded, even if a need is not met."""
         return self.name in (platform.measurements if self.kind == MEASURES else platform.expected)
 
 
 def candidates(tests: Iterable[MarkedTest]) -> tuple[Candidate, ...]:
-    """Each subject of the tests once, by name."""
+    """Return each subject of the tests once, sorted by name."""
     found: dict[tuple[str, str], Candidate] = {}
     for test in tests:
         if test.kind:
@@ -44,7 +44,7 @@ def candidates(tests: Iterable[MarkedTest]) -> tuple[Candidate, ...]:
 
 
 def unknown(tests: Iterable[MarkedTest]) -> Iterator[BadInput]:
-    """A complaint for each need of a test that nobody can look up."""
+    """Yield an error for each need of a test that is not one of ``KNOWN``."""
     for test in tests:
         for need in test.needs:
             if need not in KNOWN:
@@ -53,15 +53,15 @@ def unknown(tests: Iterable[MarkedTest]) -> Iterator[BadInput]:
 
 
 def lacking(platform: Platform, level: Level) -> dict[str, str]:
-    """Every need that the declared hardware does not meet, with the reason."""
+    """Return every need that the declared hardware does not meet, with the reason."""
     reasons = {need: why(platform, level) for need, why in _CHECKS.items()}
     return {need: reason for need, reason in reasons.items() if reason}
 
 
 def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[str, str]:
-    """What tests need and is not declared, by subject: the reason of the first such need.
+    """Return the subjects with an unmet need, each with the reason of the first such need.
 
-    A subject that the platform file has is not among them.
+    Subjects of the platform file are left out.
     """
     absent = lacking(platform, level)
     reasons = {
@@ -72,22 +72,22 @@ def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[
 
 
 def not_limited(platform: Platform, level: Level, tests: Sequence[Candidate]) -> tuple[str, ...]:
-    """Subjects that could be tested here, and of which the platform file says nothing, by name."""
+    """Return the subjects that could be tested here and that the platform file does not mention."""
     told = platform.not_applicable.keys() | unmet(platform, level, tests)
     return tuple(test.name for test in _open(platform, level, tests) if test.name not in told)
 
 
 def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Iterator[Candidate]:
-    """The subjects that the platform file does not have.
+    """Yield the subjects that the platform file does not have.
 
-    Those of the subnet's scan are left out where nobody scans: ``demand`` and ``decision`` decide
-    what becomes of them.
+    Those of the subnet's scan are left out if no node scans; ``demand`` and ``decision`` handle
+    them.
     """
     apart = () if level.scanners else SUBNET
     return (test for test in tests if not test.is_in(platform) and test.name not in apart)
 
 
-# --- one check a need: the reason why it is not met, empty if it is ---
+# --- one check for each need: it returns the reason why the need is not met, or an empty text ---
 
 NO_PAIR = "the hostfile has no pair to measure"
 NO_GROUP = "the hostfile has no group of more than two nodes to measure"
@@ -129,7 +129,7 @@ def _three_nodes(_: Platform, level: Level) -> str:
 
 
 def no_scan(_: Platform, level: Level) -> str:
-    """Why nobody scans the subnet; empty if somebody does."""
+    """Return the reason why no node scans the subnet; empty if one does."""
     if level.scanners:
         return ""
     if level.no_scan:

@@ -1,6 +1,7 @@
-"""Who is measured with whom: node pairs in rounds, GPU/NIC pairings by choice.
+"""Choose what is measured with what: node pairs in rounds, and GPU/NIC pairings.
 
-Within a round no node is used twice, so the pairs of a round may run at the same time.
+Within a round no node is used twice, so the pairs of a round may run at the same time: four nodes
+``a b c d`` meet in the rounds ``a:d b:c``, ``b:a d:c`` and ``a:c d:b``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Leaves = Mapping[str, tuple[str, ...]]
 _Seats = list[str | None]
 _Two = tuple[str | None, str | None]
 
-_MANY = 2  # of one leaf all pairs are of the same, and nothing is to be balanced
+_MANY = 2  # with one leaf all pairs are within it, and there is nothing to balance
 
 
 def rounds(
@@ -26,10 +27,10 @@ def rounds(
     count: int | None = None,
     groups: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Rounds:
-    """The rounds of pairs that a level asks for; ``count`` asks for that many partners each.
+    """Return the rounds of pairs of a level; with ``count`` each node gets that many partners.
 
-    A tournament of some rounds is balanced between the leaves that ``groups`` declare. One node
-    alone has no pair: the result is empty.
+    A tournament that does not have all rounds is balanced over the leaves that ``groups`` declare.
+    For a single node the result is empty.
     """
     if count is None and level.scheme == "ring":
         return ring(nodes)
@@ -40,10 +41,10 @@ def rounds(
 
 
 def leaves(nodes: Sequence[str], groups: Mapping[str, tuple[str, ...]]) -> Leaves:
-    """The groups that are leaves: two or more, disjoint, members in the order of ``nodes``.
+    """Return the groups that are leaves: two or more, disjoint, members in the order of ``nodes``.
 
-    A group that holds another group whole is something larger, such as a pod. If two of the
-    others share a node, the groups say nothing about leaves: there are none.
+    A group that contains another group completely is not a leaf but something larger, such as a
+    pod. If two of the remaining groups share a node, the result is empty.
     """
     place = {name: number for number, name in enumerate(nodes)}
     members = {name: sorted(set(group), key=place.__getitem__) for name, group in groups.items()}
@@ -55,7 +56,7 @@ def leaves(nodes: Sequence[str], groups: Mapping[str, tuple[str, ...]]) -> Leave
 
 
 def _smallest(members: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The groups that hold no other one whole; of two that are alike the first."""
+    """Yield the groups that contain no other group; of two equal groups only the first."""
     of: dict[str, list[str]] = {}
     for name in sorted(members, key=lambda name: len(members[name])):
         held = Counter(inner for node in members[name] for inner in of.get(node, ()))
@@ -68,16 +69,17 @@ def _smallest(members: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def tournament(
     nodes: Sequence[str], count: int | None = None, leaves: Collection[Sequence[str]] = ()
 ) -> Rounds:
-    """A round-robin tournament by the circle method; each node meets ``count`` partners at least.
+    """Return a round-robin tournament by the circle method.
 
-    ``n`` nodes need ``n - 1`` rounds to meet all others, ``n`` when odd: then one node of each
-    round has a bye, another one every time, so that ``count`` partners each take a round more.
-    ``count`` above ``n - 1`` is all pairs.
+    Each node meets at least ``count`` partners; ``None``, or more than ``n - 1``, means all pairs.
+    ``n`` nodes need ``n - 1`` rounds to meet all others. An odd ``n`` needs ``n`` rounds: a
+    different node has a bye in each round, so ``count`` partners take ``count + 1`` rounds.
 
-    With ``leaves`` some of the rounds are chosen, and who sits where: the first round is between
-    leaves, the second within them, and so on in turn. That is exact in the first two but where it
-    cannot be: one node of a leaf with an odd number of nodes, and a leaf that holds more than half
-    of them. From the fourth on, pairs at the edges of a leaf are with a neighbour's.
+    With ``leaves`` the seats and the rounds are chosen so that the first round pairs nodes of
+    different leaves, the second pairs nodes of the same leaf, and so on alternately. The first two
+    rounds follow this exactly, with two exceptions: the last node of a leaf with an odd number of
+    nodes, and a leaf with more than half of all nodes. From the fourth round on, nodes at the edge
+    of a leaf are paired with nodes of a neighbouring leaf.
     """
     odd = len(nodes) % 2
     full = max(len(nodes) + odd - 1, 0)
@@ -91,7 +93,10 @@ def tournament(
 
 
 def _turn(seats: _Seats, turn: int, number: int) -> tuple[Pair, ...]:
-    """The polygon of the circle method: seat 0 stays, the others have moved on ``turn`` places."""
+    """Return the pairs of a turn of the circle method: all seats but seat 0 move ``turn`` places.
+
+    ``number`` is the number of the round, from 0.
+    """
     moved = [seats[0], *_rotated(seats[1:], turn)]
     half = len(moved) // 2
     facing = zip(moved[:half], reversed(moved[half:]), strict=True)
@@ -103,16 +108,17 @@ def _rotated(seats: Sequence[str | None], turn: int) -> _Seats:
     return [*seats[cut:], *seats[:cut]]
 
 
-# Among leaves. Number the places of the polygon round the centre of its turn 1: 0 opposite the
-# fixed seat, then 1 and -1, 2 and -2, ... In turn 1 these twos face each other: they are of one
-# leaf. In the turn that is half a place further x faces 1 - x: each two meets the next one, all
-# of them in one circle. If neighbours in it are of different leaves, everybody has one partner in
-# the own leaf and one elsewhere. An even distance s between twos is of one leaf, an odd one is not,
-# if two leaves alternate along the circle for as long as they last.
+# Balancing between leaves. Number the places of the polygon around its centre in turn 1: 0 is
+# opposite the fixed seat, then come 1 and -1, 2 and -2, ... In turn 1 these couples (x, -x) face
+# each other, so both nodes of a couple are taken from one leaf. In the turn half a place further
+# x faces 1 - x, so each couple meets the next one, and all couples form one circle. If neighbours
+# on the circle are from different leaves, each node has one partner in its own leaf and one in
+# another. If the couples of two leaves alternate along the circle, couples at an even distance s
+# are of the same leaf and couples at an odd distance are not.
 
 
 def _turns(full: int) -> list[int]:
-    """All turns, those between leaves and those within them in turn, near distances first."""
+    """Return all turns, alternating between and within leaves, small distances first."""
     shifts = sorted(range(-(full // 2), full // 2 + 1), key=lambda s: (abs(s), -s))
     odd, even = ([s for s in shifts if s % 2 == rest] for rest in (1, 0))
     alternating = [s for two in zip_longest(odd, even) for s in two if s is not None]
@@ -121,16 +127,17 @@ def _turns(full: int) -> list[int]:
 
 
 def _seated(nodes: Sequence[str], leaves: Collection[Sequence[str]]) -> _Seats:
-    """Twos of a leaf facing each other in turn 1; neighbours along the circle of other leaves."""
+    """Seat couples of a leaf face to face in turn 1, next to couples of other leaves."""
     twos = _alternating(_by_size(nodes, leaves))
     first, rest = twos[0], twos[1:]
     return [*first, *(a for a, _ in rest), *(b for _, b in reversed(rest))]
 
 
 def _by_size(nodes: Sequence[str], leaves: Collection[Sequence[str]]) -> list[_Two]:
-    """The nodes two by two, leaf by leaf; the nodes in no leaf are one more, what is left another.
+    """Return the nodes in couples, leaf by leaf, the largest leaf first.
 
-    The largest leaf is first: the only one that may hold more than half of them.
+    Nodes in no leaf count as one more leaf, and so do the odd nodes that leaves have left over.
+    Only the largest leaf can have more than half of the nodes.
     """
     inside = {node for leaf in leaves for node in leaf}
     units = [list[str | None](leaf) for leaf in leaves]
@@ -142,21 +149,21 @@ def _by_size(nodes: Sequence[str], leaves: Collection[Sequence[str]]) -> list[_T
 
 
 def _alternating(twos: list[_Two]) -> list[_Two]:
-    """The first half and the second half in turn: far from each other, so of different leaves."""
+    """Interleave the two halves of the list: entries far apart are of different leaves."""
     half = (len(twos) + 1) // 2
     both = zip_longest(twos[:half], twos[half:])
     return [two for pair in both for two in pair if two is not None]
 
 
 def _pair(a: str, b: str, number: int) -> Pair:
-    """Who sends changes from round to round, so that a node is tried in both directions."""
+    """Return a pair whose direction alternates with the round, to test a node both ways."""
     return Pair(b, a) if number % 2 else Pair(a, b)
 
 
 def ring(nodes: Sequence[str]) -> Rounds:
-    """Each node with the next one, the last with the first; every node sends once.
+    """Return pairs of each node with the next, and of the last with the first.
 
-    Two rounds for an even number of nodes, three for an odd one.
+    Every node sends once. An even number of nodes gives two rounds, an odd number three.
     """
     count = len(nodes)
     if count < 3:  # noqa: PLR2004 - two nodes have one pair, not a ring
@@ -168,7 +175,10 @@ def ring(nodes: Sequence[str]) -> Rounds:
 
 
 def choose(platform: Platform, memory: str, choice: str) -> tuple[Pairing, ...]:
-    """The GPU/NIC pairings of ``memory`` that a level's ``choice`` takes, in declared order."""
+    """Return the GPU/NIC pairings of ``memory`` that a level's ``choice`` selects, in file order.
+
+    ``choice`` is ``all``, ``near`` or ``one_per_nic``.
+    """
     pairings = platform.pairings(memory)
     if choice == "near":
         return tuple(pairing for pairing in pairings if pairing.distance != "far")

@@ -1,4 +1,4 @@
-"""What a run does: the cases of a level, round by round, and the commands of a case."""
+"""The plan of a run: the cases of a level, round by round, and the commands of a case."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from railgauge.tools.declared import misdeclared
 class Level:
     """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
 
-    ``leaves`` are the groups between which the rounds are balanced; none if none are declared.
-    ``scanners`` is the node that asks for the whole subnet; none if the hostfile names none, and
-    ``no_scan`` is then the reason that it gives. ``lacks_scan``: it gives none, and should.
+    ``leaves`` are the groups over which the rounds are balanced; empty if none are declared.
+    ``scanners`` holds the node that scans the subnet. It is empty if the hostfile names none;
+    ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
+    requires a scan and the hostfile gives neither a node nor a reason.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Group:
     nodes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """Short and stable: reports show it, and histories are keyed by it."""
+        """Return the name alone: reports show it, and histories use it as key."""
         return self.name
 
     __str__ = __repr__
@@ -58,17 +59,17 @@ ALL = "all"
 
 
 def complaints(platform: Platform) -> Iterator[str]:
-    """Why limits of a platform file could not be judged, or would say nothing; a line each."""
+    """Yield a message for each limit that is wrong, missing or without effect."""
     yield from misdeclared(platform)
     yield from uncovered(platform)
 
 
 def level(platform: Platform, cluster: Cluster, name: str, count: int | None = None) -> Level:
-    """The level ``name`` on this cluster; ``count`` is ``--rounds``.
+    """Return the level ``name`` for this cluster; ``count`` is ``--rounds``.
 
-    Groups are those of the hostfile that have more than two nodes, and all nodes together: two
-    nodes are a pair and are measured as one. Raises ``BadInput`` for a platform file with a
-    measurement that no tool can make.
+    Groups are those of the hostfile with more than two nodes, and the group of all nodes. Two nodes
+    are measured as a pair instead. Raises ``BadInput`` if a measurement of the platform file cannot
+    be planned by its tool.
     """
     check_plannable(platform)
     nodes = tuple(node.name for node in cluster.nodes)
@@ -89,13 +90,13 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
 
 
 def _lacks_scan(platform: Platform, cluster: Cluster) -> bool:
-    """Whether an InfiniBand subnet is neither declared, nor said to be scanned by nobody."""
+    """Whether an InfiniBand subnet has neither a declared scan nor a reason for having none."""
     has_subnet = any(nic.link_layer == "InfiniBand" for nic in platform.fabric_nics)
     return has_subnet and cluster.fabric is None and not cluster.no_fabric
 
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
-    """Where the level makes this measurement, in the order of the rounds."""
+    """Return the places where the level makes this measurement, in the order of the rounds."""
     if not measurement.made_at(wanted.name):
         return ()
     if measurement.scope == Scope.NODE:
@@ -110,7 +111,7 @@ def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
 def case_at(
     measurement: Measurement, level_name: str, place: Place, pairing: Pairing | None = None
 ) -> Case:
-    """The run of ``measurement`` at a place, with all sizes that the level wants."""
+    """Return the case of ``measurement`` at a place, with all message sizes of the level."""
     extent = measurement.extents[level_name]
     return Case(measurement.name, nodes_of(place), pairing, extent.sizes, extent.repeats)
 
@@ -124,7 +125,7 @@ def nodes_of(place: Place) -> tuple[str, ...]:
 def paths(
     platform: Platform, measurement: Measurement, level_name: str
 ) -> tuple[Pairing | None, ...]:
-    """The pairings that the level takes; one ``None`` where the tool chooses the path itself."""
+    """Return the pairings of the level; ``(None,)`` if the tool chooses the path itself."""
     if not measurement.made_at(level_name):
         return ()
     if measurement.scope != Scope.PATH:
@@ -135,7 +136,7 @@ def paths(
 
 
 def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
-    """Every case of the level with the number of its round, in the order in which they run."""
+    """Yield (round, case) for every case in the order of the run; the round is 0 for no pair."""
     turn = {pair: number for number, pairs in enumerate(wanted.rounds, 1) for pair in pairs}
     for measurement in sorted(platform.measurements.values(), key=lambda m: m.rung):
         for place in places(measurement, wanted):
@@ -145,12 +146,12 @@ def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
 
 
 def platform_stack(platform: Platform) -> Stack | None:
-    """The GPU vendor's stack, or ``None`` where no GPUs are under test."""
+    """Return the GPU vendor's stack, or ``None`` if no GPUs are under test."""
     return stack(platform.gpus.vendor) if platform.gpus else None
 
 
 def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tuple[Command, ...]:
-    """The commands of one run of ``case``, servers first."""
+    """Return the commands of one run of ``case``, servers first; ``port`` is a TCP port."""
     measurement = platform.measurements[case.measurement]
     setting = Setting(
         case=case,

@@ -1,7 +1,7 @@
-"""Limits, expectations and measurements of a platform file that nothing asks for. Pure.
+"""Find limits, expectations and measurements of a platform file that no test asks for. Pure.
 
-A limit that no test asks for reads like a promise and is none: it is as wrong as a test without a
-limit.
+Such a limit looks like a check, but nothing is compared with it. It is an error, like a test
+without a limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Asks = Mapping[str, Set[str]]
 
 
 def complaints(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]:
-    """Everything of a platform file that nothing would ever compare with anything, a line each."""
+    """Yield a message for each entry of a platform file that no run would compare with anything."""
     yield from dangling(platform)
     yield from idle_limits(platform)
     yield from unasked(platform, _asks(tests))
@@ -34,7 +34,7 @@ def _asks(tests: Iterable[MarkedTest]) -> Asks:
 
 
 def dangling(platform: Platform) -> Iterator[str]:
-    """Measurements that another one is compared with, and that are not there (at its levels)."""
+    """Yield a message for each missing measurement that another one is compared with."""
     for measurement in platform.measurements.values():
         named = {assertion.over for assertion in measurement.asserts}
         named.add(measurement.fabric.since if measurement.fabric else "")
@@ -45,14 +45,14 @@ def dangling(platform: Platform) -> Iterator[str]:
 def _not_beside(platform: Platform, measurement: Measurement, other: str) -> Iterator[str]:
     compared = f"/measurements/{measurement.name}: is compared with {other}, which"
     if other not in platform.measurements:
-        yield f"{compared} is no measurement here"
+        yield f"{compared} is not a measurement of this platform"
         return
     if lacking := sorted(set(measurement.extents) - set(platform.measurements[other].extents)):
-        yield f"{compared} level {' and '.join(lacking)} does not make"
+        yield f"{compared} is not made at level {' and '.join(lacking)}"
 
 
 def idle_limits(platform: Platform) -> Iterator[str]:
-    """Limits that no level comes to: of a metric, sizes or pairings that nothing asserts."""
+    """Yield a message for each limit of a metric, sizes or pairings that no level asserts."""
     for measurement in platform.measurements.values():
         used = {limit.pointer for limit in limits_in_use(platform, measurement)}
         for limit in measurement.limits:
@@ -61,7 +61,7 @@ def idle_limits(platform: Platform) -> Iterator[str]:
 
 
 def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
-    """What of a platform file no test asks for, a line each."""
+    """Yield a message for each entry of a platform file that no test asks for."""
     for name, measurement in platform.measurements.items():
         absent = [way for way in ways(measurement) if way not in asks.get(name, ())]
         if absent:
@@ -73,16 +73,16 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
         elif asked(expectation) is None:
             yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
         elif not any(True for _ in parts(platform, expectation)):
-            yield f"/expected/{name}: the platform declares nothing that it could be asked of"
+            yield f"/expected/{name}: the platform declares no part of a node that has this fact"
     for name in platform.not_applicable:
         if name not in asks:
-            yield f"/not_applicable/{name}: no test under tests/ has this subject; take it out"
+            yield f"/not_applicable/{name}: no test under tests/ has this subject; remove it"
         elif name in platform.measurements or name in platform.expected:
-            yield f"/not_applicable/{name}: is also measured or expected; take one of both out"
+            yield f"/not_applicable/{name}: is also measured or expected; remove one of the two"
 
 
 def _line(section: str, name: str, how: str) -> str:
     return (
         f"/{section}/{name}: no test under tests/ asks for it {how}"
-        f"(a mark that names {name!r}); write one, or take it out"
+        f"(with a mark that names {name!r}); write one, or remove the entry"
     )

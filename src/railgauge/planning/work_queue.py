@@ -1,12 +1,12 @@
-"""Which worker gets which unit of work next, so that waiting for nodes is rare. Pure.
+"""Choose the next unit of work for a worker so that it seldom waits for nodes. Pure.
 
-Leases and gates make sure that no node is used twice and that the ladder is climbed in order,
-whatever is handed out. Here is only chosen what will have to wait least.
+Leases and gates ensure that no node is used twice and that rungs run in order, whichever unit is
+chosen. The choice here only reduces waiting.
 
-Nothing can wait in a circle: a unit waits for units before it on its worker and for lower rungs on
-its nodes, and both were handed out before it. Units of a worker that died go, in the order in
-which they were handed out at first, to a worker that has nothing yet: put behind another unit they
-might wait for that one while it waits for them.
+A deadlock is not possible: a unit waits only for earlier units of its worker and for lower rungs on
+its nodes, and both were assigned before it. The units of a worker that died go to a worker with an
+empty queue, in the order in which they were first assigned. Behind another unit they could wait for
+that unit while it waits for them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-# How many open units are looked at for one that need not wait. Many times the workers of a large
-# run, so that the units of a round or two are among them; looking costs about 1 us a unit.
+# How many open units are searched for one that need not wait. This is many times the number of
+# workers of a large run, so that it covers a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
-# Nobody has to wait for as few nodes if they are free.
+# A unit with at most this many nodes, all of them free, is taken at once.
 _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one worker does in one go: the items of a case, or those of a node on rung 0.
+    """Items that one worker runs together: those of a case, or those of a node on rung 0.
 
-    ``items`` are places in the collection, in order. ``case`` names the run of a tool that they
-    share; it is empty where they share none.
+    ``items`` are indices into the collection, rising. ``case`` names the tool run that the items
+    share; it is empty if they share none.
     """
 
     items: tuple[int, ...]
@@ -38,20 +38,20 @@ class Unit:
 
     @property
     def kind(self) -> str:
-        """What units that take about the same time have in common: the measurement."""
+        """Return the measurement: units of one measurement take about the same time."""
         return self.case.partition("[")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerQueue:
-    """A worker's queue, and how much of its first unit is likely left: 1 is all of it."""
+    """A worker's queue, and the estimated share of its first unit that is left, from 0 to 1."""
 
     units: Sequence[Unit] = ()
     left: float = 1.0
 
     @property
     def ends(self) -> Iterator[tuple[Unit, float]]:
-        """When each unit is likely to end, counted in units from now."""
+        """Yield each unit with its estimated end, counted in units from now."""
         return ((unit, self.left + place) for place, unit in enumerate(self.units))
 
     @property
@@ -60,7 +60,7 @@ class WorkerQueue:
 
 
 class WorkQueue:
-    """The units that nobody has yet, in the order of the ladder; none is lost, none given twice."""
+    """The units that no worker has yet, by rung; each is given out once, and none is lost."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
         ordered = sorted(units, key=lambda unit: unit.rung)
@@ -69,26 +69,27 @@ class WorkQueue:
         self._returned: list[tuple[int, Unit]] = []
 
     def __bool__(self) -> bool:
-        """Whether any unit is left to be given to a worker that has others."""
+        """Whether a unit is left for a worker that already has others."""
         return bool(self._open)
 
     @property
     def returned(self) -> bool:
-        """Whether units wait for a worker that has nothing yet."""
+        """Whether units of dead workers wait for a worker with an empty queue."""
         return bool(self._returned)
 
     def left(self) -> Iterator[Unit]:
-        """Everything that nobody has."""
+        """Yield all units that no worker has."""
         yield from (unit for _, unit in self._returned)
         yield from self._open.values()
 
     def take(self, own: WorkerQueue, others: Iterable[WorkerQueue]) -> Unit | None:
-        """The unit for a worker that has ``own`` in its queue, while ``others`` have theirs.
+        """Take the next unit for a worker with the queue ``own``, given the queues of ``others``.
 
-        Of the next ones in order that which waits for its nodes the fewest units of others. Of
-        equals the first, so that rounds of disjoint pairs stay rounds, but large groups, for which
-        many have to wait, after what can run beside others. Waiting is counted in whole units: by
-        the little that one worker is ahead of another no round is broken up.
+        Among the next units, choose the one that waits for the fewest units of other workers. Among
+        equals, choose the one with fewer nodes, because many workers wait for a large group, and
+        then the first, so that rounds of disjoint pairs stay together. Waiting is rounded to whole
+        units, so that a small lead of one worker does not break up a round. ``None`` if no unit is
+        ready.
         """
         free, ready = _free_after(others), own.length
         best, least = None, (0, 0)
@@ -102,13 +103,13 @@ class WorkQueue:
         return None if best is None else self._give(best)
 
     def take_returned(self) -> list[Unit]:
-        """What dead workers left, for a worker that has nothing yet."""
+        """Take all units of dead workers, for a worker with an empty queue."""
         units = [unit for _, unit in sorted(self._returned, key=lambda one: one[0])]
         self._returned.clear()
         return units
 
     def give_back(self, unit: Unit, left: Sequence[int]) -> None:
-        """The items of a unit that a dead worker has not done."""
+        """Return ``left``, the items of a unit that a dead worker did not finish."""
         turn = self._given[unit.items[0]]
         rest = Unit(tuple(left), unit.rung, unit.nodes, unit.case)
         self._given[rest.items[0]] = turn
@@ -120,7 +121,7 @@ class WorkQueue:
         return unit
 
     def _ready(self) -> Iterator[tuple[int, Unit]]:
-        """The next open units but those that wait for an open one of a lower rung."""
+        """Yield the next open units, without those that wait for an open unit of a lower rung."""
         below: set[str] = set()
         same: set[str] = set()
         rung: int | None = None
@@ -134,7 +135,7 @@ class WorkQueue:
 
 
 def _free_after(loads: Iterable[WorkerQueue]) -> dict[str, float]:
-    """For each node how many units its workers do until it is free; 0 for those not named."""
+    """Return for each busy node the number of units until it is free; other nodes are free."""
     free: dict[str, float] = {}
     for load in loads:
         for unit, end in load.ends:

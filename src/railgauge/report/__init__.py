@@ -1,1 +1,1 @@
-"""Readers of the record: terminal, HTML, JUnit, Allure, plots."""
+"""Reports made from the records: terminal, HTML, JUnit, Allure, plots."""

@@ -1,6 +1,6 @@
-"""Allure: what the running item tells it, and the files beside the results.
+"""Allure: what a running item reports to it, and the files beside the results.
 
-Everything here runs inside a test of a worker or, for the files, once at the end in the
+The calls are made inside a test of a worker; the files are written once at the end by the
 controller. Nothing is decided here.
 """
 
@@ -43,7 +43,7 @@ def attach(path: Path) -> None:
 
 
 def commands(runs: Sequence[Sequence[Transcript]]) -> None:
-    """Attach what was run where; the reading of counters around it stands in the transcript."""
+    """Attach the commands with their nodes; those that read counters are in the transcript."""
     lines = [
         f"{one.role} on {one.node}: {' '.join(one.argv)}"
         for one in (runs[0] if runs else ())
@@ -54,7 +54,7 @@ def commands(runs: Sequence[Sequence[Transcript]]) -> None:
 
 
 def announce(evidence: str, rung: Rung, subject: str) -> None:
-    """Where the item stands in the report, how much it matters, and what evidence it is."""
+    """Set the item's place in the report, its severity, and the kind of evidence."""
     dynamic: Any = allure.dynamic  # its functions carry no types
     dynamic.parent_suite(f"{evidence.upper()} evidence")
     dynamic.suite(f"rung {rung}: {rung.folder}")
@@ -64,13 +64,13 @@ def announce(evidence: str, rung: Rung, subject: str) -> None:
 
 
 def describe(evidence: str, title: str, where: str) -> None:
-    """What is tested where; only in the call phase, since allure-pytest describes at setup too."""
+    """Set the description. Call it in the call phase: allure-pytest sets its own at setup."""
     dynamic: Any = allure.dynamic
     dynamic.description(f"{title}\n\nWhere: {where}. Evidence: {evidence}.")
 
 
 def judgement(judged: Judgement) -> None:
-    """A step that reads Measured / Limit / Basis, and a link to the limit in its file."""
+    """Add a step with Measured / Limit / Basis, and a link to the limit in its file."""
     line = f"{judged.metric}: measured {judged.measured}, limit {judged.limit}: {judged.outcome}"
     with suppress(LimitMissed), allure.step(line):
         text = json.dumps(_shown(judged), indent=1, ensure_ascii=False)
@@ -103,7 +103,7 @@ def write_surroundings(
     platform: Platform,
     plots: Sequence[Plot],
 ) -> None:
-    """Environment, executor, categories and plots of the run; statuses and causes on the items."""
+    """Write environment, executor, categories and plots; set statuses and causes of the items."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "Evidence": verdict.evidence,
@@ -136,7 +136,7 @@ def _categories(verdict: RunVerdict) -> list[dict[str, Any]]:
 
 
 def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
-    """The plots are the run's, not an item's: Allure 3 calls that globals."""
+    """Attach the plots to the run, not to an item: Allure 3 calls these globals."""
     attachments = []
     for plot in plots:
         source = f"{plot.name}-attachment.svg"
@@ -149,9 +149,9 @@ def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
 
 
 def write_config(path: Path, verdict: RunVerdict) -> None:
-    """``allurerc.json``: the report's name, its tree along the ladder, and its categories.
+    """Write ``allurerc.json``: the report's name, its tree by rung, and its categories.
 
-    Allure 2 reads the categories from the results, Allure 3 from here.
+    Allure 2 reads the categories from the results, Allure 3 from this file.
     """
     options = {"reportName": _title(verdict), "groupBy": ["parentSuite", "suite", "subSuite"]}
     config = {
@@ -164,9 +164,9 @@ def write_config(path: Path, verdict: RunVerdict) -> None:
 
 _CATEGORIES = [
     {"name": "Failed: the hardware missed a limit", "matchedStatuses": ["failed"]},
-    {"name": "Error: we could not tell", "matchedStatuses": ["broken"]},
+    {"name": "Error: the suite could not decide", "matchedStatuses": ["broken"]},
     {
-        "name": "Blocked: a lower rung went wrong",
+        "name": "Blocked: a lower rung failed or had an error",
         "matchedStatuses": ["skipped"],
         "messageRegex": ".*blocked by.*",
     },

@@ -1,6 +1,6 @@
-"""Causes in Allure: a category for each, and its name on every item that it accounts for.
+"""Causes in Allure: a category for each cause, and its name on every item that it explains.
 
-Categories find their items by the message.
+Allure assigns items to categories by their message.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from railgauge.diagnosis import Cause
 
 
 def marked(result: dict[str, Any], cause: Cause | None) -> dict[str, Any]:
-    """The result with the name of its cause; without the one that an earlier diagnosis named."""
+    """Return the result with the name of its cause, instead of one from an earlier diagnosis."""
     plain = _unmarked(_without_traces(result))
     return _marked(plain, cause) if cause else plain
 
 
 def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
-    """A run that was carried on is diagnosed again: what was said before is taken back."""
+    """Remove the cause of an earlier diagnosis: a resumed run is diagnosed again."""
     details = dict(result.get("statusDetails") or {})
     if message := details.get("message"):
         lines = [line for line in message.split("\n") if not line.startswith(_MARK)]
@@ -32,7 +32,7 @@ _MARK, _TAG = "[cause: ", "cause: "
 
 
 def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:
-    """One category for each cause, before those for what has none."""
+    """Return one category for each cause; they precede the categories of items without one."""
     return [
         {
             "name": f"Cause: {cause.cause}, {cause.where}",
@@ -48,12 +48,12 @@ def _words(cause: Cause) -> str:
 
 
 def _literal(text: str) -> str:
-    """For the regular expressions of Java (Allure 2) and JavaScript (Allure 3) alike."""
+    """Escape text for regular expressions of both Java (Allure 2) and JavaScript (Allure 3)."""
     return re.sub(r"([.*+?^${}()|\[\]\\])", r"\\\1", text)
 
 
 def _without_traces(result: dict[str, Any]) -> dict[str, Any]:
-    """A step that missed a limit was ended by an exception; where in this suite is of no use."""
+    """Remove the stack traces of steps that missed a limit: they only show code of this suite."""
     steps = [_without_traces(step) for step in result.get("steps", ())]
     details = {k: v for k, v in (result.get("statusDetails") or {}).items() if k != "trace"}
     told = {**result, **({"steps": steps} if steps else {})}

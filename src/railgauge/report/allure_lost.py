@@ -1,4 +1,4 @@
-"""Allure's result of an item that did not write its own: its workers died, or it did not run."""
+"""Allure's result for an item that wrote none: its workers died, or it did not run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from railgauge.judging.record import ItemRecord
 
 
 def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:
-    """One result file beside those of the items that were heard of; ``at_ms`` is Unix time."""
+    """Write a result file for the item; ``at_ms`` is Unix time in milliseconds."""
     folder.mkdir(parents=True, exist_ok=True)
     uuid = str(uuid4())
     result = {"uuid": uuid, **_result(record, evidence), "start": at_ms, "stop": at_ms}

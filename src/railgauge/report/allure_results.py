@@ -1,7 +1,7 @@
-"""Allure's results once the run is over: the status is the record's, and the cause is named.
+"""Correct Allure's results at the end of a run: set the record's status, and add the cause.
 
-Allure's own plugin writes an item's result as the item ends: by what marks and hooks made of it,
-and long before the run knows why it went wrong.
+Allure's own plugin writes an item's result as soon as the item ends. It follows marks and hooks
+instead of the record, and causes are not known at that time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes
 
-# The statuses that say what the record says. The first is set where another one stands; everything
-# that is not known here is broken. Of an item that ran again, the first run may have failed.
+# Outcome -> statuses that agree with it; any other status is replaced by the first one. An outcome
+# that is not listed is broken. The first run of an item that ran again may have failed.
 _STATUSES = {
     Outcome.PASSED: ("passed",),
     Outcome.MARGINAL: ("passed",),
@@ -30,7 +30,7 @@ _STATUSES = {
 
 
 def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cause]) -> None:
-    """Bring every result in line with the record and with what was found to be the cause."""
+    """Set the status and the cause of every result of ``folder`` from records and causes."""
     by_item = {
         item: cause for cause in reversed(causes) for item in (*cause.explains, *cause.evidence)
     }
@@ -44,7 +44,7 @@ def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cau
 
 
 def with_status(result: dict[str, Any], record: ItemRecord) -> dict[str, Any]:
-    """The result with the status of the record, and its reason where that is another one."""
+    """Return the result with the record's status; if it changes, also with the record's reason."""
     fitting = _STATUSES.get(record.outcome, ("broken",))
     if result.get("status") in fitting:
         return result

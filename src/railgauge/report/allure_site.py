@@ -1,10 +1,10 @@
-"""What Allure's generator makes, without its calls to the outside. Pure."""
+"""Remove from Allure's pages what they would load from outside. Pure."""
 
 from __future__ import annotations
 
 import re
 
-# Allure 3 writes both into index.html: the script of its analytics, and what starts it.
+# Allure 3 writes two scripts into index.html: one loads its analytics, the other starts them.
 _ANALYTICS = re.compile(
     r"\s*<script[^>]*\ssrc=[\"']https?://www\.googletagmanager\.com/[^>]*>\s*</script>"
     r"|\s*<script>(?:(?!</script>).)*?\bgtag\((?:(?!</script>).)*?</script>",
@@ -17,10 +17,10 @@ _LOADED = re.compile(
 
 
 def without_analytics(page: str) -> str:
-    """The page without the scripts that report its reader to somebody."""
+    """Return the page without the analytics scripts."""
     return _ANALYTICS.sub("", page)
 
 
 def loaded_from_outside(page: str) -> list[str]:
-    """Every address outside that the page's own markup would load."""
+    """Return every outside address that the page's own markup would load."""
     return _LOADED.findall(page)

@@ -1,4 +1,4 @@
-"""How a cause is told, on the terminal and in HTML alike."""
+"""The text of a cause, for the terminal and for HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 3
 
 
 def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
-    """Label and lines, of printable characters; what there is nothing to say of is left out."""
+    """Return (label, lines) of a cause, in printable characters; empty entries are left out."""
     rest = len(cause.evidence) - _SHOWN
     seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:_SHOWN]]
     lines: list[tuple[str, Sequence[str]]] = [
@@ -31,18 +31,18 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
 
 
 def _again(cause: Cause) -> list[str]:
-    """What came of measuring the suspects again."""
+    """Return the result of measuring the suspects again; empty without ``--confirm``."""
     if cause.confirmation is None:
         return []
     return [cause.confirmation.state, *cause.confirmation.seen]
 
 
 def printable(text: str) -> str:
-    """Words of a node or a tool without what would steer a terminal."""
+    """Return text of a node or a tool without characters that could control a terminal."""
     return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def unexplained(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
-    """The items that no cause speaks for; those of a cause need no line of their own."""
+    """Return the items that no cause explains; the others need no line of their own."""
     spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
     return [record for record in records.values() if record.id not in spoken]

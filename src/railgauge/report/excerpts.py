@@ -1,4 +1,4 @@
-"""The commands of a case and the ends of what they printed, for the rows of the HTML report."""
+"""The commands of a case and the first and last lines of its output, for rows of the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from railgauge.core.terms import Role
 from railgauge.judging.record import ItemRecord
 from railgauge.report.page import GOOD
 
-# What all excerpts of a page may take; the rest stands in the transcripts alone.
+# The limit for all excerpts of a page; the rest is only in the transcripts.
 _MOST_BYTES = 1_500_000
 _FIRST, _LAST, _WIDTH = 4, 8, 160
 _ARGV_WIDTH = 1200
@@ -20,7 +20,7 @@ _COUNTERS = "counters-"
 
 
 def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
-    """By transcript what was run and printed; what went wrong first, until the room is used up."""
+    """Return transcript -> excerpt, failed items first, until the limit of the page is reached."""
     ordered = sorted(records, key=lambda record: record.outcome in GOOD)
     found: dict[str, Any] = {}
     room = _MOST_BYTES
@@ -35,7 +35,7 @@ def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
 
 
 def _told(path: Path) -> dict[str, Any] | None:
-    """The last run of a case; nothing of the reading of counters around it."""
+    """Return the excerpt of the last run of a case, without the commands that read counters."""
     with suppress(OSError, ValueError):
         runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
         last = [t for t in runs[-1] if not t["role"].startswith(_COUNTERS)] if runs else []
@@ -57,7 +57,7 @@ def _command(transcript: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _output(transcript: Mapping[str, Any]) -> str:
-    """The first and the last lines, stderr after stdout, each cut where it is long."""
+    """Return the first and the last lines of stdout and stderr; long lines are cut."""
     both = "\n".join(filter(None, (transcript["stdout"].strip(), transcript["stderr"].strip())))
     lines = [line[:_WIDTH] for line in both.splitlines() if line.strip()]
     if len(lines) > _FIRST + _LAST + 1:

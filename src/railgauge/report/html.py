@@ -1,4 +1,4 @@
-"""pytest-html: the columns of its table, and what stands above and below it."""
+"""pytest-html: the columns of its table, and the parts of the page above and below it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from railgauge.run.store import Store
 from railgauge.verdict.counts import RunVerdict
 
 _COLUMNS = ("Measured", "Limit", "Margin", "Basis")
-# With more rows than this the passed ones are drawn only when asked for.
+# A page with more rows than this hides the passed ones at first.
 _MOST_ROWS = 2000
 _ROW = "report/templates/row.html.j2"
 
 
 class Columns:
-    """Hooks of pytest-html. ``evidence`` goes into the title of the page.
+    """Hooks of pytest-html. ``evidence`` is the kind of evidence in the title of the page.
 
-    A basis is told in full once, below the table, and by its number in the rows. Each quote of a
-    cell takes six bytes of the page: attributes go without where they can.
+    Rows refer to a basis by its number; its full text is below the table. A quote in a cell takes
+    six bytes of the page, so attributes have none where HTML permits.
     """
 
     def __init__(self, evidence: Callable[[], str]) -> None:
@@ -45,14 +45,14 @@ class Columns:
         cells[3:3] = [str(row.head(name)) for name in _COLUMNS]
 
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
-        # Of an item's phases pytest-html shows the call, and what went wrong before or after it.
+        # pytest-html shows the call phase of an item, and setup or teardown if they went wrong.
         shown = report.when == "call" or not report.passed
         data = getattr(report, "railgauge", None) if shown else None
         item = from_json(data) if data else None
         row = pages.parts(_ROW)
         nodes, rung = (" ".join(item.nodes), item.rung) if item else ("", 0)
         outcome, is_good = _outcome(item), item is not None and item.outcome in page.GOOD
-        # Markup would escape what pytest-html adds to it.
+        # str, because Markup would escape the text that pytest-html adds to the cell.
         cells[1] = str(row.name(report.nodeid.removeprefix("tests/"), nodes, rung, outcome))
         cells.insert(1, str(row.outcome(outcome, is_good)))
         cells[3:3] = [
@@ -62,7 +62,7 @@ class Columns:
         cells[-1] = str(row.links(item.transcript if item else ""))
 
     def _bases(self, item: ItemRecord | None) -> list[tuple[str, int]]:
-        """The sources of the limits, each with the number of its basis; the same one once."""
+        """Return (source, number) of each basis of the item, without repetition."""
         found = dict.fromkeys(judged.basis for judged in item.judgements) if item else {}
         return [
             (basis.partition(":")[0], self.bases.setdefault(basis, len(self.bases) + 1))
@@ -71,7 +71,7 @@ class Columns:
 
 
 def _lines(item: ItemRecord | None, column: str) -> list[str]:
-    """What a cell says of the judgements of an item, or why there are none."""
+    """Return the lines of a cell: the item's judgements, or the reason why there are none."""
     if item is None:
         return []
     if not item.judgements:
@@ -98,7 +98,7 @@ def _text(judged: Judgement, column: str) -> str:
 
 
 def _limit(judged: Judgement) -> str:
-    """The limit, and beside it what the hardware can do at most."""
+    """Return the limit, with the ideal and the physical ceiling if they are known."""
     beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
     shown = [
         f"{name} {format_value(value, judged.unit)}"
@@ -118,7 +118,7 @@ def above(
     store: Store,
     plots: Sequence[Plot],
 ) -> str:
-    """Style and script, the first screen, the plots, and what the rows need when they open."""
+    """Return style, script, first screen and plots, and the data of the rows that expand."""
     data = {
         "rg-lists": _lists(records),
         "rg-cases": excerpts(records.values(), store.folder),
@@ -134,7 +134,7 @@ def above(
 
 
 def below(verdict: RunVerdict, columns: Columns | None) -> str:
-    """Every basis in full, and what this platform does not have."""
+    """Return every basis in full, and what is not applicable on this platform."""
     return pages.render(
         "report/templates/below.html.j2",
         bases=list(columns.bases.items()) if columns else [],
@@ -143,7 +143,7 @@ def below(verdict: RunVerdict, columns: Columns | None) -> str:
 
 
 def paragraphs(lines: Iterable[str]) -> str:
-    """Words of the run as they are, a paragraph each."""
+    """Return each line as a paragraph, escaped."""
     return str(pages.parts(_ROW).paragraphs(list(lines)))
 
 
@@ -157,7 +157,7 @@ def _lists(records: Mapping[str, ItemRecord]) -> dict[str, list[str]]:
 
 
 def _rungs(plots: Sequence[Plot]) -> list[tuple[int, str, list[Plot]]]:
-    """The plots, rung by rung: its number, its name, its plots."""
+    """Return (number, name, plots) of each rung that has plots."""
     by_rung: dict[int, list[Plot]] = {}
     for plot in plots:
         by_rung.setdefault(plot.rung, []).append(plot)

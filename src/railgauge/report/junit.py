@@ -1,6 +1,6 @@
-"""``junit.xml`` from the record alone: what a mark or a hook makes of an item does not reach it.
+"""``junit.xml``, made from the records alone, so that marks and hooks cannot change it.
 
-The form is pytest's own (``xunit2``), which Jenkins and others read.
+The format is pytest's own (``xunit2``), which Jenkins and others read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from railgauge.judging.record import ItemRecord
 
 FILE = "junit.xml"
 
-# Everything else is an error: no outcome that is not known here can look like a pass.
+# An outcome that is neither here nor in ``_KINDS`` is an error, so it cannot look like a pass.
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _KINDS = {
     Outcome.FAILED: "failure",
@@ -43,7 +43,7 @@ class SessionInfo:
 
 
 def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
-    """The whole file; one ``testcase`` for each record, in their order."""
+    """Return the text of the file, with one ``testcase`` for each record, in their order."""
     suites = Xml.Element("testsuites", name="pytest tests")
     suite = Xml.SubElement(suites, "testsuite", name="railgauge")
     for record in records:
@@ -91,7 +91,7 @@ def _message(record: ItemRecord) -> str:
 
 
 def _address(item_id: str) -> tuple[str, str]:
-    """Class and name as pytest gives them: ``tests.network.test_rdma``, ``test_x[a:b]``."""
+    """Return class and name as pytest does: ``tests.network.test_rdma``, ``test_x[a:b]``."""
     where, bracket, parameters = item_id.partition("[")
     names = where.split("::")
     names[0] = names[0].removesuffix(".py").replace("/", ".")
@@ -99,5 +99,5 @@ def _address(item_id: str) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    """XML has no way to write most control characters, which a node may print."""
+    """Replace control characters, which a node may print and XML cannot represent."""
     return _NOT_XML.sub(lambda found: f"#x{ord(found[0]):02X}", text)

@@ -1,5 +1,5 @@
-/* On top of pytest-html's own table: filters, a command with its output a click away, and no
-   redrawing of ten thousand rows for one click. It loads nothing and stores nothing. */
+/* Extends pytest-html's table: filters, rows that expand to their command and output, and clicks
+   that do not redraw ten thousand rows. It loads nothing and stores nothing. */
 (() => {
   "use strict";
   const meta = document.createElement("meta");
@@ -59,7 +59,7 @@
 
   function controls() {
     bar.id = "rg-filter";
-    make("text", "input", "filter rows by text").placeholder = "filter: words of a row";
+    make("text", "input", "filter rows by text").placeholder = "filter rows by text";
     const lists = JSON.parse(document.getElementById("rg-lists").textContent);
     fill(make("rung", "select", "rung"), lists.rungs, "all rungs");
     fill(make("node", "select", "node"), lists.nodes, "all nodes");
@@ -101,8 +101,8 @@
       part(box, "pre", `$ ${command.argv}`);
     }
     if (told?.output) part(box, "pre", told.output);
-    if (!told) part(box, "div", "Too much to repeat here; it stands in the transcript.");
-    const whole = part(box, "a", `all of it: ${link.getAttribute("href")}`);
+    if (!told) part(box, "div", "Too long to show here; see the transcript.");
+    const whole = part(box, "a", `full transcript: ${link.getAttribute("href")}`);
     whole.href = link.getAttribute("href");
     cell.prepend(box);
   }

@@ -21,18 +21,18 @@ GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 _SYMBOLS = {Verdict.ACCEPTED: "\u2713", Verdict.REJECTED: "\u2717", Verdict.INCOMPLETE: "?"}
 _MOST = 20
-# On a phone the rest is a screen further down.
+# These labels come first, because a phone shows only the first lines.
 _FIRST = {"why": 0, "do": 1}
 _SURE = {
-    "certain": "a fact or a counter says so",
-    "likely": "the pattern of the measurements says so",
+    "certain": "shown by a fact or a counter",
+    "likely": "shown by the pattern of the measurements",
     "open": "not decided",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """A root cause: where, how sure it is, then why, what to do, and how far the ladder holds."""
+    """A root cause: where it is, how certain it is, and its labelled lines."""
 
     head: str
     sure: str
@@ -46,11 +46,11 @@ def first_screen(
     store: Store,
     drawn: Collection[int],
 ) -> dict[str, object]:
-    """Verdict, evidence, causes, coverage, identity and the tightest margins, for the template.
+    """Return the values of the template: verdict, causes, coverage, identity, smallest margins.
 
     ``drawn`` are the rungs that have plots further down.
     """
-    # What went wrong on the lowest rung comes first: it explains what stands above it.
+    # The lowest rung comes first: its problems explain those of the rungs above.
     wrong = failure_groups(unexplained(verdict, records))
     return {
         "verdict": verdict,
@@ -110,14 +110,14 @@ def _card(cause: Cause) -> _Card:
 
 
 def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[tuple[str, str]]:
-    """What the level demands and did not run, and how many items of it."""
+    """Return the demanded subjects that did not run, each with its number of items."""
     if not verdict.counts.not_run:
         return []
     return [(what, f"{number}") for what, number in left_out(records.values())]
 
 
 def _changes(store: Store) -> list[SettingChange] | None:
-    """What --prepare changed on the nodes, and whether it was put back."""
+    """Return what --prepare changed on the nodes; ``None`` for a run without --prepare."""
     if not (store.folder / JOURNAL).exists():
         return None
     return from_journal(store.read_json(JOURNAL))
@@ -131,7 +131,7 @@ def _tightest(records: Mapping[str, ItemRecord]) -> list[tuple[str, ...]]:
 
 
 def _coverage(verdict: RunVerdict) -> str:
-    """How much of what is declared was asserted."""
+    """Return how many of the declared nodes, pairs and rails were asserted."""
     parts = verdict.coverage.items()
     words = (f"{p['tested']} of {p['declared']} {name.replace('_', ' ')}" for name, p in parts)
     return ", ".join(words)

@@ -1,4 +1,4 @@
-"""What the terminal says: what is about to run, how far it is, and the verdict at the end."""
+"""The terminal output of a run: its header, its progress, and the verdict at the end."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _MOST_ABSENT = 6
 
 
 def header(settings: RunSettings, folder: Path | None) -> list[str]:
-    """The first lines of a run: what is accepted, by which limits, on what evidence.
+    """Return the first lines of a run: cluster, platform, level and kind of evidence.
 
-    ``folder`` is where the reports are written, if there are to be any.
+    ``folder`` is where the reports are written; ``None`` if there are none.
     """
     cluster, platform, level = settings.declared, settings.platform, settings.level
     lines = [
@@ -63,14 +63,14 @@ def _no_hardware(evidence: str) -> str:
 
 
 def played(config: pytest.Config, evidence: str, expected: str) -> None:
-    """Say what the header could not know: the nodes that were surveyed only play hardware."""
+    """Print that the surveyed nodes are simulated, which the header could not know."""
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is not None and evidence != expected:
         out.write_line(_no_hardware(evidence), yellow=True)
 
 
 def status(outcome: Outcome, report: pytest.TestReport) -> Any:
-    """Category, letter and word of a phase's report; ``None`` leaves it to pytest."""
+    """Return category, letter and word of a phase's report; ``None`` for pytest's default."""
     if report.passed and report.when == "call" and outcome is Outcome.MARGINAL:
         return _LETTERS[outcome]
     if report.skipped or (report.failed and outcome is Outcome.ERROR):
@@ -79,7 +79,7 @@ def status(outcome: Outcome, report: pytest.TestReport) -> Any:
 
 
 class Progress:
-    """Says how the survey of the nodes goes on, and at once what is wrong with a node."""
+    """Prints the progress of the survey, and each node's error as soon as it is known."""
 
     def __init__(self, config: pytest.Config, total: int) -> None:
         self._reporter = config.pluginmanager.getplugin("terminalreporter")
@@ -99,7 +99,7 @@ class Progress:
 
 
 def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
-    """Say what was changed on the nodes."""
+    """Print the settings that were changed on the nodes."""
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is not None:
         out.write_line(f"prepare: {len(changes)} settings changed, to be undone at the end")
@@ -113,7 +113,7 @@ def summary(
     records: Mapping[str, ItemRecord],
     folder: Path,
 ) -> None:
-    """The last screen: what went wrong, the tightest margins, counts, verdict, where to read on."""
+    """Print the last screen: causes, problems, smallest margins, counts, verdict and report."""
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
     _troubles(out, unexplained(verdict, records))
@@ -137,7 +137,7 @@ def summary(
 
 
 def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
-    """Each root cause: where, why it is thought so, how far the ladder holds, and what to do."""
+    """Print each root cause: where, the evidence for it, and what to do."""
     for number, cause in enumerate(causes[:_MOST_LINES], 1):
         sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
         head = printable(f"cause {number}: {cause.cause}, {cause.where}{sure}")
@@ -156,7 +156,7 @@ def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) ->
 
 
 def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
-    """Failures first, then errors; what is blocked follows from those and is only counted."""
+    """Print failures, then errors; blocked items follow from these and are only counted."""
     found = failure_groups(records)
     for trouble in found[:_MOST_LINES]:
         out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
@@ -170,7 +170,7 @@ def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> No
 def _not_run(
     out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
 ) -> None:
-    """What the level demands and did not run: as bad as an error, for nothing is known of it."""
+    """Print the demanded items that did not run; like errors they prevent acceptance."""
     counts = verdict.counts
     if not counts.not_run:
         return

@@ -1,8 +1,8 @@
-"""The short form of a platform file becomes the long one (``docs/platform-files.md``). Pure.
+"""Expand the short form of a platform file to the long form (``docs/platform-files.md``). Pure.
 
 ``{"nics": {"mlx5_[0-7]": {"extends": "ConnectX-7 NDR", "basis": "ports"}}}`` becomes a list of
-eight NICs, each with its model, rate, slot and the basis that the table ``bases`` has as ``ports``.
-A file that uses none of this comes out as it went in.
+eight NICs, each with its model, rate, slot and the basis ``ports`` of the table ``bases``.
+A file in the long form is returned unchanged.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from railgauge.core.model import Sweep
 from railgauge.core.units import format_size, parse_size
 
 Document = Mapping[str, Any]
-# (section, name of an entry) -> (file, key as it stands there).
+# (section, name of an entry) -> (file, key as written there).
 Origins = Mapping[tuple[str, str], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One file as it was written: where it lies, and its JSON."""
+    """One file as it was written: its path and its JSON."""
 
     path: str
     document: Document
@@ -32,15 +32,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A platform file in the long form, and where its entries were written."""
+    """A platform file in the long form, and the file and key that each entry comes from."""
 
     document: dict[str, Any]
     origins: Origins
 
 
 def expanded(files: Sequence[Written]) -> Expanded:
-    """The last of ``files`` in the long form; the others are what it extends, the farthest first.
+    """Return the last of ``files`` in the long form, merged with the earlier ones.
 
+    The earlier files are those that it extends, each after the files that it extends itself.
     Raises ``ThresholdError`` with the file and the key as written.
     """
     whole: dict[str, Any] = {}
@@ -51,7 +52,7 @@ def expanded(files: Sequence[Written]) -> Expanded:
 
 
 def is_short(document: Any) -> bool:
-    """Whether entries of a file may lack what the long form must have: it comes from elsewhere."""
+    """Whether a file is in the short form: its entries may lack keys that they inherit."""
     if not isinstance(document, Mapping):
         return False
     made = list(_objects(document.get("measurements")))
@@ -71,11 +72,11 @@ def _objects(section: Any) -> Iterator[Document]:
     return (entry for entry in entries if isinstance(entry, Mapping))
 
 
-# Only in the short form; nothing of it is left in the long one.
+# Keys of the short form alone; the long form has none of them.
 _SHORT_ONLY = ("extends", "bases", "templates")
 # Objects whose keys are sets of names.
 _SETS = ("affinity", "expected", "levels", "measurements", "nics", "not_applicable", "prepare")
-# Values that belong to a tool or to a fact: whatever they are called inside.
+# Values of a tool or a fact: their inner keys are not those of a platform file.
 _AS_THEY_ARE = ("by_model", "equals", "one_of", "options", "variables")
 _NAMES_MOST = 1024
 _PART = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
@@ -83,7 +84,7 @@ _BASIS = re.compile(r"([0-9]{3}|datasheet|standard|derived|calibration|site): (.
 
 
 def _merged(below: Any, above: Any) -> Any:
-    """``above`` on ``below``: objects key by key, anything else (``null`` too) in its place."""
+    """Merge ``above`` into ``below``: objects key by key; any other value, also ``null``, wins."""
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
     return {
@@ -96,7 +97,7 @@ def _merged(below: Any, above: Any) -> Any:
 
 
 class _Unfolding:
-    """One file with its sets of names, its tables and its texts written out."""
+    """Expands what one file can expand by itself: sets of names, bases, sweeps, lists of lines."""
 
     def __init__(
         self, file: Written, bases: Document, origins: dict[tuple[str, str], tuple[str, str]]
@@ -136,7 +137,7 @@ class _Unfolding:
         return self._unfolded(value, path)
 
     def _named(self, section: str, entries: Document, path: str) -> dict[str, Any]:
-        """Every name of every key; where two keys name the same, the later one adds to it."""
+        """Expand every key to its names; if two keys share a name, the later one adds to it."""
         result: dict[str, Any] = {}
         for key, entry in entries.items():
             value = self._unfolded(entry, f"{path}/{key}")
@@ -149,10 +150,10 @@ class _Unfolding:
         return result
 
     def _names(self, key: str, path: str) -> Iterator[str]:
-        """``a[0-1],b`` as ``a0``, ``a1`` and ``b``, in the order in which they stand there."""
+        """Yield ``a0``, ``a1`` and ``b`` for ``a[0-1],b``, in this order."""
         parts = [part.strip() for part in _PART.findall(key)]
         if not parts or ",".join(parts) != ",".join(part.strip() for part in key.split(",")):
-            _refuse(self._file.path, path, f"{key!r} is no set of names: write a[0-7] or a,b")
+            _refuse(self._file.path, path, f"{key!r} is not a set of names: write a[0-7] or a,b")
         for part in parts:
             yield from self._folded(part, path) if "[" in part else [part]
 
@@ -160,9 +161,9 @@ class _Unfolding:
         try:
             names = nodeset.expanded(part, _NAMES_MOST)
         except BadInput as error:
-            _refuse(self._file.path, path, f"{part!r} is no set of names: {error.what}")
+            _refuse(self._file.path, path, f"{part!r} is not a set of names: {error.what}")
         if not names:
-            _refuse(self._file.path, path, f"{part!r} names nothing")
+            _refuse(self._file.path, path, f"{part!r} is an empty set of names")
         return names
 
     def _swept(self, span: Document, path: str) -> list[str]:
@@ -172,7 +173,7 @@ class _Unfolding:
             _refuse(self._file.path, path, error.what)
         sizes = Sweep(first, last, span["factor"]).sizes if first else ()
         if not sizes or sizes[-1] != last:
-            what = f"{span['to']} is no step of x{span['factor']} from {span['from']}"
+            what = f"{span['to']} is not reached from {span['from']} in steps of x{span['factor']}"
             _refuse(self._file.path, path, what)
         return [format_size(size) for size in sizes]
 
@@ -187,13 +188,13 @@ class _Unfolding:
         found = _BASIS.fullmatch(text := _text(written))
         if found is None:
             known = ", ".join(sorted(getattr(self, "_bases", ()))) or "none"
-            what = f"no basis is named {text[:60]!r}, and it is no 'SOURCE: what the source says'"
-            _refuse(self._file.path, path, what, f"named under bases: {known}")
+            what = f"{text[:60]!r} is neither a name under bases nor 'SOURCE: what the source says'"
+            _refuse(self._file.path, path, what, f"names under bases: {known}")
         return {"source": found[1], "says": found[2]}
 
 
 class _Completing:
-    """All files together: entries get what their templates have, and lists their long form."""
+    """Completes the merged files: entries inherit from their templates, objects become lists."""
 
     def __init__(
         self,
@@ -233,12 +234,12 @@ class _Completing:
         return result
 
     def _links(self, gpu: str, row: Any, nics: Sequence[str]) -> Any:
-        """A row of the matrix that ``topo -m`` prints, one word for each NIC in declared order."""
+        """Split a row of ``nvidia-smi topo -m``, which has one word for each NIC in file order."""
         if not isinstance(row, str):
             return row
         words = row.split()
         if len(words) != len(nics):
-            what = f"{len(words)} links, and there are {len(nics)} NICs: {', '.join(nics)}"
+            what = f"{len(words)} links for {len(nics)} NICs: {', '.join(nics)}"
             _refuse(self._path, f"$/hardware/affinity/{gpu}", what)
         return dict(zip(nics, words, strict=True))
 
@@ -250,7 +251,7 @@ class _Completing:
         }
 
     def _entry(self, section: str, name: str, entry: Document) -> dict[str, Any]:
-        """On top of the template of its own name, if there is one, and of those that it names."""
+        """Merge an entry into the template of its own name, if any, and those that it extends."""
         templates = self._templates.get(section, {})
         named = entry.get("extends", [])
         own = [name] if name in templates else []
@@ -261,7 +262,7 @@ class _Completing:
 
 
 def _with_limits(measurement: Any) -> Any:
-    """``limit`` is what all ``limits`` have that do not say otherwise."""
+    """Merge ``limit`` into each of ``limits``, whose own keys win."""
     if not isinstance(measurement, Mapping):
         return measurement
     result = {key: value for key, value in measurement.items() if key != "limit"}
@@ -280,16 +281,16 @@ def _extended(
     result: Any = {}
     for name in [named] if isinstance(named, str) else named:
         if name in chain:
-            _refuse(*where, f"extends goes in a circle: {' -> '.join((*chain, name))}")
+            _refuse(*where, f"extends itself: {' -> '.join((*chain, name))}")
         if name not in templates:
             known = ", ".join(sorted(templates)) or "none"
-            _refuse(*where, f"extends {name!r}, and no template has this name", f"known: {known}")
+            _refuse(*where, f"extends {name!r}, but no template has this name", f"known: {known}")
         result = _merged(result, _extended(templates[name], templates, (*chain, name), where))
     return _merged(result, {key: value for key, value in entry.items() if key != "extends"})
 
 
 def _by_metric(entries: Sequence[Any]) -> list[Any]:
-    """One entry for each metric of ``lat_avg,lat_typical``."""
+    """Return two entries for the metric ``lat_avg,lat_typical``, one for each name."""
     return [
         {**entry, "metric": metric.strip()} if "," in str(written) else entry
         for entry in map(_without_null, entries)
@@ -303,7 +304,7 @@ def _listed(entries: Document) -> list[Any]:
 
 
 def _without_null(value: Any) -> Any:
-    """``null`` takes away what a template or a file below says."""
+    """Remove keys whose value is ``null``: it removes what a template or another file gives."""
     if not isinstance(value, Mapping):
         return value
     return {

@@ -1,4 +1,4 @@
-"""Finding the one limit of a metric, and what is wrong with the limits of a platform file."""
+"""Find the limit of a metric, and the errors in the limits of a platform file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from railgauge.core.model import Bound, Curve, Limit, Pairing
 from railgauge.core.terms import Scope
 from railgauge.core.units import KNOWN_UNITS, format_size, format_sweep
 
-# Nodes that a group may have: what neither the smallest nor a large one can carry, none can.
+# Sizes of a group, in nodes: a floor that neither the smallest nor a large group can reach is
+# out of reach for every group.
 _NODES = {Scope.GROUP: (2, 1024)}
 
 
 def bound_at(bound: Bound | None, size_bytes: int | None) -> float | None:
-    """A floor or ceiling at a message size; ``None`` if there is none (at this size)."""
+    """Return a floor or ceiling at a message size; ``None`` if there is none (at this size)."""
     if isinstance(bound, Curve):
         return None if size_bytes is None else curve_value(bound, size_bytes)
     return bound
 
 
 def curve_value(curve: Curve, size_bytes: int) -> float | None:
-    """The curve at ``size_bytes``: straight lines on log-log axes, nothing beyond its ends."""
+    """Interpolate the curve at ``size_bytes`` on log-log axes; ``None`` beyond its ends."""
     exact = dict(curve.points)
     if size_bytes in exact:
         return exact[size_bytes]
@@ -38,7 +39,7 @@ def curve_value(curve: Curve, size_bytes: int) -> float | None:
 def matching(
     measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
 ) -> list[Limit]:
-    """All limits that say something about ``metric`` here; a sound file has exactly one."""
+    """Return all limits of ``metric`` on this path at this size; a correct file has exactly one."""
     return [
         limit
         for limit in measurement.limits
@@ -56,7 +57,7 @@ def _in_span(limit: Limit, size_bytes: int | None) -> bool:
 
 
 def says_something(limit: Limit, size_bytes: int | None) -> bool:
-    """Whether the limit holds at a message size: every bound that it has says something there."""
+    """Whether the limit applies at a message size: each of its bounds has a value there."""
     bounds = [bound for bound in (limit.floor, limit.ceiling) if bound is not None]
     return limit.record_only or all(bound_at(bound, size_bytes) is not None for bound in bounds)
 
@@ -64,7 +65,7 @@ def says_something(limit: Limit, size_bytes: int | None) -> bool:
 def limit_for(
     measurement: Measurement, metric: str, pairing: Pairing | None, size_bytes: int | None
 ) -> Limit:
-    """The one limit. Raises ``Uncovered`` for none or several."""
+    """Return the limit of a metric. Raises ``Uncovered`` if there is none, or more than one."""
     found = matching(measurement, metric, pairing, size_bytes)
     if len(found) != 1:
         raise Uncovered(_complaint(measurement, metric, pairing, size_bytes, found))
@@ -86,7 +87,7 @@ def _complaint(
 
 
 def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[str]:
-    """Every metric that ``levels`` would measure without exactly one sound limit, as a line."""
+    """Yield a message for every metric that ``levels`` assert without exactly one valid limit."""
     for measurement in platform.measurements.values():
         yield from _without_path(platform, measurement, levels)
         yield from _never_asserted(measurement)
@@ -101,7 +102,7 @@ def uncovered(platform: Platform, levels: tuple[str, ...] = LEVELS) -> Iterator[
 
 
 def _never_asserted(measurement: Measurement) -> Iterator[str]:
-    """What is asserted at no size of any level would be missing from the results without a word."""
+    """Yield assertions and averages of no level, which would silently be missing from results."""
     sizes = {size for extent in measurement.extents.values() for size in extent.sizes}
     for assertion in measurement.asserts:
         if assertion.per == "size" and not any(map(assertion.at, sizes)):
@@ -111,12 +112,12 @@ def _never_asserted(measurement: Measurement) -> Iterator[str]:
         if limit.over is not None and limit.over.sizes not in sweeps:
             yield (
                 f"{limit.pointer}: {limit.metric} is judged over {format_sweep(limit.over)}, "
-                f"and no level of {measurement.name} measures exactly these sizes"
+                f"but no level of {measurement.name} measures exactly these sizes"
             )
 
 
 def limits_in_use(platform: Platform, measurement: Measurement) -> Iterator[Limit]:
-    """The limits that some level compares something with, each as often as it does."""
+    """Yield the limits that some level uses, once for each metric, kind of path and size."""
     for metric, pairing, size_bytes in _asserted(platform, measurement, LEVELS):
         yield from matching(measurement, metric, pairing, size_bytes)
 
@@ -124,7 +125,7 @@ def limits_in_use(platform: Platform, measurement: Measurement) -> Iterator[Limi
 def _asserted(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[tuple[str, Pairing | None, int | None]]:
-    """Every metric, kind of path and size that one of the levels asserts."""
+    """Yield every metric, kind of path and size in bytes that one of the levels asserts."""
     made = [measurement.extents[level] for level in levels if level in measurement.extents]
     sizes = sorted({size for extent in made for size in extent.sizes})
     for assertion in measurement.asserts:
@@ -147,15 +148,15 @@ def _kinds_of_path(platform: Platform, measurement: Measurement) -> list[Pairing
 def _without_path(
     platform: Platform, measurement: Measurement, levels: tuple[str, ...]
 ) -> Iterator[str]:
-    """What runs nowhere would be missing from the results without a word."""
+    """Yield measurements without a path, which would silently be missing from the results."""
     if measurement.is_cross_rail and (
         measurement.scope != Scope.PATH or not platform.cross_rail(measurement.memory)
     ):
-        yield f"{measurement.name}: is asked for across rails, and has no two NICs to run between"
+        yield f"{measurement.name}: has cross_rail, but no two NICs to run between"
     if measurement.scope != Scope.PATH:
         return
     if measurement.memory == "gpu" and platform.gpus is None:
-        yield f"{measurement.name}: is in GPU memory, and the platform declares no GPU"
+        yield f"{measurement.name}: needs GPU memory, but the platform declares no GPU"
     distances = {pairing.distance for pairing in platform.pairings(measurement.memory)}
     for level in filter(measurement.made_at, levels):
         choice = measurement.extents[level].pairings
@@ -166,17 +167,17 @@ def _without_path(
 def _no_share(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Iterator[str]:
-    """A floor that is a share of the ideal: there is one, and less than all of it is asked."""
+    """Check a floor that is a share of the ideal: the ideal exists, and the share is below 1."""
     if limit.of != IDEAL:
         return
     if ideal(platform, measurement, pairing, limit) is None:
-        yield f"{limit.pointer}: {limit.metric} is a share of an ideal, and there is none"
+        yield f"{limit.pointer}: the floor of {limit.metric} is a share of an ideal that is unknown"
     if not isinstance(limit.floor, float) or limit.floor >= 1:
-        yield f"{limit.pointer}: the floor of {limit.metric} is no share: a number below 1"
+        yield f"{limit.pointer}: the floor of {limit.metric} must be a share: a number below 1"
 
 
 def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
-    """No value can lie above the one and below the other."""
+    """Yield a message if the floor is above the ceiling, so that no value can pass."""
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
     if floor is not None and ceiling is not None and floor > ceiling:
         yield (
@@ -188,7 +189,7 @@ def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
 def _beyond_physics(
     platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int | None
 ) -> Iterator[str]:
-    """A floor that no hardware can reach would fail every cluster for ever."""
+    """Yield a message if the hardware cannot reach the floor, so that every cluster would fail."""
     floor = bound_at(limit.floor, size_bytes)
     if floor is None or limit.unit not in KNOWN_UNITS:
         return
@@ -207,7 +208,7 @@ def _beyond_physics(
 def _most(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> float | None:
-    """The physical ceiling, of a group that of the number of nodes that has the highest."""
+    """Return the physical ceiling; for a group the highest one over its possible sizes."""
     counts = _NODES.get(measurement.scope, (2,))
     found = [physical_ceiling(platform, measurement, pairing, limit, nodes) for nodes in counts]
     return max((ceiling for ceiling in found if ceiling is not None), default=None)

@@ -1,4 +1,4 @@
-"""Platform files: JSON becomes a ``Platform``, or one complaint with file and JSON path."""
+"""Platform files: parse JSON into a ``Platform``, or report errors with file and JSON path."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from railgauge.core.units import parse_size
 
 
 def load(name: str, folder: Path) -> Platform:
-    """The platform ``name`` from ``folder`` (``thresholds/``).
+    """Return the platform ``name`` from ``folder`` (``thresholds/``).
 
-    Raises ``ThresholdError``, or ``BadInputs`` with all complaints at once.
+    Raises ``ThresholdError``, or ``BadInputs`` with all errors at once.
     """
     path = folder / f"{name}.json"
     platform = _loaded(path, source.text(path, folder), folder, folder / source.SCHEMA)
     if platform.name != name:
-        _refuse(path, "$/platform", f"says {platform.name!r}, the file is named {name!r}")
+        _refuse(path, "$/platform", f"is {platform.name!r}, but the file is named {name!r}")
     return platform
 
 
 def load_file(path: Path, text: str, folder: Path | None = None) -> Platform:
-    """The platform in ``text``, which stands in the file ``path`` of whatever name.
+    """Return the platform in ``text``, the content of ``path``; the file may have any name.
 
-    What it extends is read from ``folder``; without one it must extend nothing, as the file of a
-    run does.
+    Files that it extends are read from ``folder``. Without a folder it must extend nothing, like
+    the platform file in the folder of a run.
     """
     return _loaded(path, text, folder, _SCHEMA)
 
 
-# The same file as ``thresholds/schema.json``, which is not there where only the package is.
+# A copy of ``thresholds/schema.json`` in the package, for an installation without the checkout.
 _SCHEMA = Path(__file__).with_name(source.SCHEMA)
 
 
@@ -70,7 +70,7 @@ def _loaded(path: Path, text: str, folder: Path | None, schema_file: Path) -> Pl
     return replace(_Reader(path).platform(long.document), text=text)
 
 
-# What the schema asks of the long form, and not of every file that is a part of it.
+# The definition of the schema that only the long form must satisfy, not each file by itself.
 _COMPLETE = "complete"
 
 
@@ -85,7 +85,7 @@ def _check(
 
 
 def _where(file: Written, keys: list[str], origins: Origins) -> str:
-    """The place in the file as it was written: there ``mlx5_[0-7]`` may stand for ``mlx5_3``."""
+    """Return the file and key as written, such as ``mlx5_[0-7]`` for an error in ``mlx5_3``."""
     entry, rest = tuple(keys[:2]), keys[2:]
     if origins and entry == ("hardware", "nics") and rest:
         entry, rest = ("nics", file.document["hardware"]["nics"][int(rest[0])]["name"]), rest[1:]
@@ -98,7 +98,7 @@ def _refuse(path: Path, json_path: str, what: str) -> NoReturn:
 
 
 class _Reader:
-    """Turns a document that satisfies the schema into values; knows the file for complaints."""
+    """Converts a document that satisfies the schema to values; errors name the file ``path``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -267,7 +267,8 @@ class _Reader:
         first, last = self._size(pointer, entry["from"]), self._size(pointer, entry["to"])
         found = Sweep(first, last, entry["factor"])
         if first > last or found.sizes[-1] != last:
-            what = f"over: {entry['to']} is no step of x{entry['factor']} from {entry['from']}"
+            steps = f"in steps of x{entry['factor']}"
+            what = f"over: {entry['to']} is not reached from {entry['from']} {steps}"
             _refuse(self.path, f"${pointer}/over", what)
         return found
 
@@ -282,13 +283,13 @@ class _Reader:
         return Curve(tuple(points))
 
     def _size(self, pointer: str, text: str) -> int:
-        """A size in bytes; at 0 nothing is moved, and a curve has no logarithm."""
+        """Return a size in bytes; 0 is refused: it moves nothing, and curves use its logarithm."""
         try:
             size = parse_size(text)
         except BadInput as error:
             _refuse(self.path, f"${pointer}", str(error))
         if not size:
-            _refuse(self.path, f"${pointer}", f"{text} is no size that can be measured")
+            _refuse(self.path, f"${pointer}", f"{text} is not a size that can be measured")
         return size
 
 

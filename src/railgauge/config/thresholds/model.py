@@ -21,7 +21,7 @@ PCIE_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 class Nic:
     """A declared network adapter. ``data_rate_gbps`` is the rate after line encoding.
 
-    The PCIe fields are ``None`` for a device that sits in no slot.
+    The PCIe fields are ``None`` for a virtual device, which has no slot.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Nic:
 
     @property
     def pcie_link(self) -> tuple[float, int] | None:
-        """Speed in GT/s and width in lanes that the slot should have."""
+        """The declared speed in GT/s and width in lanes of the slot."""
         if self.pcie_generation is None or self.pcie_width is None:
             return None
         return PCIE_GTS[self.pcie_generation], self.pcie_width
@@ -46,10 +46,10 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The declared GPUs of one node: all alike, numbered from 0.
+    """The declared GPUs of one node: all of one model, numbered from 0.
 
-    ``link_gb_per_s`` is the raw rate of one link, one way, where it is known: to each other GPU, or
-    ``to_switch`` the one over which a GPU reaches all others.
+    ``link_gb_per_s`` is the raw rate of one link, one way, if known. A GPU has one link to each
+    other GPU, or, with ``to_switch``, one link over which it reaches all others.
     """
 
     vendor: str
@@ -63,11 +63,11 @@ class Gpus:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a fact of a node must be. ``rule`` is one of ``judge.RULES``.
+    """The required value of a fact of a node. ``rule`` is one of ``judge.RULES``.
 
-    ``fact`` is the path of a fact that the ladder does not know, ``per`` the part that has it.
-    ``measured_with`` are versions, alike on all nodes, that the limits hold for by themselves;
-    whether they do for another one is the site's to say, in its hostfile.
+    ``fact`` is the path of a fact that the ladder does not know, ``per`` the kind of part that has
+    it. ``measured_with`` are the versions that the limits were measured with. If all nodes have the
+    same version and it is another one, the site must declare it in its hostfile.
     """
 
     name: str
@@ -82,10 +82,10 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """One setting that ``--prepare`` brings to ``want``; commands are argv on the node.
+    """One setting that ``--prepare`` sets to ``want``; commands are argv on the node.
 
-    ``read`` prints the value (several equal lines count once). ``undo`` is given what ``save``
-    printed, or ``read`` where there is none, in place of ``{before}``.
+    ``read`` prints the value (several equal lines count once). In ``undo``, ``{before}`` is
+    replaced by the output of ``save``, or of ``read`` if there is no ``save``.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True)
 class PairLevel:
-    """Which node pairs a level takes: a scheme, and the rounds of a tournament."""
+    """The node pairs of a level: a scheme, and the number of rounds of a tournament."""
 
     scheme: str
     rounds: int | None = None
@@ -107,10 +107,10 @@ class PairLevel:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of one measurement a level takes. ``sizes`` in bytes; ``pairings`` is a choice.
+    """How much of one measurement a level makes. ``sizes`` are in bytes.
 
-    ``sizes`` is empty where the tool knows no message sizes. ``cross_rail`` adds paths from each
-    NIC to the next one of the other node.
+    ``sizes`` is empty if the tool has no message sizes. ``pairings`` is ``all``, ``near`` or
+    ``one_per_nic``. ``cross_rail`` adds paths from each NIC to the next one of the other node.
     """
 
     sizes: tuple[int, ...]
@@ -123,8 +123,9 @@ class Extent:
 class Assertion:
     """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
 
-    ``per`` ``ratio`` is the metric ``of`` of this measurement over that of ``over``, another one.
-    ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to) narrows it.
+    ``per`` ``ratio`` divides the metric ``of`` of this measurement by that of the measurement
+    ``over``. ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to), in
+    bytes, restricts it to these message sizes.
     """
 
     metric: str
@@ -142,11 +143,11 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One thing that is measured: the tool, its options, what is asserted, and the limits.
+    """One entry of ``measurements``: the tool, its options, what is asserted, and the limits.
 
-    ``scope`` is where: on a pair and a pairing (``path``), on a ``pair``, in a ``node``, on a
-    ``group`` of nodes, or on the node that scans the subnet (``fabric``). A level that is not in
-    ``extents`` does not make it.
+    ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
+    on a ``group`` of nodes, or on the node that scans the subnet (``fabric``). It is made only at
+    the levels of ``extents``.
     """
 
     name: str
@@ -170,10 +171,10 @@ class Measurement:
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
     ) -> tuple[str, ...]:
-        """The metrics that are asserted ``per`` size, link, gpu, run or ratio (at this size).
+        """Return the metrics asserted ``per`` size, link, gpu, run or ratio (at this size).
 
-        ``swept`` are the sizes of a run: an average is asserted only where they are those that its
-        limit was made for. Without them it is what any run may be asked.
+        ``swept`` are the sizes of a run: an average is asserted only if they are exactly those that
+        its limit averages over. ``None`` returns the averages of all sweeps.
         """
         return tuple(
             a.metric
@@ -186,7 +187,7 @@ class Measurement:
         return all(span is None or span.sizes == swept for span in spans)
 
     def made_at(self, level: str) -> bool:
-        """Whether a level makes this measurement at all."""
+        """Whether a level makes this measurement."""
         return level in self.extents
 
     @property
@@ -202,12 +203,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the NICs' byte counters must say after a measurement.
+    """Limits for the NICs' byte counters after a measurement.
 
-    ``share`` is (least, most) of the payload that all NICs together must have sent; ``spread`` how
-    far one NIC may be from the mean of those that carry payload, as a share of that mean.
-    ``devmem_packet`` is how many bytes a NIC may at most receive for each packet that its driver
-    put into GPU memory; ``None`` where NICs do not count such packets.
+    ``share`` is the (lowest, highest) share of the payload that all NICs together must have sent.
+    ``spread`` is how far one NIC may be from the mean of those that carry payload, as a share of
+    that mean. ``devmem_packet`` is the most bytes that a NIC may receive for each packet that its
+    driver put into GPU memory; ``None`` if the NICs do not count such packets.
     """
 
     share: tuple[float, float]
@@ -235,12 +236,12 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class FabricLimits:
-    """What a scan of the subnet must say.
+    """Limits for a scan of the subnet.
 
-    ``most`` are error counters of a port and how high they may stand, or how far they may grow;
-    ``bit_error_rate`` is how many of the bits that a link carries may be wrong. ``since`` names the
-    measurement whose earlier scan it is compared with; ``per_switch`` says that each switch answers
-    for its own cables.
+    ``most`` maps an error counter of a port to its highest value, or, with ``since``, to its
+    highest growth. ``bit_error_rate`` is the highest share of wrong bits on a link. ``since`` names
+    the measurement whose earlier scan is compared with this one. With ``per_switch`` each switch is
+    judged for its own cables, otherwise the subnet as a unit.
     """
 
     basis: Basis
@@ -254,7 +255,7 @@ class FabricLimits:
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
-    ``text`` is the file in the long form, which needs no other: what a run keeps.
+    ``text`` is the file in the long form, which refers to no other file; a run keeps it.
     """
 
     name: str
@@ -279,7 +280,7 @@ class Platform:
         return next(nic for nic in self.nics if nic.name == name)
 
     def pairings(self, memory: str) -> tuple[Pairing, ...]:
-        """Every declared path of payload in ``host`` or ``gpu`` memory, in declared order."""
+        """Return every declared path for payload in ``host`` or ``gpu`` memory, in file order."""
         if memory == "host" or self.gpus is None:
             return tuple(Pairing(nic.name) for nic in self.fabric_nics)
         return tuple(
@@ -289,10 +290,10 @@ class Platform:
         )
 
     def cross_rail(self, memory: str) -> tuple[Pairing, ...]:
-        """From each fabric NIC of a node to the next one of the other, from the last to the first.
+        """Return the paths from each fabric NIC of a node to the next NIC of the other node.
 
-        In GPU memory each end is the first GPU that is near to its NIC, else the first one. One NIC
-        has no other rail: the result is empty.
+        The last NIC is paired with the first. In GPU memory each end is the first GPU near its NIC,
+        or the first GPU if none is near. With fewer than two NICs the result is empty.
         """
         ends = [self._first(memory, nic.name) for nic in self.fabric_nics]
         if len(ends) < 2:  # noqa: PLR2004 - one rail
@@ -305,6 +306,6 @@ class Platform:
         return next((pairing for pairing in own if pairing.distance == "near"), own[0])
 
     def paths(self, measurement: Measurement) -> tuple[Pairing, ...]:
-        """Every path that the measurement may be asked for, at whatever level."""
+        """Return every path on which some level makes the measurement."""
         across = self.cross_rail(measurement.memory) if measurement.is_cross_rail else ()
         return (*self.pairings(measurement.memory), *across)

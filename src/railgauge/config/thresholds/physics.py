@@ -1,28 +1,29 @@
-"""What the declared hardware carries at most, and what a collective reaches on it at best. Pure.
+"""The physical ceiling of the declared hardware, and the ideal of a collective on it. Pure.
 
-A collective is bound by what its nodes must exchange. Of a message of S bytes (``size`` of
-nccl-tests) with g GPUs a node and n GPUs in all, each node sends or receives, as shares of S:
+A collective is limited by what its nodes must exchange. For a message of S bytes (``size`` of
+nccl-tests) with g GPUs per node and n GPUs in all, each node sends or receives these shares of S:
 
 ========================== ============= ============ =========================================
-operation                  as it is run  at the least why
+operation                  as it is run  minimum      why
 ========================== ============= ============ =========================================
 all_reduce                 2(n-1)/n      1            a ring enters and leaves each node once; a
-                                                      reduction in the switches takes S, gives S
-all_gather, reduce_scatter (n-1)/n       (n-g)/n      a ring; at the least what others hold
+                                                      switch that reduces takes S and returns S
+all_gather, reduce_scatter (n-1)/n       (n-g)/n      a ring; minimum: what the other nodes hold
 broadcast, reduce          1             1            the whole message, once
 alltoall                   g(n-g)/n      g(n-g)/n     each GPU sends S/n to each GPU elsewhere
 gather, scatter            (n-g)/n       (n-g)/n      the parts of the GPUs that are elsewhere
 sendrecv                   1             1            the last GPU of a node sends to the next
 ========================== ============= ============ =========================================
 
-With W bytes per second over the NICs of a node one way, the algorithm bandwidth S/t is W over that
-share, and the bus bandwidth that times ``bus_factor``. An all_reduce as it is run has a bus
-bandwidth of W; an alltoall has W (n-1) / (g(n-g)): 93.75 GB/s of 400 GB/s between 2 x 8 GPUs.
+If the NICs of a node carry W bytes per second one way, the algorithm bandwidth S/t is W divided by
+that share, and the bus bandwidth is the algorithm bandwidth times ``bus_factor``. An all_reduce as
+it is run has a bus bandwidth of W; an alltoall has W (n-1) / (g(n-g)): 93.75 GB/s of 400 GB/s
+between 2 x 8 GPUs.
 
 Inside a node W is what a GPU sends to all others together: over one link to each of them, or over
-one to a switch. Rings over all of these links, and an alltoall, have a bus bandwidth of W; a
-sendrecv goes to one other GPU. A switch may add up an all_reduce itself, which then sends less than
-its bus bandwidth counts: it has no ideal there.
+one link to a switch. Rings over all links, and an alltoall, have a bus bandwidth of W; a sendrecv
+uses one link. A switch may do the sum of an all_reduce itself, which then sends less than its bus
+bandwidth assumes: an all_reduce over a switch has no ideal.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ _PARTS = frozenset({"all_gather", "reduce_scatter", "alltoall", "alltoallv", "ga
 _WHOLE = frozenset({"broadcast", "reduce", "sendrecv", "hypercube"})
 _BUS, _ALGORITHM = frozenset({"busbw", "avg_busbw"}), frozenset({"algbw"})
 _NODES_MIN, _GPUS_MIN = 2, 2
-# What the floor of a limit may be a share of.
+# The value of ``Limit.of`` for a floor that is a share of the ideal.
 IDEAL = "ideal"
 
 
 def bus_factor(operation: str, ranks: int) -> float | None:
-    """Bus bandwidth over algorithm bandwidth; ``None`` for a collective without a known one."""
+    """Return busbw divided by algbw; ``None`` if it is not known for this operation."""
     if operation == "all_reduce":
         return 2 * (ranks - 1) / ranks
     if operation in _PARTS:
@@ -78,11 +79,11 @@ def bus_factor(operation: str, ranks: int) -> float | None:
 
 
 def ideal_busbw(operation: str, gpus: int, nodes: int, nics: Sequence[float]) -> float | None:
-    """The bus bandwidth of a collective as it is run, with all ``nics`` busy; in their unit.
+    """Return the bus bandwidth of a collective as it is run with all ``nics`` busy, in their unit.
 
-    ``gpus`` are those of a node that take part, ``nics`` what each of the node's NICs carries one
-    way. In a sendrecv one GPU alone sends to the next node, over one NIC. ``None`` inside a node,
-    where no NIC takes part, and for an operation whose traffic is not known.
+    ``gpus`` is the number of GPUs of a node that take part, ``nics`` the rate of each of the node's
+    NICs one way. In a sendrecv only one GPU sends to the next node, over one NIC. ``None`` inside a
+    node, where no NIC takes part, and for an operation whose traffic is not known.
     """
     if operation == "sendrecv":
         nics = [max(nics, default=0.0)]
@@ -90,10 +91,10 @@ def ideal_busbw(operation: str, gpus: int, nodes: int, nics: Sequence[float]) ->
 
 
 def ideal_inside(operation: str, gpus: int, link: float, *, to_switch: bool) -> float | None:
-    """The bus bandwidth of a collective between the ``gpus`` of one node; in the unit of ``link``.
+    """Return the bus bandwidth of a collective between ``gpus`` of one node, in ``link``'s unit.
 
-    ``link`` is what a GPU sends to each other one, or ``to_switch`` to all of them. ``None`` for
-    what is not known.
+    ``link`` is what a GPU sends to each other GPU, or, with ``to_switch``, to all of them.
+    ``None`` if it is not known for this operation.
     """
     if gpus < _GPUS_MIN or bus_factor(operation, gpus) is None or operation not in _AS_RUN:
         return None
@@ -103,7 +104,10 @@ def ideal_inside(operation: str, gpus: int, link: float, *, to_switch: bool) -> 
 
 
 def most_busbw(operation: str, gpus: int, nodes: int, nics: Sequence[float]) -> float | None:
-    """What no algorithm can pass, be it a tree or a reduction in the switches; else as above."""
+    """Return the bus bandwidth that no algorithm can exceed, not even a reduction in switches.
+
+    Arguments and ``None`` are those of ``ideal_busbw``.
+    """
     return _busbw(_AT_LEAST, operation, (gpus, nodes), sum(nics))
 
 
@@ -119,12 +123,12 @@ def _busbw(
 
 
 def pcie_gbps(generation: int, width: int) -> float:
-    """What a PCIe slot can carry one way, in Gb/s, before packet headers."""
+    """Return what a PCIe slot can carry one way, in Gb/s; packet headers are not subtracted."""
     return PCIE_GTS[generation] * width * _PCIE_ENCODING[generation]
 
 
 def nic_ceiling_gbps(nic: Nic) -> float:
-    """``min(link, PCIe)`` in Gb/s one way: no honest measurement through this NIC is above it."""
+    """Return ``min(link, PCIe)`` in Gb/s one way: no valid measurement of this NIC is above it."""
     if nic.pcie_generation is None or nic.pcie_width is None:
         return nic.data_rate_gbps
     return min(nic.data_rate_gbps, pcie_gbps(nic.pcie_generation, nic.pcie_width))
@@ -137,12 +141,13 @@ def physical_ceiling(
     limit: Limit,
     nodes: int = _NODES_MIN,
 ) -> float | None:
-    """The ceiling of a bandwidth in the limit's unit; ``None`` where physics sets none.
+    """Return the ceiling of a bandwidth in the limit's unit; ``None`` if physics sets none.
 
-    On a path it is that of the slower NIC; between ``nodes`` that of all fabric NICs of a node
-    together, or of the slots of the GPUs that take part, with what the collective must at least
-    exchange; of a link between GPUs its raw rate. Collectives inside a node have none that is sure:
-    reductions in the switch move less than the bus bandwidth counts.
+    On a path it is the ceiling of the slower NIC. Between ``nodes`` it follows from all fabric NICs
+    of a node, or the slots of the GPUs that take part, whichever carry less, and from the least
+    that the collective must exchange. For a link between GPUs it is the raw rate. Collectives
+    inside a node have no certain ceiling: with reductions in the switch less is sent than the bus
+    bandwidth assumes.
     """
     if dimension(limit.unit) != "bandwidth":
         return None
@@ -164,10 +169,10 @@ def ideal(
     limit: Limit,
     nodes: int = _NODES_MIN,
 ) -> float | None:
-    """What a collective over ``nodes`` reaches as it is run, in the limit's unit.
+    """Return what a collective over ``nodes`` reaches as it is run, in the limit's unit.
 
-    Between nodes it goes over the NICs beside the GPUs that take part, inside one over the links of
-    its GPUs. ``None`` for what is no collective, and where its traffic, or the link, is not known.
+    Between nodes it uses the NICs beside the GPUs that take part, inside a node the links of its
+    GPUs. ``None`` if this is not a collective, or if its traffic or the link is not known.
     """
     if _metric(limit) not in _BUS | _ALGORITHM:
         return None
@@ -180,9 +185,9 @@ def ideal(
 
 
 def in_its_unit(limit: Limit, best: float | None) -> Limit:
-    """A floor that is a share of the ideal as a value in its unit; other limits as they are.
+    """Convert a floor that is a share of the ideal to its unit; return other limits unchanged.
 
-    ``best`` is the ideal where it is asked. Raises ``Uncovered`` if there is none.
+    ``best`` is the ideal in the limit's unit. Raises ``Uncovered`` if it is ``None``.
     """
     if limit.of != IDEAL:
         return limit
@@ -222,7 +227,7 @@ def _collective(
 
 
 def _as_asked(busbw: float | None, unit: str, limit: Limit, of: tuple[str, int]) -> float | None:
-    """A bus bandwidth of an operation and so many ranks as the limit's metric, in its unit."""
+    """Convert a bus bandwidth to the limit's metric and unit; ``of`` is (operation, ranks)."""
     if busbw is None:
         return None
     factor = bus_factor(*of) if _metric(limit) in _ALGORITHM else None
@@ -238,7 +243,7 @@ def _metric(limit: Limit) -> str:
 
 
 def _gpus_per_node(platform: Platform, measurement: Measurement) -> int:
-    """The ranks that take part on a node: as asked, or all GPUs; without any GPU one."""
+    """Return the ranks per node: as the options ask, else one for each GPU, else 1."""
     asked = measurement.options.get("gpus_per_node", measurement.options.get("ranks_per_node"))
     if isinstance(asked, int):
         return asked
@@ -248,7 +253,7 @@ def _gpus_per_node(platform: Platform, measurement: Measurement) -> int:
 def _beside(
     platform: Platform, measurement: Measurement, pairing: Pairing | None
 ) -> tuple[Nic, ...]:
-    """The fabric NICs near the GPUs that take part; all of them where none is near."""
+    """Return the fabric NICs near the GPUs that take part, or all fabric NICs if none is near."""
     count = _gpus_per_node(platform, measurement)
     alone = count == 1 and pairing is not None and pairing.gpu is not None
     taking = [pairing.gpu] if alone and pairing else range(count)
@@ -262,7 +267,7 @@ def _beside(
 
 
 def _slots_gbps(platform: Platform, gpus: int) -> float | None:
-    """What the slots of so many GPUs carry one way, where the platform says what slots they are."""
+    """Return what the slots of ``gpus`` GPUs carry one way; ``None`` if no slot is declared."""
     names = ("gpu_pcie_generation", "gpu_pcie_width")
     expected = [platform.expected[name].value for name in names if name in platform.expected]
     match expected:

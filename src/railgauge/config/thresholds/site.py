@@ -1,4 +1,4 @@
-"""A platform as one cluster has it: what the hostfile says in place of the platform file."""
+"""A platform as one cluster has it: values of the hostfile replace those of the platform file."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.model import Cluster
 
-# What a platform file writes in place of a name that only the hostfile knows.
+# A platform file has this where the hostfile gives the name of the model.
 OF_HOSTFILE = "{model}"
 
 
 def on_site(platform: Platform, cluster: Cluster, where: str) -> Platform:
-    """With the versions and the served model of ``cluster``. ``where`` is the hostfile.
+    """Return the platform with the versions and the served model of ``cluster``.
 
-    Raises ``BadInput`` where the platform file declares another version.
+    ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """
     return with_versions(with_model(platform, cluster.model), cluster.versions, where)
 
 
 def with_model(platform: Platform, model: str) -> Platform:
-    """The platform with ``model`` wherever its measurements leave the name to the hostfile.
+    """Return the platform with ``model`` in all measurements that take it from the hostfile.
 
-    Nothing changes if ``model`` is empty.
+    If ``model`` is empty, the platform is returned unchanged.
     """
     if not model:
         return platform
@@ -32,7 +32,7 @@ def with_model(platform: Platform, model: str) -> Platform:
 
 
 def lacking_model(platform: Platform) -> tuple[str, ...]:
-    """The measurements that cannot be made before a model is named."""
+    """Return the names of the measurements that still need the name of a model."""
     return tuple(name for name, one in platform.measurements.items() if _is_open(one))
 
 

@@ -20,10 +20,11 @@ def available(folder: Path) -> list[str]:
 
 
 def files(path: Path, document: Any, folder: Path | None) -> list[Written]:
-    """``document`` of the file ``path`` after all that it extends, the farthest first.
+    """Return ``document`` of the file ``path``, preceded by all files that it extends.
 
-    Names under ``extends`` are those of files in ``folder`` without their ending, such as
-    ``shared/rdma``. Raises ``ThresholdError`` for one that is not there, and for a circle.
+    A file always comes after those that it extends itself. Names under ``extends`` are files in
+    ``folder`` without their suffix, such as ``shared/rdma``. Raises ``ThresholdError`` for a
+    missing file, and for files that extend each other.
     """
     found: dict[Path, Written] = {}
     _collect(path, document, folder, (), found)
@@ -36,12 +37,12 @@ def _collect(
 ) -> None:  # fmt: skip
     for name in _extended(path, document):
         if folder is None:
-            what = f"extends {name!r}, and this file must stand alone"
+            what = f"extends {name!r}, but this file must not extend others"
             raise ThresholdError(what, where=f"{path}: {_EXTENDS}")
         below = folder / f"{name}.json"
         if below in (*chain, path):
             circle = " -> ".join(one.stem for one in (*chain, path, below))
-            raise ThresholdError(f"extends goes in a circle: {circle}", where=f"{path}: {_EXTENDS}")
+            raise ThresholdError(f"extends itself: {circle}", where=f"{path}: {_EXTENDS}")
         if below not in found:
             _collect(below, _below(path, name, below), folder, (*chain, path), found)
     found[path] = Written(str(path), document)
@@ -51,13 +52,13 @@ def _extended(path: Path, document: Any) -> list[str]:
     named = document.get("extends", []) if isinstance(document, dict) else []
     names = [named] if isinstance(named, str) else named
     if not isinstance(names, list) or not all(map(_is_name, names)):
-        what = f"{json.dumps(named)[:60]} is no list of platform files, such as shared/rdma"
+        what = f"{json.dumps(named)[:60]} is not a list of platform files, such as shared/rdma"
         raise ThresholdError(what, where=f"{path}: {_EXTENDS}")
     return names
 
 
 def _is_name(name: object) -> bool:
-    """Below the folder and nowhere else."""
+    """Whether ``name`` is a file below the folder: no absolute path and no ``..``."""
     return isinstance(name, str) and all(
         part and not part.startswith(".") and "\\" not in part for part in name.split("/")
     )
@@ -72,7 +73,10 @@ def _below(path: Path, name: str, below: Path) -> Any:
 
 
 def text(path: Path, folder: Path) -> str:
-    """The platform file ``path``, to the byte. Raises ``ThresholdError``, which names the known."""
+    """Return the exact text of the platform file ``path``.
+
+    Raises ``ThresholdError``, which lists the known platforms if the file is missing.
+    """
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -85,7 +89,7 @@ def text(path: Path, folder: Path) -> str:
 
 
 def parsed(path: Path, text: str) -> Any:
-    """JSON without what a limit cannot have: a key given twice, ``NaN``, infinity."""
+    """Parse strict JSON. Raises ``ThresholdError`` for a key given twice, ``NaN`` and infinity."""
     try:
         return json.loads(
             text,
@@ -99,7 +103,7 @@ def parsed(path: Path, text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON keeps the last of two equal keys without a word; a limit must not vanish that way."""
+    """Refuse equal keys: JSON would silently keep the last one, and a limit could get lost."""
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
@@ -112,5 +116,5 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def _finite(text: str) -> str:
-    """``1e999`` is JSON and becomes infinity: as a ceiling, one that nothing could miss."""
+    """Refuse ``1e999``, which JSON reads as infinity: no value could exceed such a ceiling."""
     return text if math.isfinite(float(text)) else _no_constant(text)

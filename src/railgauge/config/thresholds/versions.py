@@ -1,4 +1,4 @@
-"""Versions that a hostfile declares: what the platform file leaves to each site."""
+"""Versions that a hostfile declares, because the platform file leaves them to each site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from railgauge.config.thresholds.model import Expectation, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import ALL_MODELS, Basis
 
-# The expectations that are about a version, and so may stand under ``versions`` in a hostfile.
+# The expectations of a version: these names are allowed under ``versions`` in a hostfile.
 VERSIONS = (
     "kernel", "os", "ofed", "nic_firmware", "gpu_driver", "gpu_runtime", "gpu_vbios",
     "gpu_kernel_module", "gpu_fabric_manager", "collective_library",
@@ -21,11 +21,11 @@ _BASIS = Basis("hostfile", "the cluster's hostfile declares this version")
 def with_versions(
     platform: Platform, versions: Mapping[str, Mapping[str, str]], where: str
 ) -> Platform:
-    """The platform as this cluster has it: each declared version must be found as it stands there.
+    """Return the platform with an expectation of exactly each version that the cluster declares.
 
-    ``versions`` are by name and model of the device, ``*`` for all. A declared one takes the place
-    of an expectation that nodes be alike, and of a reason why nothing was expected.
-    ``where`` is the hostfile. Raises ``BadInput`` where the platform file declares another one.
+    ``versions`` maps name -> model of the device (``*`` for all) -> version. A declared version
+    replaces an expectation that all nodes have the same one, and an entry of ``not_applicable``.
+    ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """
     declared = {name: _declared(name, wanted) for name, wanted in versions.items()}
     for name in versions:

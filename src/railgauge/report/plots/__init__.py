@@ -1,7 +1,7 @@
-"""Plots of a run, from its records alone: nothing here reads a file or knows pytest.
+"""Plots of a run, made from its records alone: nothing here reads a file or uses pytest.
 
-Every plot says what evidence it shows where that is not hardware, has units at its axes, and tells
-nothing by colour alone: numbers stand in cells, misses are crosses or hatched, outcomes letters.
+Every plot names the kind of evidence unless it is hardware, and has units at its axes. No plot
+relies on colour: cells have numbers, misses are crosses or hatched, and outcomes are letters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Plot", "plots"]
 def plots(
     records: Iterable[ItemRecord], platform: Platform, cluster: Cluster, evidence: str
 ) -> list[Plot]:
-    """Every plot that has something to show, from the lowest rung up."""
+    """Return every plot that has data, lowest rung first."""
     items = list(records)
     found = [
         *curves(items, platform, evidence),

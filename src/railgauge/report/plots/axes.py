@@ -1,4 +1,4 @@
-"""Scales from values to pixels, and their marks. Pure."""
+"""Scales that map values to pixels, and their tick marks. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_MARKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values from ``low`` to ``high`` over pixels ``start`` to ``end``; above 0 if log."""
+    """Maps values from ``low`` to ``high`` to pixels ``start`` to ``end``; if log, above 0."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class Scale:
     log: bool = False
 
     def at(self, value: float) -> float:
-        """The pixel of a value; what lies outside is drawn at the edge."""
+        """Return the pixel of a value; a value outside the scale is drawn at the edge."""
         inside = min(max(value, self.low), self.high)
         if self.log:
             share = math.log(inside / self.low) / math.log(self.high / self.low)
@@ -36,7 +36,7 @@ class Scale:
 
 
 def around(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale that shows all values, logarithmic where they differ by much."""
+    """Return a scale that shows all values, logarithmic if they span a large range."""
     low, high = min(values), max(values)
     if low > 0 and high / low >= _LOG_FROM:
         return Scale(low / 1.25, high * 1.25, start, end, log=True)
@@ -45,7 +45,7 @@ def around(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of each decade, or the decades alone where those are many."""
+    """Return 1, 2 and 5 of each decade, or only the decades if there are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [step * 10.0**power for power in powers for step in (1, 2, 5)]
     inside = [mark for mark in fine if low <= mark <= high]
@@ -57,7 +57,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _round_steps(low: float, high: float) -> list[float]:
-    """About five round numbers."""
+    """Return about five round numbers."""
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= rough)

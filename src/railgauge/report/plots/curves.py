@@ -1,4 +1,4 @@
-"""Values over message size: every sample, with the floor, the ceiling, and what is ideal."""
+"""Plots over message size: every sample, with floor, ceiling and ideal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Dot:
 
 @dataclass(slots=True)
 class _Panel:
-    """All samples of one metric by size, and by name and size the limits that they are held to."""
+    """All samples of one metric by size, and their limits by name and size."""
 
     unit: str
     dots: dict[int, list[_Dot]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def _beyond(value: float, judged: Judgement) -> bool:
 
 
 def curves(records: Iterable[ItemRecord], platform: Platform, evidence: str) -> list[Plot]:
-    """One plot for each measurement, metric, and kind of pairing that has a limit of its own."""
+    """Return a plot for each measurement, metric, and kind of pairing with its own limit."""
     panels: dict[tuple[int, str, str, str], _Panel] = {}
     kinds = _kinds(platform)
     for record in records:
@@ -71,7 +71,7 @@ def curves(records: Iterable[ItemRecord], platform: Platform, evidence: str) -> 
 
 
 def _kinds(platform: Platform) -> Mapping[str, str]:
-    """By pointer of the limit the pairings that it is for, such as ``near``."""
+    """Return pointer of the limit -> the pairings that it is for, such as ``near``."""
     measured = platform.measurements.values()
     return {limit.pointer: ", ".join(limit.pairings) for m in measured for limit in m.limits}
 
@@ -97,7 +97,7 @@ def _plot(key: tuple[int, str, str, str], panel: _Panel, evidence: str) -> Plot:
 
 
 def _columns(sizes: Sequence[int]) -> dict[int, float]:
-    """Where each size stands: equally far apart, so that no two fall on one another."""
+    """Return the x of each size in pixels; sizes are equally spaced, so that none overlap."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(sizes)
     return {size: _LEFT + width * (number + 0.5) for number, size in enumerate(sizes)}
 
@@ -117,7 +117,7 @@ def _frame(x: Mapping[int, float], y: Scale) -> Iterator[str]:
 
 
 def _limits(panel: _Panel, x: Mapping[int, float], y: Scale) -> Iterator[str]:
-    """Each limit as a line over the sizes that have it, named at its right end."""
+    """Draw each limit as a line over the sizes that have it, with its name at the right end."""
     named: list[float] = []
     for name, by_size in panel.limits.items():
         half = (_WIDTH - _LEFT - _RIGHT) / len(x) / 2
@@ -131,7 +131,7 @@ def _limits(panel: _Panel, x: Mapping[int, float], y: Scale) -> Iterator[str]:
 
 
 def _free(wanted: float, taken: Sequence[float]) -> float:
-    """A place for a label that no other label is on."""
+    """Return a y in pixels for a label where it overlaps no other label."""
     places = sorted(
         (wanted + step * sign for step in range(0, 60, 12) for sign in (-1, 1)),
         key=lambda place: abs(place - wanted),

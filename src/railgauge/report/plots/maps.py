@@ -1,4 +1,4 @@
-"""From records to heat maps: node pairs, GPU x NIC, rails, GPU links, what the NICs carried."""
+"""Heat maps of the records: node pairs, GPU x NIC, rails, GPU links, NIC traffic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Place = tuple[str, str]
 
 
 def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
-    """Each measurement between two nodes: the worst of each pair, or of two blocks of nodes."""
+    """Return a map of each measurement between two nodes: the worst of each pair or blocks."""
     nodes = [node.name for node in cluster.nodes]
     blocks = blocks_of(nodes)
 
@@ -50,7 +50,7 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
 
 
 def blocks_of(nodes: Sequence[str]) -> dict[str, str]:
-    """By node the label of its block: itself, or in large clusters the first and last of many."""
+    """Return node -> label of its block: its name, or in large clusters ``first..last``."""
     size = math.ceil(len(nodes) / _MOST_NODES)
     if size <= 1:
         return {node: node for node in nodes}
@@ -63,13 +63,12 @@ def _span(part: Sequence[str]) -> str:
 
 
 _MARGINS = (
-    "Each cell: how far the worst sample of all that meet there lies from its limit; below it that "
-    "sample."
+    "Each cell: the distance of its worst sample from the limit, as a share; below it, the sample."
 )
 
 
 def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
-    """GPU memory over each NIC: the worst over all nodes and sizes."""
+    """Return maps of GPU x NIC in GPU memory: the worst over all nodes and sizes."""
     found = _placed(records, lambda record: _matched(_GPU_NIC, record, "gpu{}", "{}"))
     plots = []
     for (rung, subject), cells in found.items():
@@ -80,7 +79,7 @@ def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
 
 
 def across_rails(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
-    """From one NIC to another, with their GPUs: the worst over all nodes and sizes."""
+    """Return maps of paths across rails, with their GPUs: the worst over all nodes and sizes."""
     found = _placed(records, lambda record: _matched(_ACROSS, record, "{}", "{}"))
     plots = []
     for (rung, subject), cells in found.items():
@@ -91,7 +90,7 @@ def across_rails(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
 
 
 def gpu_links(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
-    """Each GPU to each other one: the worst over all nodes."""
+    """Return maps of the links from each GPU to each other GPU: the worst over all nodes."""
     found = _placed(records, lambda record: _matched(_GPU_LINK, record, "gpu{}", "gpu{}"))
     plots = []
     for (rung, subject), cells in found.items():
@@ -109,7 +108,7 @@ def _matched(pattern: re.Pattern[str], record: ItemRecord, row: str, column: str
 def _placed(
     records: Iterable[ItemRecord], place: Callable[[ItemRecord], Place | None]
 ) -> dict[tuple[int, str], dict[Place, list[ItemRecord]]]:
-    """By rung and subject the records at each place of its map."""
+    """Return (rung, subject) -> place in the map -> records."""
     found: dict[tuple[int, str], dict[Place, list[ItemRecord]]] = {}
     for record in records:
         if (at := place(record)) is not None:
@@ -119,7 +118,7 @@ def _placed(
 
 
 def _measured(records: Iterable[ItemRecord]) -> bool:
-    """Whether there is a number to show."""
+    """Whether a record has a measured value."""
     return any(worst_judged(record) is not None for record in records)
 
 
@@ -130,7 +129,7 @@ def _labels(cells: Iterable[Place]) -> tuple[list[str], list[str]]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """``gpu10`` after ``gpu9``."""
+    """Return a sort key that puts ``gpu10`` after ``gpu9``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -139,7 +138,7 @@ def _cells(placed: Mapping[Place, Sequence[ItemRecord]]) -> dict[Place, Cell]:
 
 
 def _cell(records: Sequence[ItemRecord]) -> Cell:
-    """The worst outcome as a letter; the worst number; where it was, to be read by hovering."""
+    """Return the worst outcome as a letter, the worst value, and a tooltip with its place."""
     outcome = max((record.outcome for record in records), key=_ORDER.index)
     measured = [(judged, r) for r in records if (judged := worst_judged(r))]
     letter = LETTERS.get(outcome, "")
@@ -185,7 +184,7 @@ _KINDS = {
 
 
 def nic_traffic(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
-    """Where several NICs share the payload: how far each is from their mean, at worst."""
+    """Return maps of NICs that share the payload: the largest deviation of each from the mean."""
     blocks = blocks_of([node.name for node in cluster.nodes])
     found: dict[tuple[int, str], dict[Place, list[tuple[float, Judgement, Place]]]] = {}
     for record in records:
@@ -209,7 +208,7 @@ _TRAFFIC = (
 
 
 def _shares(record: ItemRecord) -> Iterator[tuple[Judgement, Place, float]]:
-    """Each NIC's bytes against the mean, from the counters that were judged."""
+    """Yield each NIC's bytes as a deviation from the mean, from the judged counters."""
     for judged in record.judgements:
         mean = sum(count for _, _, count in judged.carried) / max(len(judged.carried), 1)
         for node, nic, count in judged.carried if mean else ():

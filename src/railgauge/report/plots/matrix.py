@@ -1,4 +1,4 @@
-"""Rows times columns of cells with a number in each: the heat maps. Pure."""
+"""Heat maps: rows and columns of cells with a number in each. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHADES_DOWN = ("#fdf0e4", "#fbdfc5", "#f7c89b", "#f2ad6b")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``main`` and ``sub`` are what stands in it, ``letter`` an outcome that is not passed.
+    """A cell with the texts ``main`` and ``sub``; ``letter`` is an outcome other than passed.
 
-    ``margin`` shades it: blue above, orange below 0, full at a fifth.
+    ``margin`` shades it: blue above 0, orange below 0, darkest from 15 % on.
     """
 
     main: str
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class LabelledMatrix:
-    """Labels of rows and columns, what they are, and the cells that are there."""
+    """Labels and titles of rows and columns, and the cells that have data."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -60,7 +60,7 @@ class LabelledMatrix:
         return {cell.letter for cell in self.cells.values()} - {""}
 
     def shapes(self) -> Iterator[str]:
-        """Labels, then the cells."""
+        """Yield the labels, then the cells."""
         yield svg.text(self.left, 44, self.column_axis, fill=svg.QUIET)
         middle = _TOP + _ROW * len(self.rows) / 2
         yield svg.text(12, middle, self.row_axis, fill=svg.QUIET, anchor="middle", turned=True)
@@ -93,7 +93,7 @@ class LabelledMatrix:
 
 
 def shade(margin: float | None) -> str:
-    """Four steps each way; grey where there is no number."""
+    """Return one of four shades each way; grey if there is no number."""
     if margin is None:
         return "#eceff2"
     shades = _SHADES_DOWN if margin < 0 else _SHADES_UP

@@ -1,4 +1,4 @@
-"""A plot, and what all of them share: the line that says what evidence it shows."""
+"""A plot, and the parts common to all plots: heading, key and the choice of the value shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = {letter: str(outcome).replace("_", " ") for outcome, letter in LETTERS.i
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One picture. ``name`` is its file's stem, ``caption`` what has to be read beside it."""
+    """One plot. ``name`` is its file's stem, ``caption`` the text below it."""
 
     name: str
     rung: int
@@ -33,7 +33,7 @@ class Plot:
 
 
 def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:
-    """Title and unit; on the right what evidence it is, where that is not hardware."""
+    """Draw title and unit, and on the right the kind of evidence unless it is hardware."""
     shapes = [svg.text(8, 16, title, size=12.5, bold=True), svg.text(8, 31, unit, fill=svg.QUIET)]
     if evidence != Evidence.HARDWARE:
         said = f"{evidence.upper()} evidence"
@@ -42,14 +42,14 @@ def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:
 
 
 def key_of(letters: Sequence[str]) -> str:
-    """What the letters in a plot stand for."""
+    """Return the meaning of the letters in a plot."""
     return ", ".join(f"{letter} {WORDS[letter]}" for letter in WORDS if letter in letters)
 
 
 def worst_judged(record: ItemRecord) -> Judgement | None:
-    """The measured judgement of an item that lies lowest above its limit.
+    """Return the measured judgement of an item with the smallest margin; ``None`` if none.
 
-    A count that came out as it must (64 of 64 requests) says less than any speed.
+    A passed count (64 of 64 requests) is chosen only if there is no other value.
     """
     measured = [j for j in record.judgements if j.margin is not None and j.worst is not None]
     speeds = [j for j in measured if j.unit != "count" or j.outcome is Outcome.FAILED]

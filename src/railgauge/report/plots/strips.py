@@ -1,4 +1,4 @@
-"""Samples of one item in a row: whether they are one group or two can be seen. Pure."""
+"""Strip plots: the samples of each item on a line, which shows one group or two. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Strip:
 
 
 def strips(records: Iterable[ItemRecord], evidence: str) -> list[Plot]:
-    """For each rung the items whose samples lie furthest apart, those in two groups first."""
+    """Return for each rung the items with the widest samples, those in two groups first."""
     by_rung: dict[int, list[_Strip]] = {}
     for record in records:
         for judged in record.judgements:
@@ -53,7 +53,7 @@ def strips(records: Iterable[ItemRecord], evidence: str) -> list[Plot]:
 def _strip(record: ItemRecord, judged: Judgement) -> _Strip | None:
     try:
         return _Strip(record, judged, two_groups(judged.values), spread(judged.values).cv)
-    except RailgaugeError:  # a value that cannot have been measured has been called an error
+    except RailgaugeError:  # an impossible value; the item is already an error
         return None
 
 
@@ -64,7 +64,7 @@ def _plot(rung: int, found: Sequence[_Strip], evidence: str) -> Plot:
     height = _TOP + _ROW * len(shown) + _BOTTOM
     ratios = [value / _median(one) for one in shown for value in one.judged.values]
     x = around([*ratios, 1.0], _LEFT, _WIDTH - _RIGHT)
-    title = f"rung {rung}: how the samples of one item lie"
+    title = f"rung {rung}: spread of the samples of each item"
     shapes = [
         *heading(title, "each row: sample / median of its samples", evidence, _WIDTH),
         *_axis(x, height),
@@ -75,7 +75,7 @@ def _plot(rung: int, found: Sequence[_Strip], evidence: str) -> Plot:
 
 
 def _median(one: _Strip) -> float:
-    return median_high(one.judged.values)  # a value that was measured
+    return median_high(one.judged.values)  # always one of the measured values
 
 
 def _axis(x: Scale, height: float) -> Iterator[str]:

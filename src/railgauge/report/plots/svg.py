@@ -1,6 +1,6 @@
-"""Shapes as SVG text. Everything is an attribute of its shape: a plot reads alike alone and inline.
+"""Shapes as SVG text. All style is in attributes, so a plot looks the same alone and inline.
 
-Lengths are in pixels of the plot's own size; colours are few and never alone in what they say.
+Lengths are in pixels of the plot's own size. Colours are few and never the only sign of something.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FONT = "system-ui,-apple-system,Segoe UI,Roboto,DejaVu Sans,sans-serif"
 
 
 def document(width: float, height: float, title: str, shapes: Iterable[str]) -> str:
-    """A whole plot. ``title`` is what a screen reader says of it."""
+    """Return a complete SVG document. ``title`` is for screen readers."""
     said = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
@@ -36,7 +36,7 @@ def text(
     bold: bool = False,
     turned: bool = False,
 ) -> str:
-    """A line of text whose foot is at ``y``; ``turned`` reads from the bottom up."""
+    """Return a line of text with its baseline at ``y``; ``turned`` reads from the bottom up."""
     weight = ' font-weight="600"' if bold else ""
     turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
     return (
@@ -68,7 +68,7 @@ def box(corner: Point, width: float, height: float, fill: str, stroke: str = GRI
 
 
 def hatched(x: float, y: float, width: float, height: float) -> str:
-    """Diagonal strokes over a box: what is wrong stays visible without colour."""
+    """Return diagonal strokes over a box, which mark a problem without colour."""
     step = 8
     strokes = []
     for start in range(0, int(width + height), step):
@@ -89,7 +89,7 @@ def circle(x: float, y: float, hover: str = "", filled: bool = False) -> str:
 
 
 def cross(x: float, y: float, hover: str = "") -> str:
-    """A sample that misses its limit."""
+    """Return the mark of a sample that misses its limit."""
     path = f"M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0 -7l-7 7"
     return _hovered(
         f'<path d="{path}" stroke="{BAD}" stroke-width="1.8" fill="none"', "path", hover
@@ -97,7 +97,7 @@ def cross(x: float, y: float, hover: str = "") -> str:
 
 
 def wedge(x: float, y: float, hover: str = "") -> str:
-    """A sample of the lower of two groups: a triangle that points down."""
+    """Return the mark of a sample of the lower of two groups: a triangle that points down."""
     path = f"M{x - 4:.1f} {y - 3.5:.1f}h8l-4 7z"
     return _hovered(
         f'<path d="{path}" fill="#fff" stroke="{BAD}" stroke-width="1.5"', "path", hover
