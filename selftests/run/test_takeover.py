@@ -43,7 +43,7 @@ def new(tmp_path):
 def test_another_hostfile_or_other_limits_are_refused_by_name(old, change, path):
     earlier = Earlier(old.folder)
     takeover.refuse_other_input(earlier, STARTED, "limits.json")
-    with pytest.raises(BadInput, match=rf"--resume old: {path} is not as it was"):
+    with pytest.raises(BadInput, match=rf"--resume old: {path} has changed"):
         takeover.refuse_other_input(earlier, replace(STARTED, **change), "limits.json")
 
 
@@ -77,7 +77,7 @@ def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
     told = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
     assert told == [
         "resume: n1 was rebooted since that run",
-        'resume: n1 is no longer as it was: kernel: "6.8" -> "6.9"',
+        'resume: n1 has changed since that run: kernel: "6.8" -> "6.9"',
     ]
     (reboot,) = new.lines("reboots.jsonl")[0]
     assert (reboot["node"], reboot["after"]) == ("n1", "old")
