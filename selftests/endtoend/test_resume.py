@@ -186,7 +186,7 @@ def test_what_is_no_run(broken_off: Project, name: str) -> None:
 
 def test_not_in_a_replay(broken_off: Project) -> None:
     run = broken_off.run("--resume", "latest", "--replay=x")
-    assert_refused(run, "--resume has no place in a replay")
+    assert_refused(run, "--resume cannot be combined with a replay")
 
 
 def test_a_run_that_goes_on(broken_off: Project) -> None:
