@@ -123,7 +123,7 @@ def on_another_rung(records):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (another_question, "and other items of its test are not"),
+        (another_question, "but other items of its test are not"),
         (the_same_question, "asks the same as tests/preflight/test_nics.py::test_"),
         (another_path, "asks for nics.mlx5_0.physical_state, which is not port_state"),
         (another_port, "which is not port_state of mlx5_0"),
