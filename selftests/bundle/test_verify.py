@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from testing import bundle_bench as bench
 from testing.bundle_bench import changed, edit_json, edit_records, forged
 
+from railgauge.config import thresholds
+
 
 def a_transcript(content):
     return next(n for n in content if re.match(r"run/transcripts/host_write_bandwidth_.*json$", n))
@@ -32,9 +34,9 @@ def test_it_holds_where_nothing_of_the_project_is(healthy, tmp_path):
     assert "84 judged again, 0 taken as recorded" in done.stdout
     assert "UNSIGNED" in done.stdout
     assert "SIMULATED evidence" in done.stdout
-    limits = healthy.project.folder / "thresholds" / "connectx4-homelab.json"
-    sha256 = bench.hashlib.sha256(limits.read_bytes()).hexdigest()
-    title = json.loads(limits.read_text())["title"]
+    limits = thresholds.load("connectx4-homelab", healthy.project.folder / "thresholds")
+    sha256 = bench.hashlib.sha256(limits.text.encode()).hexdigest()  # in the long form
+    title = limits.title
     assert f"limits     connectx4-homelab: {title}, sha256 {sha256}" in done.stdout
     assert "level      smoke, tested 3 of 3 nodes, 3 of 3 pairs, " in done.stdout
     assert "NOBODY VOUCHES" not in done.stdout
@@ -390,3 +392,55 @@ def test_the_default_is_the_latest_run(healthy, tmp_path):
     assert "UNSIGNED" in done.stderr
     (made,) = tmp_path.iterdir()
     assert made.name == f"{healthy.run.latest.resolve().name}.railgauge"
+
+
+# --- what could have been tested and was not ---
+
+WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}
+
+
+def with_warp(content, listed):
+    """A run that had a test of warp, and a verdict that lists these as possible and not limited."""
+    edit_json("run/run.json", lambda data: data["tests"].append(WARP))(content)
+    edit_json("run/verdict.json", lambda data: data.update(not_limited=listed))(content)
+
+
+def test_what_was_possible_and_not_limited_is_named(healthy, verify, tmp_path):
+    path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, ["warp"]))
+    code, out, _ = verify(path)
+    assert code == 0
+    assert "\npossible   possible here, not limited: warp\n" in out
+    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == ["warp"]
+
+
+def test_a_verdict_that_hides_it_does_not_hold(healthy, verify, tmp_path):
+    path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, []))
+    code, _, err = verify(path)
+    assert code == 1
+    assert "run/verdict.json: is not the verdict that the evidence gives" in err
+
+
+def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify, tmp_path):
+    (tmp_path / "tests").mkdir()
+    marks = '@pytest.mark.measures("warp")\n@pytest.mark.needs("two nodes")'
+    (tmp_path / "tests" / "test_warp.py").write_text(f"{marks}\ndef test_warp(pair):\n    pass\n")
+    out = verify(healthy.path, "--root", tmp_path)[1]
+    assert "\npossible   by the tests here, and not named by the run: warp\n" in out
+    (tmp_path / "tests" / "test_warp.py").write_text("def test_(:\n")
+    assert "possible " not in verify(healthy.path, "--root", tmp_path)[1]
+
+
+def test_a_bundle_from_before_the_tests_were_kept_verifies_and_says_so(healthy, verify, tmp_path):
+    def without_needs(data):
+        reasons = data.pop("not_applicable")
+        del data["not_limited"]
+        unknown = ("the platform declares ", "the hostfile has ")
+        data["not_applicable"] = {k: v for k, v in reasons.items() if not v.startswith(unknown)}
+
+    def older(content):
+        edit_json("run/run.json", lambda data: data.pop("tests"))(content)
+        edit_json("run/verdict.json", without_needs)(content)
+
+    code, out, _ = verify(forged(healthy.path, tmp_path / "b", older))
+    assert code == 0
+    assert "\npossible   here, not limited: the run did not keep which tests there were\n" in out

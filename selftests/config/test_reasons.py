@@ -1,12 +1,15 @@
 """Why something is not applicable: what a reason says of documents and of other tests is so."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from testing.core_values import PLATFORMS, ROOT, SHARED, long_form
+from testing.core_values import PLATFORMS, ROOT, SHARED, cluster, long_form
 
 from railgauge.config import thresholds
+from railgauge.planning import plan
 from railgauge.planning.marks import asked as asked_by_tests
+from railgauge.planning.needs import candidates, unmet
 
 KNOWN = {test.name for test in asked_by_tests(ROOT)}
 
@@ -27,6 +30,23 @@ def reasons(name):
 
 def left_to(why):
     return set(_LEFT_TO.findall(why)) & KNOWN
+
+
+# Sentences that say more than that hardware is missing.
+_SAY_MORE = {
+    ("h100-tcpx", "peer_memory"),
+    ("h100-tcpx", "gpu_write_bandwidth"),
+    ("connectx4-homelab", "peer_memory"),
+}
+
+
+@pytest.mark.parametrize("name", [*PLATFORMS, "tcp-lab"])
+def test_what_the_declared_hardware_says_is_not_written_again(name):
+    platform = replace(thresholds.load(name, ROOT / "thresholds"), not_applicable={})
+    level = plan.level(platform, cluster("n1", "n2", "n3"), "nightly")
+    said = unmet(platform, level, candidates(asked_by_tests(ROOT))).keys()
+    again = {(name, what) for what, _ in reasons(name) if what in said}
+    assert again <= _SAY_MORE
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -13,8 +13,10 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+
+from railgauge.planning.marks import NEEDS, asked
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -27,7 +29,8 @@ _HEAD = """\
 
 Made by `make docs` from the docstrings in `tests/`; do not edit. Each test says when it passes,
 when it fails, and what to do then. Its limit stands in the platform file ([limits.md](limits.md)),
-under the measurement or expectation that is named with it.
+under the measurement or expectation that is named with it. What a test needs is hardware that
+must be declared; where it is not, the test is not applicable.
 
 Three outcomes mean the same for every test, and none of them is a pass. **Error**: there is no
 figure to judge, because the program is missing, stopped early, printed what cannot be read, or did
@@ -70,6 +73,16 @@ class Test:
                 words = [one.value for one in mark.args if isinstance(one, ast.Constant)]
                 yield mark.func.attr, [str(word) for word in words]
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The hardware that must be declared, by the marks of the test and of its file."""
+        return _needs()[f"{self.path.relative_to(ROOT).as_posix()}::{self.function.name}"]
+
+
+@cache
+def _needs() -> dict[str, tuple[str, ...]]:
+    return {test.where: test.needs for test in asked(ROOT)}
+
 
 def acceptance_tests() -> list[Test]:
     """Every test in ``tests/``, in the order of the files."""
@@ -105,9 +118,10 @@ def _files() -> Iterator[str]:
 
 
 def _shown(test: Test) -> Iterator[str]:
-    judged = "; ".join(f"{name} `{', '.join(words)}`" for name, words in test.marks)
+    judged = "; ".join(f"{name} `{', '.join(w)}`" for name, w in test.marks if name != NEEDS)
     yield f"### `{test.function.name}`\n\n{test.title}\n"
-    yield f"- {judged}; one item for each {', '.join(test.each)}"
+    needs = f"; needs {', '.join(test.needs)}" if test.needs else ""
+    yield f"- {judged}; one item for each {', '.join(test.each)}{needs}"
     yield from (f"- **{label}:** {text}" for label, text in test.parts.items())
     yield ""
 

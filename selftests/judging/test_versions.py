@@ -153,9 +153,9 @@ def test_firmware_is_declared_for_all_or_by_model() -> None:
 
 
 def test_what_is_declared_applies_even_where_the_platform_asks_for_nothing() -> None:
-    tcpx = thresholds.load("h100-tcpx", ROOT / "thresholds")
-    assert "ofed" in tcpx.not_applicable
-    site = with_versions(tcpx, by_model({"ofed": "24.10-1.1.4"}), "here.yaml")
+    homelab = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+    assert "ofed" in homelab.not_applicable
+    site = with_versions(homelab, by_model({"ofed": "24.10-1.1.4"}), "here.yaml")
     assert "ofed" not in site.not_applicable
     with pytest.raises(FactMissing):
         judge_at(FactAt("a", ("ofed",)), site.expected["ofed"], site, {"a": node("a")})

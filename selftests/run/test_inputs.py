@@ -9,6 +9,7 @@ import pytest
 from testing.core_values import ROOT, document, lines_of, long_form, measurement_of, put
 
 from railgauge import tools
+from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pair
@@ -105,14 +106,25 @@ def test_several_nodes_and_groups_that_are_wrong(root):
     assert ["group x" in line for line in refused(lambda: site(root))] == [True, False]
 
 
-def test_a_test_that_the_platform_has_no_answer_to(root):
+def test_a_new_test_costs_a_platform_file_nothing(root, capsys):
     (root / "tests" / "test_more.py").write_text(MORE)
+    assert site(root)[1] == inputs.platform("bench", root)
+    words = ["plan", "--root", str(root), "--hostfile", str(root / "hostfiles" / "bench.yaml")]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "\ncan be measured here, no limit: teleporter, warp\n" in out
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_limited"] == ["teleporter", "warp"]
+
+
+def test_a_need_that_nobody_knows_is_bad_input(root):
+    mark = '@pytest.mark.expects("teleporter")'
+    text = MORE.replace(mark, f'{mark}\n    @pytest.mark.needs("ufo")')
+    (root / "tests" / "test_more.py").write_text(text)
     for act in (lambda: site(root), lambda: inputs.platform("bench", root)):
-        said = refused(act)
-        assert [line.split("test_more.py::")[1] for line in said] == [
-            "test_warp: 'warp' is neither under 'measurements' nor under 'not_applicable'",
-            "test_teleporter: 'teleporter' is neither under 'expected' nor under 'not_applicable'",
-        ]
+        (line,) = refused(act)
+        assert "test_teleporter: needs 'ufo', which is unknown" in line
+        assert "known: gpus, linked gpus, " in line
 
 
 def test_a_test_that_says_not_what_it_is_about(root):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.measures("node_serving")
 def test_serving_on_one_node(node, measure, check):
@@ -16,6 +18,7 @@ def test_serving_on_one_node(node, measure, check):
 
 
 @pytest.mark.measures("pair_serving")
+@pytest.mark.needs("two nodes")
 def test_serving_on_two_nodes(pair, measure, check):
     """Two nodes together serve the planned load: throughput, latencies, and no failed request.
 
@@ -28,6 +31,7 @@ def test_serving_on_two_nodes(pair, measure, check):
 
 
 @pytest.mark.measures("pair_serving")
+@pytest.mark.needs("two nodes")
 def test_second_node_scales(pair, measure, check_ratio):
     """Two nodes serve the declared share of one node's throughput at least.
 

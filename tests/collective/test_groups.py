@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("three nodes")
+
 
 @pytest.mark.measures("group_all_reduce")
 def test_all_reduce(group, size, measure, check):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("two nodes")
+
 
 @pytest.mark.measures("pair_all_reduce")
 def test_all_reduce(pair, size, measure, check):
@@ -55,6 +57,7 @@ def test_all_reduce_traffic(pair, measure, check_traffic):
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
+@pytest.mark.needs("gpus")
 def test_all_reduce_of_one_gpu_a_node(pair, size, measure, check):
     """All-reduce over one GPU of each of two nodes runs at the bandwidth of its NIC.
 
@@ -66,6 +69,7 @@ def test_all_reduce_of_one_gpu_a_node(pair, size, measure, check):
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
+@pytest.mark.needs("gpus")
 def test_traffic_of_one_gpu_a_node(pair, measure, check_traffic):
     """The fabric NICs of both nodes carried the payload, and no error counter grew.
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus", "rdma", "two nodes")
+
 
 @pytest.mark.measures("gpu_write_bandwidth")
 def test_gpu_write_bandwidth(pair, pairing, size, measure, check):

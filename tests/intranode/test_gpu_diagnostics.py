@@ -4,6 +4,7 @@ import pytest
 
 
 @pytest.mark.measures("gpu_diagnostic_quick")
+@pytest.mark.needs("nvidia gpus")
 def test_quick_diagnostic(node, measure, check_results):
     """The vendor's quick diagnostic passes: driver, libraries, permissions and settings.
 
@@ -16,6 +17,7 @@ def test_quick_diagnostic(node, measure, check_results):
 
 
 @pytest.mark.measures("gpu_diagnostic_full")
+@pytest.mark.needs("nvidia gpus")
 def test_full_diagnostic(node, measure, check_results):
     """Every GPU passes the vendor's longest diagnostic: memory, PCIe, power and stress.
 
@@ -28,6 +30,7 @@ def test_full_diagnostic(node, measure, check_results):
 
 
 @pytest.mark.measures("gpu_diagnostic_extended")
+@pytest.mark.needs("nvidia gpus")
 def test_extended_diagnostic(node, measure, check_results):
     """Every GPU passes the vendor's extended utility diagnostics.
 
@@ -40,6 +43,7 @@ def test_extended_diagnostic(node, measure, check_results):
 
 
 @pytest.mark.measures("node_health_check")
+@pytest.mark.needs("gpus")
 def test_node_health_checks(node, measure, check_results):
     """Every health check of the node passes: topology, counts, ECC, links and bandwidths.
 
@@ -51,6 +55,7 @@ def test_node_health_checks(node, measure, check_results):
 
 
 @pytest.mark.measures("node_health_check")
+@pytest.mark.needs("gpus")
 def test_node_health_figures(node, measure, check):
     """The bandwidths that the health checks print reach their floors.
 

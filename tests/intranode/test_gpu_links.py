@@ -2,8 +2,11 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.measures("gpu_link_bandwidth")
+@pytest.mark.needs("linked gpus")
 def test_every_gpu_link(node, link, measure, check):
     """Every link between two GPUs reaches its bandwidth while all links are busy.
 
@@ -16,6 +19,7 @@ def test_every_gpu_link(node, link, measure, check):
 
 
 @pytest.mark.measures("gpu_link_bandwidth")
+@pytest.mark.needs("linked gpus")
 def test_gpu_aggregate(node, gpu, measure, check):
     """Each GPU sends to all other GPUs at its full aggregate bandwidth.
 
@@ -28,6 +32,7 @@ def test_gpu_aggregate(node, gpu, measure, check):
 
 
 @pytest.mark.measures("gpu_link_bandwidth")
+@pytest.mark.needs("linked gpus")
 def test_all_to_all_average(node, measure, check):
     """The links of a node reach their average bandwidth while all are busy.
 
@@ -40,6 +45,7 @@ def test_all_to_all_average(node, measure, check):
 
 
 @pytest.mark.measures("gpu_copy_bandwidth")
+@pytest.mark.needs("linked gpus")
 def test_copy_between_gpus(node, link, measure, check):
     """A copy from any GPU to any other runs at the bandwidth of their link.
 

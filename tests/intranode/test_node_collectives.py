@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("linked gpus")
+
 
 @pytest.mark.measures("node_all_reduce")
 def test_all_reduce(node, size, measure, check):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("subnet")
+
 
 @pytest.mark.measures("fabric_manager")
 def test_subnet_manager(node, measure, check_fabric):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("rdma", "two nodes")
+
 
 @pytest.mark.measures("host_write_bandwidth")
 def test_write_bandwidth(pair, pairing, size, measure, check):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("ethernet", "two nodes")
+
 
 @pytest.mark.measures("host_tcp_bandwidth")
 def test_tcp_bandwidth(pair, pairing, measure, check):

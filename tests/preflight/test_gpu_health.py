@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.expects("gpu_ecc_mode")
 def test_gpu_ecc_mode(node, gpu, expect):
@@ -96,6 +98,7 @@ def test_gpu_pcie_generation(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_link_count")
+@pytest.mark.needs("linked gpus")
 def test_gpu_link_count(node, gpu, expect):
     """The GPU has every link to other GPUs that its model has, up or not.
 
@@ -107,6 +110,7 @@ def test_gpu_link_count(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_link_rate")
+@pytest.mark.needs("linked gpus")
 def test_gpu_link_rate(node, gpu, expect):
     """The GPU's slowest link to another GPU runs at its model's rate, in Gb/s each way.
 
@@ -118,6 +122,7 @@ def test_gpu_link_rate(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_fabric_state")
+@pytest.mark.needs("linked gpus")
 def test_gpu_fabric_state(node, gpu, expect):
     """The GPU has joined the NVLink fabric.
 
@@ -140,6 +145,7 @@ def test_gpu_mig(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_compute_partition")
+@pytest.mark.needs("amd gpus")
 def test_gpu_compute_partition(node, gpu, expect):
     """The GPU's compute units form one device.
 
@@ -151,6 +157,7 @@ def test_gpu_compute_partition(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_memory_partition")
+@pytest.mark.needs("amd gpus")
 def test_gpu_memory_partition(node, gpu, expect):
     """The GPU's memory is partitioned as declared.
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("gpus")
+
 
 @pytest.mark.expects("gpu_count")
 def test_gpu_count(node, expect):
@@ -94,6 +96,7 @@ def test_gpu_pcie_width(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_links")
+@pytest.mark.needs("linked gpus")
 def test_gpu_links(node, gpu, expect):
     """Every link of the GPU to other GPUs is up.
 
@@ -117,6 +120,7 @@ def test_no_foreign_gpu_process(node, expect):
 
 
 @pytest.mark.expects("peer_memory")
+@pytest.mark.needs("rdma")
 def test_peer_memory(node, expect):
     """NICs can reach GPU memory: the peer memory module or DMA-BUF is there.
 
@@ -128,6 +132,7 @@ def test_peer_memory(node, expect):
 
 
 @pytest.mark.expects("gpu_nic_link")
+@pytest.mark.needs("nics")
 def test_gpu_nic_link(node, gpu, nic, expect):
     """The PCIe path between the GPU and the NIC is the declared one.
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("ethernet")
+
 
 @pytest.mark.expects("netdev_present")
 def test_netdev_present(node, nic, expect):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("rdma")
+
 
 @pytest.mark.expects("nic_present")
 def test_nic_present(node, adapter, expect):
@@ -81,6 +83,7 @@ def test_active_mtu(node, nic, expect):
 
 
 @pytest.mark.expects("lid")
+@pytest.mark.needs("infiniband")
 def test_lid(node, nic, expect):
     """The subnet manager has given the port a LID.
 
@@ -92,6 +95,7 @@ def test_lid(node, nic, expect):
 
 
 @pytest.mark.expects("subnet_manager")
+@pytest.mark.needs("infiniband")
 def test_subnet_manager(node, nic, expect):
     """The port knows the LID of its subnet manager.
 

@@ -31,6 +31,7 @@ def test_os(node, expect):
 
 
 @pytest.mark.expects("ofed")
+@pytest.mark.needs("rdma")
 def test_ofed(node, expect):
     """The node runs the declared release of the RDMA drivers, or that of the other nodes.
 
@@ -43,6 +44,7 @@ def test_ofed(node, expect):
 
 
 @pytest.mark.expects("nic_firmware")
+@pytest.mark.needs("rdma")
 def test_nic_firmware(node, adapter, expect):
     """Every NIC has the declared firmware, or that of all NICs of its model.
 
@@ -56,6 +58,7 @@ def test_nic_firmware(node, adapter, expect):
 
 
 @pytest.mark.expects("gpu_driver")
+@pytest.mark.needs("gpus")
 def test_gpu_driver(node, expect):
     """The node runs the declared GPU driver, or that of the other nodes.
 
@@ -68,6 +71,7 @@ def test_gpu_driver(node, expect):
 
 
 @pytest.mark.expects("gpu_kernel_module")
+@pytest.mark.needs("gpus")
 def test_gpu_kernel_module(node, expect):
     """The GPU driver's kernel module is of the same kind on all nodes, open or proprietary.
 
@@ -80,6 +84,7 @@ def test_gpu_kernel_module(node, expect):
 
 
 @pytest.mark.expects("gpu_runtime")
+@pytest.mark.needs("gpus")
 def test_gpu_runtime(node, expect):
     """The node runs the declared release of CUDA, ROCm or MACA, or that of the other nodes.
 
@@ -92,6 +97,7 @@ def test_gpu_runtime(node, expect):
 
 
 @pytest.mark.expects("gpu_vbios")
+@pytest.mark.needs("gpus")
 def test_gpu_vbios(node, gpu, expect):
     """Every GPU has the declared VBIOS, or that of all GPUs of its model.
 
@@ -104,6 +110,7 @@ def test_gpu_vbios(node, gpu, expect):
 
 
 @pytest.mark.expects("gpu_fabric_manager")
+@pytest.mark.needs("linked gpus")
 def test_gpu_fabric_manager(node, expect):
     """The fabric manager has the version of the GPU driver.
 
@@ -115,6 +122,7 @@ def test_gpu_fabric_manager(node, expect):
 
 
 @pytest.mark.expects("collective_library")
+@pytest.mark.needs("gpus")
 def test_collective_library(node, expect):
     """The node runs the declared release of the collective library, or that of the other nodes.
 

@@ -6,7 +6,7 @@ show. It does not detect a forger who has the key, or who really measures on oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -41,6 +41,7 @@ from railgauge.judging import record
 from railgauge.judging.assess import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
+from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
@@ -81,7 +82,9 @@ class Report:
     are taken as recorded, because no evidence shows why they ended so: they were blocked, or the
     suite had an error. ``absent`` is the number of planned items that never ended. ``limits`` are
     those of the bundle, ``other`` is the verdict under other limits, and ``differences`` are the
-    items that these change. ``shared`` are groups of nodes that are the same machine.
+    items that these change. ``shared`` are groups of nodes that are the same machine. ``untold``
+    are subjects that the verifier's tests could test on this platform, that its file does not
+    have, and that the verdict does not list as not limited.
     """
 
     signature: Signature
@@ -96,6 +99,7 @@ class Report:
     other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
+    untold: tuple[str, ...] = ()
 
     @property
     def is_vouched(self) -> bool:
@@ -143,10 +147,12 @@ def verify(
     archive: Archive,
     trusted: Iterable[Ed25519PublicKey] | None = None,
     other: Platform | None = None,
+    tests: Sequence[Candidate] = (),
 ) -> Report:
     """Make all checks. Raises ``NotVerified``, naming the file at fault, or ``BadBundle``.
 
     Without ``trusted`` keys the enclosed key is used. ``other`` are limits to judge by as well.
+    ``tests`` are the verifier's tests; the report lists subjects of theirs that the run left out.
     """
     signature, payload = signed(archive, trusted)
     said = statement.read(payload)
@@ -186,6 +192,11 @@ def verify(
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
         shared=boot.shared(
             {node: f.boot_id for node, f in contents.found.items() if isinstance(f, NodeFacts)}
+        ),
+        untold=tuple(
+            name
+            for name in not_limited(platform, level, tests)
+            if name not in (own.verdict.not_limited or ())
         ),
     )
 

@@ -94,6 +94,8 @@ class Contents:
             raise BadBundle("has no rounds", where=name)
         if len(set(run.planned)) < len(run.planned):
             raise BadBundle("plans an item twice", where=name)
+        if not all(_NAME.fullmatch(test.name) for test in run.tests):
+            raise BadBundle("has a test with an invalid name", where=name)
         return run
 
     def cluster(self) -> Cluster:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,8 @@ from railgauge.core.model import Case, Cluster, Pair
 from railgauge.planning import demand, forecast, plan
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
+from railgauge.planning.marks import asked
+from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable, subnet_notes
@@ -28,6 +31,7 @@ _SHOWN_PORT = 18515
 # What a screen holds: above that pairs and rounds are counted.
 _SHOWN_PAIRS = 8
 _SHOWN_ROUNDS = 12
+_WIDTH = 96
 # About 1 GB of JSON; all pairs of a thousand nodes would be a hundred of them.
 _MOST_STEPS = 1_000_000
 
@@ -57,11 +61,12 @@ def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
     level = plan.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
+    scope, tests = DemandInputs(platform, cluster, level), candidates(asked(options.root))
     if options.json:
         _refuse_endless(works)
-        text.print_json(_json(cluster, platform, level, works, options.workers))
+        text.print_json(_json(scope, works, options.workers, tests))
     else:
-        print("\n".join(_text(cluster, platform, level, works, options.workers)))
+        print("\n".join(_text(scope, works, options.workers, tests)))
     return 0
 
 
@@ -75,12 +80,9 @@ def _refuse_endless(works: Sequence[Work]) -> None:
 
 
 def _json(
-    cluster: Cluster,
-    platform: Platform,
-    level: Level,
-    works: Sequence[Work],
-    workers: int | None,
+    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
 ) -> dict[str, Any]:
+    cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
     return {
         "nodes": [node.name for node in cluster.nodes],
@@ -90,7 +92,8 @@ def _json(
         "steps": [
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
-        "items": demand.count(DemandInputs(platform, cluster, level)),
+        "items": demand.count(scope),
+        "not_limited": list(not_limited(platform, level, tests)),
         "estimate_s": forecast.takes_s(works),
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}
@@ -121,12 +124,9 @@ def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict
 
 
 def _text(
-    cluster: Cluster,
-    platform: Platform,
-    level: Level,
-    works: Sequence[Work],
-    workers: int | None,
+    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
 ) -> Iterator[str]:
+    cluster, platform, level = scope.cluster, scope.platform, scope.level
     count = len(cluster.nodes)
     yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
     yield f"nodes: {_folded(level.nodes)}"
@@ -135,14 +135,17 @@ def _text(
     yield "rung 0: every node is probed once"
     yield from (_measured(each) for each in works if each.runs)
     yield from _rounds(level)
-    for name, reason in sorted(not_applicable(platform, level).items()):
+    for name, reason in sorted(not_applicable(platform, level, tests).items()):
         if not name.endswith(" traffic"):
             yield f"not applicable: {name}: {reason}"
+    if names := not_limited(platform, level, tests):
+        said = f"can be measured here, no limit: {', '.join(names)}"
+        yield from textwrap.wrap(said, _WIDTH, subsequent_indent="    ")
     yield from subnet_notes(level)
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
-    yield f"judges {demand.count(DemandInputs(platform, cluster, level)):,} items"
+    yield f"judges {demand.count(scope):,} items"
     yield _estimate(works, workers)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import Uncovered
+from railgauge.core.errors import BadInput, Uncovered
 from railgauge.core.terms import Verdict
 from railgauge.planning import plan
+from railgauge.planning.marks import asked
+from railgauge.planning.needs import Candidate, candidates
 from railgauge.verdict.counts import RunVerdict
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     other = _limits(options.thresholds) if options.thresholds else None
     try:
         with archive.opened(options.bundle) as held:
-            report = check.verify(held, trusted, other)
+            report = check.verify(held, trusted, other, _tests(options.root))
     except NotVerified as error:
         if options.json:
             text.print_json({"verified": False, "file": error.where, "why": error.what})
@@ -88,6 +91,14 @@ def _limits(path: Path) -> Platform:
     return platform
 
 
+def _tests(root: Path) -> tuple[Candidate, ...]:
+    """The tests here, if there are any: a bundle may be verified far from a checkout."""
+    try:
+        return candidates(asked(root))
+    except BadInput:
+        return ()
+
+
 def _print_json(report: Report) -> None:
     about = report.statement.about
     data: dict[str, Any] = {
@@ -102,6 +113,7 @@ def _print_json(report: Report) -> None:
         "one_machine": [list(nodes) for nodes in report.shared],
         "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
         "verdict": report.verdict.to_json(),
+        "not_limited_by_tests_here": list(report.untold),
         "redacted": text.redacted_json(about.redacted),
     }
     if report.other:
@@ -139,8 +151,21 @@ def _print_text(report: Report) -> None:
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
         f"{counts['planned']}{lacking}"
     )
+    for line in _not_limited(report):
+        print(f"possible   {line}")
     if report.other:
         _print_other(report)
+
+
+def _not_limited(report: Report) -> Iterator[str]:
+    """What could have been tested there and was not."""
+    verdict = report.verdict
+    if verdict.not_limited is None:
+        yield "here, not limited: the run did not keep which tests there were"
+    elif verdict.excluded:
+        yield verdict.excluded
+    if report.untold:
+        yield f"by the tests here, and not named by the run: {', '.join(report.untold)}"
 
 
 def _coverage(verdict: RunVerdict) -> str:

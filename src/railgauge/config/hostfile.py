@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from railgauge import launchers
 from railgauge.config.schema import JsonPath, complaints
 from railgauge.core.errors import Gathered, HostfileError
 from railgauge.core.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
@@ -114,8 +115,18 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
         place = ".".join(map(str, json_path)) or "top level"
         with gathered.trying():
             _refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+    with gathered.trying():
+        _check_launcher(path, document, tree)
     gathered.raise_any()
     return _cluster(path, document, lambda *keys: _line(tree, keys))
+
+
+def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
+    """A launcher is known where its module is registered; the schema need not name it too."""
+    named = document.get("launcher", launchers.NAMES[0])
+    if isinstance(named, str) and named not in launchers.NAMES:
+        what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"
+        _refuse(path, what, line=_line(tree, ("launcher",)))
 
 
 def _check_placeholder(path: Path, line: str, number: int) -> None:

@@ -1,7 +1,9 @@
 """What the tests of a folder are about, read from their source: no test is imported or collected.
 
 A test says so with a mark, ``@pytest.mark.measures("NAME")`` or ``@pytest.mark.expects("NAME")``.
-A mark whose name is not written out is not seen here; pytest sees it when it collects.
+A mark whose name is not written out is not seen here; pytest sees it when it collects. What
+hardware a test needs stands in a second mark, ``@pytest.mark.needs("gpus", "two nodes")``, at the
+test or, as ``pytestmark``, for all tests of a file.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from railgauge.core.errors import BadInput
 from railgauge.core.question import FABRIC, FACT, RATIO, RESULTS, TRAFFIC, TRANSPORT
 from railgauge.planning.demand import GPU, LINK, RUN, SIZE
 
-KINDS = ("measures", "expects")
+MEASURES, EXPECTS = KINDS = ("measures", "expects")
+NEEDS = "needs"
 
 # The argument of a test that asks, and the way in which it does; ``check`` asks per part.
 _ASKING = {
@@ -32,14 +35,15 @@ _ASKING = {
 class MarkedTest:
     """One test, and the measurement or expectation (``kind``) of the platform file it names.
 
-    ``where`` is the test's id without parameters, ``ways`` those in which it asks. Both others are
-    empty if it names none.
+    ``where`` is the test's id without parameters, ``ways`` those in which it asks, ``needs`` the
+    hardware that must be declared. Kind and name are empty if it names neither.
     """
 
     where: str
     kind: str
     name: str
     ways: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -64,18 +68,50 @@ def _of_file(path: Path, shown: Path) -> Iterator[MarkedTest]:
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError) as error:
         raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
+    for_all = tuple(need for mark in _marks_of_file(tree) for need in _needs(mark, path))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             where = f"{shown.as_posix()}::{node.name}"
+            own = (need for mark in node.decorator_list for need in _needs(mark, path))
+            needs = tuple(dict.fromkeys((*for_all, *own)))
             ways = ways_of([argument.arg for argument in node.args.args])
-            for kind, name in filter(None, map(_mark, node.decorator_list)):
-                yield MarkedTest(where, kind, name, ways)
-            if not node.decorator_list and "pytestmark" not in text:
+            for kind, name in filter(None, map(_subject, node.decorator_list)):
+                yield MarkedTest(where, kind, name, ways, needs)
+            marks = (*node.decorator_list, *_marks_of_file(tree))
+            if all(_name(mark) == NEEDS for mark in marks):
                 yield MarkedTest(where, "", "")
 
 
-def _mark(decorator: ast.expr) -> tuple[str, str] | None:
-    match decorator:
-        case ast.Call(func=ast.Attribute(attr=kind), args=[ast.Constant(value=str(name))]):
-            return (kind, name) if kind in KINDS else None
+def _marks_of_file(tree: ast.Module) -> list[ast.expr]:
+    """The marks under ``pytestmark``."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
+                return value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    return []
+
+
+def _subject(mark: ast.expr) -> tuple[str, str] | None:
+    match mark:
+        case ast.Call(args=[ast.Constant(value=str(name))]) if _name(mark) in KINDS:
+            return _name(mark), name
     return None
+
+
+def _needs(mark: ast.expr, path: Path) -> tuple[str, ...]:
+    """What a mark ``needs`` names. Raises ``BadInput`` for a name that is not written out."""
+    if not isinstance(mark, ast.Call) or _name(mark) != NEEDS:
+        return ()
+    named = [arg.value for arg in mark.args if isinstance(arg, ast.Constant)]
+    if len(named) < len(mark.args) or not all(isinstance(one, str) for one in named):
+        what = f"line {mark.lineno}: what a test needs is written out: needs('gpus')"
+        raise BadInput(what, where=str(path))
+    return tuple(map(str, named))
+
+
+def _name(mark: ast.expr) -> str:
+    """``measures`` of ``pytest.mark.measures(...)``; empty for what is not called."""
+    match mark:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name
+    return ""

@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Open the run before the reporters configure themselves: they write into its folder."""
-    for line in items.MARKS.values():
+    for line in (*items.MARKS.values(), items.NEEDS_MARK):
         config.addinivalue_line("markers", line)
     if not _wants_ladder(config):
         return

@@ -24,7 +24,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
 from railgauge.planning import demand, expectations, plan
-from railgauge.planning.marks import ways_of
+from railgauge.planning.marks import NEEDS, ways_of
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
@@ -32,6 +32,7 @@ MARKS = {
     "measures": "measures(name): the measurement of the platform file that this test judges",
     "expects": "expects(name): the expectation of the platform file that this test judges",
 }
+NEEDS_MARK = f"{NEEDS}(what, ...): hardware that must be declared for this test to be possible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def applies(
     if subject is None:
         complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
         return False
-    if subject.name in settings.not_applicable:
+    if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
     if settings.level.lacks_scan and subject.name in demand.SUBNET:
         return False  # the level still demands it, so it is reported as not run

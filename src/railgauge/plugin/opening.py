@@ -13,6 +13,8 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.planning import plan
+from railgauge.planning.marks import asked
+from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.plugin import options, replay, resuming
 from railgauge.plugin.ending import Ending
@@ -66,12 +68,15 @@ def _settings(
 ) -> RunSettings:
     cluster, platform = _replayed(config, recording) if recording else _site(config)
     level, said = _level(config, cluster, platform, recording), config.option
+    tests = candidates(asked(config.rootpath))
     return RunSettings(
         cluster,
         platform,
         level,
         rounds=said.rounds or (recording.plan.rounds if recording else None),
-        not_applicable=not_applicable(platform, level),
+        tests=tests,
+        not_applicable=not_applicable(platform, level, tests),
+        not_limited=not_limited(platform, level, tests),
         part=getattr(config, "workerinput", {}).get("workerid", MAIN),
         replayed=recording.folder if recording else None,
         resumed=earlier.folder if earlier else None,

@@ -209,9 +209,9 @@ class Controller:
     def _write_junit(self) -> None:
         now = datetime.now().astimezone()
         took_s = (now - self._began).total_seconds()
-        session = junit.SessionInfo(
-            self._began, took_s, platform.node(), self.run.surveyed.evidence
-        )
+        host, evidence = platform.node(), self.run.surveyed.evidence
+        excluded = self.verdict.excluded if self.verdict else ""
+        session = junit.SessionInfo(self._began, took_s, host, evidence, excluded)
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
         first, *others = self._junit_files
@@ -266,6 +266,7 @@ class Controller:
             rounds=self.settings.rounds,
             planned=tuple(self.planned),
             software=__version__,
+            tests=self.settings.tests,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

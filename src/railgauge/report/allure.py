@@ -114,6 +114,7 @@ def write_surroundings(
         "Platform": platform.title,
         "Level": verdict.level,
         "Run": verdict.run_id,
+        **({"Not tested": verdict.excluded} if verdict.excluded else {}),
     }
     lines = [f"{key} = {value}" for key, value in facts.items()]
     (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -30,12 +30,16 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """When the session began, how long it took, on which machine, and what evidence it is."""
+    """When the session began, how long it took, on which machine, and what evidence it is.
+
+    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it.
+    """
 
     began: datetime
     duration_s: float
     hostname: str
     evidence: str
+    excluded: str = ""
 
 
 def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
@@ -53,6 +57,10 @@ def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
         "timestamp": session.began.isoformat(),
         "hostname": _clean(session.hostname),
     }
+    if session.excluded:
+        properties = Xml.Element("properties")
+        Xml.SubElement(properties, "property", name="not tested", value=_clean(session.excluded))
+        suite.insert(0, properties)
     declaration = '<?xml version="1.0" encoding="utf-8"?>'
     return declaration + Xml.tostring(suites, encoding="unicode")
 

@@ -92,6 +92,8 @@ def _identity(verdict: RunVerdict, settings: RunSettings) -> dict[str, str]:
             if (number := getattr(counts, str(outcome)))
         ).replace("_", " "),
     }
+    if verdict.excluded:
+        rows["Not tested"] = verdict.excluded
     if verdict.notes:
         rows["Noted"] = "; ".join(verdict.notes)
     return rows

@@ -6,7 +6,7 @@ accepts what another refuses. All complaints come together, a line each, before 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,7 @@ from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
-from railgauge.planning import plan, soundness
-from railgauge.planning.demand import SUBNET
+from railgauge.planning import needs, plan, soundness
 from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.plan import Level
 from railgauge.tools import check_keys, check_plannable
@@ -69,7 +68,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
         gathered.add(Uncovered(line, where=platform.path))
     with gathered.trying():
         tests = asked(root)
-        for error in _unanswered(platform, tests, () if cluster and cluster.fabric else SUBNET):
+        for error in (*_unmarked(tests), *needs.unknown(tests)):
             gathered.add(error)
         for line in soundness.complaints(platform, tests) if tests else ():
             gathered.add(Uncovered(line, where=platform.path))
@@ -83,21 +82,11 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     gathered.raise_any()
 
 
-def _unanswered(
-    platform: Platform, tests: Sequence[MarkedTest], excused: Collection[str]
-) -> Iterator[BadInput]:
-    """Tests that the platform file neither covers nor lists under ``not_applicable``."""
-    sections = {"measures": platform.measurements, "expects": platform.expected}
+def _unmarked(tests: Sequence[MarkedTest]) -> Iterator[BadInput]:
+    """The errors for tests without a mark that names their subject."""
     for test in tests:
         if not test.kind:
             yield BadInput("needs one mark, measures(NAME) or expects(NAME)", where=test.where)
-            continue
-        if test.name in platform.not_applicable or test.name in excused:
-            continue
-        if test.name not in sections[test.kind]:
-            section = "measurements" if test.kind == "measures" else "expected"
-            what = f"{test.name!r} is neither under '{section}' nor under 'not_applicable'"
-            yield Uncovered(f"{test.where}: {what}", where=platform.path)
 
 
 def _undeclared(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:

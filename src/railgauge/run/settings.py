@@ -10,6 +10,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.judging import stamp
 from railgauge.judging.stamp import Evidence
+from railgauge.planning.needs import Candidate
 from railgauge.planning.plan import Level
 
 # The part name of the process that the user started; a worker's is its xdist name, such as gw0.
@@ -21,16 +22,20 @@ class RunSettings:
     """The settings of a run: all its processes derive the same ones, except for ``part``.
 
     ``declared`` is the cluster as the hostfile declares it; the addresses at which its nodes are
-    reached may differ. ``replayed`` is the folder of the unpacked bundle whose transcripts are
-    judged in place of nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is
-    how many seconds to wait for nodes that another run holds.
+    reached may differ. ``not_applicable`` gives a reason for each subject that is not tested here.
+    ``not_limited`` are subjects that could be tested and that the platform file does not have.
+    ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
+    nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
+    to wait for nodes that another run holds.
     """
 
     declared: Cluster
     platform: Platform
     level: Level
     rounds: int | None = None
+    tests: tuple[Candidate, ...] = ()
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    not_limited: tuple[str, ...] = ()
     part: str = MAIN
     replayed: Path | None = None
     resumed: Path | None = None

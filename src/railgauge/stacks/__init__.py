@@ -8,7 +8,7 @@ from typing import cast
 from railgauge.core.errors import BadInput
 from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
 
-__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack"]
+__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "vendors"]
 
 _VENDORS = {
     "amd": "railgauge.stacks.amd",
@@ -23,3 +23,8 @@ def stack(vendor: str) -> Stack:
         known = ", ".join(sorted(_VENDORS))
         raise BadInput(f"unknown GPU vendor {vendor!r}", remedy=f"known vendors: {known}")
     return cast(Stack, import_module(_VENDORS[vendor]).STACK)
+
+
+def vendors() -> tuple[str, ...]:
+    """The names of all vendors that there is a module for."""
+    return tuple(_VENDORS)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from railgauge.config.thresholds.model import Platform
+from railgauge.config.thresholds.model import SIGNOFF, Platform
 from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.core.terms import Rung, Verdict
@@ -19,6 +19,7 @@ from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
 
 SCHEMA_VERSION = 2
+NOT_LIMITED = "possible here, not limited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class RunVerdict:
     """What a run says, as it stands in ``verdict.json``.
 
     ``scope`` says what a whole cluster has and this one lacks: one node, no pair, no GPU.
+    ``not_limited`` is what could have been tested here and is not in the platform file; ``None``
+    where the run did not keep which tests there were.
     """
 
     run_id: str
@@ -60,14 +63,26 @@ class RunVerdict:
     scope: str = ""
     causes: Sequence[Cause] = ()
     notes: tuple[str, ...] = ()
+    not_limited: tuple[str, ...] | None = None
 
     @property
     def exit_code(self) -> int:
         return self.verdict.exit_code
 
+    @property
+    def excluded(self) -> str:
+        """What could have been tested here and was not, in a line; empty if there is nothing."""
+        if not self.not_limited:
+            return ""
+        signed = "excluded from this sign-off, " if self.level == SIGNOFF else ""
+        return f"{signed}{NOT_LIMITED}: {', '.join(self.not_limited)}"
+
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]
-        return {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+        data = {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+        if self.not_limited is None:
+            del data["not_limited"]
+        return data
 
 
 def count(planned: Iterable[str], records: Mapping[str, ItemRecord]) -> Counts:

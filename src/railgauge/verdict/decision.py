@@ -6,7 +6,7 @@ and limits give the same ``verdict.json``, to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
@@ -16,6 +16,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
+from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.plan import Level
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
@@ -33,7 +34,8 @@ class RunPlan:
 
     At its end they are joined by what the level demands and no item asked for.
 
-    ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run.
+    ``rounds`` is what ``--rounds`` said; ``software`` the version that made the run. ``tests`` are
+    the subjects of all tests that there were; empty in runs from before they were kept.
     """
 
     schema_version: int
@@ -43,6 +45,7 @@ class RunPlan:
     rounds: int | None
     planned: tuple[str, ...]
     software: str
+    tests: tuple[Candidate, ...] = ()
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
@@ -65,7 +68,8 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         verdict=verdict_of(counts),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
-        not_applicable=not_applicable(platform, level),
+        not_applicable=not_applicable(platform, level, run.tests),
+        not_limited=not_limited(platform, level, run.tests) if run.tests else None,
         scope=scope_of(cluster, platform),
         causes=diagnose(results),
         notes=(*subnet_notes(level), *notes(results)),
@@ -84,33 +88,27 @@ def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemR
     return {item: records[item] for item in run.planned if item in records}
 
 
-_NO_PAIR = "has no pair to measure"
-_LACKS = {
-    Scope.GROUP: "has no group of more than two nodes to measure",
-}
+def not_applicable(
+    platform: Platform, level: Level, tests: Sequence[Candidate] = ()
+) -> dict[str, str]:
+    """What this platform file or this cluster does not have, with the reason.
 
-
-def not_applicable(platform: Platform, level: Level) -> dict[str, str]:
-    """What this platform file or this cluster does not have, with the reason."""
-    reasons = dict(platform.not_applicable)
-    if not level.scanners and not level.lacks_scan:
-        reasons = {**dict.fromkeys(SUBNET, _why_no_scan(level)), **reasons}
+    A reason that the platform file gives goes before the one that the hardware gives.
+    """
+    reasons = unmet(platform, level, tests)
+    if not level.lacks_scan and (why := no_scan(platform, level)):
+        reasons |= dict.fromkeys(SUBNET, why)
+    reasons |= platform.not_applicable
     for name, measurement in platform.measurements.items():
         if measurement.scope == Scope.FABRIC:
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"made at level {' and '.join(measurement.extents)}"
         elif not plan.places(measurement, level):
-            reasons[name] = f"the hostfile {_LACKS.get(measurement.scope, _NO_PAIR)}"
+            reasons[name] = NO_GROUP if measurement.scope == Scope.GROUP else NO_PAIR
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = "the platform file asks nothing of the NICs' counters"
     return reasons
-
-
-def _why_no_scan(level: Level) -> str:
-    if level.no_scan:
-        return f"the hostfile says why nobody scans the subnet: {level.no_scan}"
-    return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
 
 
 def subnet_notes(level: Level) -> tuple[str, ...]:

@@ -146,6 +146,7 @@ class _Reader:
             fabric=nic.get("fabric", True),
             pci_address=nic.get("pci_address"),
             numa_node=nic.get("numa_node"),
+            rdma=nic.get("rdma", True),
         )
 
     def _gpus(self, gpus: Mapping[str, Any] | None) -> Gpus | None:

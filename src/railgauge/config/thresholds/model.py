@@ -34,6 +34,7 @@ class Nic:
     fabric: bool = True
     pci_address: str | None = None
     numa_node: int | None = None
+    rdma: bool = True
 
     @property
     def pcie_link(self) -> tuple[float, int] | None:

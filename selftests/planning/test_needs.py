@@ -1,0 +1,249 @@
+"""What a test needs of the declared hardware, and what becomes of it where that is not there."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+from testing.core_values import PLATFORMS, ROOT, cluster, lines_of
+
+from railgauge.config import thresholds
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Fabric
+from railgauge.planning import needs, plan
+from railgauge.planning.marks import MarkedTest, asked
+from railgauge.planning.needs import Candidate, candidates, lacking, not_limited, unmet
+
+H200 = thresholds.load("h200", ROOT / "thresholds")
+HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+THREE = cluster("n1", "n2", "n3", no_fabric="nobody is asked here")
+TESTS = candidates(asked(ROOT))
+
+
+def level(platform, of=THREE, name="nightly"):
+    return plan.level(platform, of, name)
+
+
+def absent(platform, of=THREE):
+    return lacking(platform, level(platform, of))
+
+
+def with_gpus(**changes):
+    return replace(H200, gpus=replace(H200.gpus, **changes))
+
+
+def with_nic(**changes):
+    return replace(H200, nics=tuple(replace(nic, **changes) for nic in H200.nics))
+
+
+def without(platform, *names):
+    return replace(
+        platform,
+        measurements={k: v for k, v in platform.measurements.items() if k not in names},
+        expected={k: v for k, v in platform.expected.items() if k not in names},
+        not_applicable={},
+    )
+
+
+# --- declared hardware, and the needs that it does not meet ---
+
+
+@pytest.mark.parametrize(
+    ("platform", "lacks"),
+    [
+        (H200, {"amd gpus", "metax gpus", "ethernet"}),
+        (with_gpus(vendor="amd"), {"nvidia gpus", "metax gpus", "ethernet"}),
+        (with_gpus(count=1), {"linked gpus", "amd gpus", "metax gpus", "ethernet"}),
+        (
+            replace(H200, gpus=None),
+            {"gpus", "linked gpus", "nvidia gpus", "amd gpus", "metax gpus", "ethernet"},
+        ),
+        (with_nic(link_layer="Ethernet"), {"amd gpus", "metax gpus", "infiniband"}),
+        (
+            with_nic(link_layer="Ethernet", rdma=False),
+            {"amd gpus", "metax gpus", "infiniband", "rdma"},
+        ),
+        (
+            with_nic(fabric=False),
+            {"amd gpus", "metax gpus", "nics", "rdma", "infiniband", "ethernet"},
+        ),
+    ],
+)
+def test_a_need_is_met_by_declared_hardware_alone(platform, lacks):
+    assert absent(platform).keys() - {"subnet"} == lacks
+
+
+@pytest.mark.parametrize(
+    ("of", "lacks"),
+    [
+        (cluster("n1"), {"two nodes", "three nodes", "subnet"}),
+        (cluster("n1", "n2"), {"three nodes", "subnet"}),
+        (THREE, {"subnet"}),
+        (replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""), set()),
+    ],
+)
+def test_nodes_and_subnet_are_those_of_the_hostfile(of, lacks):
+    assert absent(H200, of).keys() & {"two nodes", "three nodes", "subnet"} == lacks
+
+
+def test_the_reason_says_what_is_not_declared():
+    bare = replace(H200, gpus=None, nics=(), measurements={})
+    assert set(absent(bare, cluster("n1")).values()) == {
+        "the platform declares no GPU",
+        "the platform declares no NIC of the fabric",
+        "the platform declares no NIC with RDMA",
+        "the platform declares no InfiniBand NIC",
+        "the platform declares no Ethernet NIC",
+        "the hostfile has no pair to measure",
+        "the hostfile has no group of more than two nodes to measure",
+        "the hostfile names no node that scans the subnet, and no declared topology (fabric:)",
+    }
+    assert absent(with_gpus(count=1))["linked gpus"] == "the platform declares one GPU a node"
+    assert absent(H200)["amd gpus"] == "the platform declares GPUs of nvidia, none of amd"
+    assert absent(H200)["subnet"].endswith("subnet: nobody is asked here")
+
+
+# --- what becomes of a subject that the platform file does not have ---
+
+NEW = Candidate("warp", "measures", ("gpus", "two nodes"))
+
+
+def outcome(platform, test=NEW, of=THREE, name="nightly"):
+    """The reason why it is not applicable, and whether it is possible and not limited."""
+    at = level(platform, of, name)
+    return unmet(platform, at, (test,)).get(test.name), test.name in not_limited(
+        platform, at, (test,)
+    )
+
+
+def test_what_the_hardware_lacks_is_not_applicable_with_that_reason():
+    assert outcome(HOMELAB) == ("the platform declares no GPU", False)
+    assert outcome(H200, of=cluster("n1")) == ("the hostfile has no pair to measure", False)
+    two = replace(NEW, needs=("two nodes", "gpus"))
+    assert outcome(HOMELAB, two, cluster("n1"))[0] == "the hostfile has no pair to measure"
+
+
+def test_what_the_site_leaves_out_has_the_site_s_reason():
+    ruled = replace(H200, not_applicable={"warp": "nobody travels here"})
+    assert outcome(ruled) == (None, False)
+
+
+def test_what_is_possible_and_not_said_is_listed():
+    assert outcome(H200) == (None, True)
+    assert outcome(H200, replace(NEW, needs=())) == (None, True)
+
+
+def test_what_is_declared_is_demanded_whatever_the_test_needs():
+    """A mark that is wrong takes nothing out of a platform file."""
+    for name, kind in (("host_write_bandwidth", "measures"), ("memlock", "expects")):
+        test = Candidate(name, kind, ("gpus",))
+        assert outcome(HOMELAB, test) == (None, False)
+    other = Candidate("memlock", "measures", ())
+    assert outcome(HOMELAB, other) == (None, True)
+
+
+def test_a_subnet_that_a_sign_off_must_scan_is_demanded_and_so_not_listed():
+    scan = Candidate("fabric_links", "measures", ("subnet",))
+    bare, silent = without(HOMELAB, "fabric_links"), cluster("n1", "n2", "n3")
+    assert level(bare, silent, "signoff").lacks_scan
+    assert outcome(bare, scan, silent, "signoff") == (None, False)
+    assert outcome(bare, scan, silent) == (None, False)
+    own = replace(scan, name="fabric_colours")  # of a site: demanded by nobody
+    assert "names no node that scans" in outcome(bare, own, silent, "signoff")[0]
+
+
+@pytest.mark.parametrize("platform", [H200, HOMELAB], ids=lambda platform: platform.name)
+def test_whatever_is_taken_out_of_a_platform_file_is_named(platform):
+    """One after another, every measurement and expectation; none goes without a word."""
+    at = level(platform, replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""))
+    for name in (*platform.measurements, *platform.expected):
+        assert name in not_limited(without(platform, name), at, TESTS), name
+
+
+# --- the marks of the tests ---
+
+
+def test_the_tests_of_the_ladder_need_what_is_known():
+    assert list(needs.unknown(asked(ROOT))) == []
+    assert {need for test in TESTS for need in test.needs} <= set(needs.KNOWN)
+
+
+_TAKES = {
+    "pair": {"two nodes"}, "group": {"three nodes"}, "switch": {"subnet"},
+    "link": {"linked gpus"}, "nic": {"nics", "rdma", "ethernet"}, "adapter": {"rdma"},
+    "gpu": {"gpus", "linked gpus", "nvidia gpus", "amd gpus"},
+}  # fmt: skip
+
+
+def test_a_test_needs_what_it_is_parametrized_over():
+    found = {test.where: set(test.needs) for test in asked(ROOT)}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                where = f"{path.relative_to(ROOT)}::{node.name}"
+                for one in _TAKES.keys() & {argument.arg for argument in node.args.args}:
+                    assert found[where] & _TAKES[one], (where, one)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_no_platform_of_the_suite_has_what_its_hardware_cannot_be_asked(name):
+    """A mark that asks for too much would stand against a measurement that is made."""
+    platform = thresholds.load(name, ROOT / "thresholds")
+    lacks = absent(platform).keys() - {"subnet"}
+    wrong = {t.name for t in TESTS if t.is_in(platform) and lacks & set(t.needs)}
+    assert not wrong
+
+
+def read(folder, text):
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_it.py").write_text(f"import pytest\n{text}")
+    return asked(folder)
+
+
+def test_marks_of_a_file_and_of_a_test_add_up(tmp_path):
+    text = """
+pytestmark = [pytest.mark.needs("gpus"), pytest.mark.slow]
+
+
+@pytest.mark.measures("a")
+@pytest.mark.needs("two nodes", "gpus")
+def test_a(pair):
+    pass
+
+
+@pytest.mark.expects("b")
+def test_b(node):
+    pass
+"""
+    assert {one.name: one.needs for one in read(tmp_path, text)} == {
+        "a": ("gpus", "two nodes"),
+        "b": ("gpus",),
+    }
+
+
+def test_a_mark_that_only_needs_names_no_subject(tmp_path):
+    text = 'pytestmark = pytest.mark.needs("a")\n\n\n@pytest.mark.needs("b")\ndef test_a(): 1\n'
+    assert [(one.kind, one.name) for one in read(tmp_path, text)] == [("", "")]
+
+
+@pytest.mark.parametrize("mark", ["GPUS", "*GPUS", "'gpus', 2"])
+def test_a_need_is_written_out(tmp_path, mark):
+    text = f'@pytest.mark.expects("a")\n@pytest.mark.needs({mark})\ndef test_a(): 1\n'
+    with pytest.raises(BadInput, match=r"test_it\.py: line 3: what a test needs is written out"):
+        read(tmp_path, text)
+
+
+def test_an_unknown_need_is_bad_input_that_lists_the_known():
+    (error,) = needs.unknown([MarkedTest("t.py::test_a", "expects", "a", (), ("gpus", "gpuz"))])
+    (line,) = lines_of(error)
+    assert line.startswith("t.py::test_a: needs 'gpuz', which is unknown")
+    assert all(need in line for need in needs.KNOWN)
+
+
+def test_several_tests_of_a_subject_need_what_all_of_them_do():
+    """What one of them can ask is possible."""
+    tests = [
+        MarkedTest("t::a", "measures", "x", (), ("gpus", "rdma")),
+        MarkedTest("t::b", "measures", "x", (), ("rdma", "two nodes")),
+        MarkedTest("t::c", "", ""),
+    ]
+    assert candidates(tests) == (Candidate("x", "measures", ("rdma",)),)

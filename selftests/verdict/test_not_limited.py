@@ -1,0 +1,155 @@
+"""What could be tested and is not in the platform file: it stands in every report, by name."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import ROOT, cluster, item
+
+from railgauge.config import thresholds
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeFacts
+from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.marks import asked
+from railgauge.planning.needs import candidates
+from railgauge.planning.plan import level
+from railgauge.report import allure, html, junit, terminal
+from railgauge.run.settings import RunSettings
+from railgauge.verdict.decision import RunPlan, decide
+
+HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+DECLARED = cluster("n1", "n2", no_fabric="nobody is asked here")
+TESTS = candidates(asked(ROOT))
+FOUND = {name: NodeFacts(name) for name in ("n1", "n2")}
+TAKEN = ("host_read_latency", "memlock")
+LIST = "possible here, not limited: host_read_latency, memlock"
+
+
+def taken_out(platform=HOMELAB):
+    """The platform file from which somebody deleted a measurement and an expectation."""
+    return replace(
+        platform,
+        measurements={k: v for k, v in platform.measurements.items() if k not in TAKEN},
+        expected={k: v for k, v in platform.expected.items() if k not in TAKEN},
+    )
+
+
+def answered(platform, name="signoff"):
+    """A record that answers each demand of the level."""
+    scope = DemandInputs(platform, DECLARED, level(platform, DECLARED, name))
+    return {
+        str(number): item(
+            str(number), rung=one.rung, subject=one.key.subject, nodes=one.key.nodes,
+            pairing=one.key.part, questions=(one.question,), ways=(one.key.way,),
+        )
+        for number, one in enumerate(demands(scope))
+    }  # fmt: skip
+
+
+def said(platform=None, tests=TESTS, name="signoff", drop=0):
+    platform = platform or taken_out()
+    records = dict(list(answered(platform, name).items())[drop:])
+    run = RunPlan(2, "run-1", "simulated", name, None, tuple(records), "0", tests)
+    return decide(run, RunResults(records, FOUND, platform, DECLARED))
+
+
+def test_what_was_deleted_is_named_and_the_rest_of_the_verdict_is_its_own():
+    verdict = said()
+    assert verdict.verdict == "accepted"
+    assert verdict.not_limited == TAKEN
+    assert json.loads(json.dumps(verdict.to_json()))["not_limited"] == list(TAKEN)
+    assert not set(TAKEN) & verdict.not_applicable.keys()
+
+
+def test_a_platform_file_that_speaks_of_every_test_has_nothing_to_name():
+    verdict = said(HOMELAB)
+    assert verdict.not_limited == ()
+    assert verdict.excluded == ""
+
+
+def test_it_makes_no_run_accepted_that_was_not():
+    """An item that is demanded and not answered stays not run, whatever else is listed."""
+    verdict = said(drop=1)
+    assert (verdict.verdict, verdict.counts.not_run) == ("incomplete", 1)
+    assert verdict.not_limited == TAKEN
+
+
+def test_a_declared_measurement_that_its_level_leaves_out_is_what_it_was():
+    one = HOMELAB.measurements["host_read_latency"]
+    later = replace(one, extents={k: v for k, v in one.extents.items() if k != "smoke"})
+    platform = replace(HOMELAB, measurements={**HOMELAB.measurements, later.name: later})
+    verdict = said(platform, name="smoke")
+    assert verdict.not_limited == ()
+    assert verdict.not_applicable[later.name].startswith("made at level ")
+
+
+def test_hardware_that_is_lacking_is_the_reason_where_the_file_gives_none():
+    silent = replace(HOMELAB, not_applicable={})
+    verdict = said(silent)
+    assert verdict.not_applicable["gpu_count"] == "the platform declares no GPU"
+    assert "gpu_count" not in verdict.not_limited
+    assert HOMELAB.not_applicable["cpus"]
+    assert "cpus" in verdict.not_limited
+    ruled = replace(silent, not_applicable={"gpu_count": "sold last week"})
+    assert said(ruled).not_applicable["gpu_count"] == "sold last week"
+
+
+def test_a_run_that_kept_no_list_of_its_tests_says_nothing_else():
+    """Bundles from before the list was kept give the same bytes as then."""
+    verdict = said(tests=())
+    assert verdict.not_limited is None
+    assert "not_limited" not in verdict.to_json()
+    assert verdict.excluded == ""
+
+
+# --- the reports ---
+
+
+class Screen:
+    def __init__(self):
+        self.text = ""
+
+    def write_line(self, line, **_):
+        self.text += f"{line}\n"
+
+    def section(self, *_, **__):
+        pass
+
+
+@pytest.fixture(params=["nightly", "signoff"])
+def verdict(request):
+    return said(name=request.param)
+
+
+def due(verdict):
+    signed = "excluded from this sign-off, " if verdict.level == "signoff" else ""
+    return signed + LIST
+
+
+def test_the_last_screen_names_it(verdict, tmp_path):
+    screen = Screen()
+    terminal.summary(screen, verdict, {}, tmp_path)
+    assert f"\n{due(verdict)}\n" in screen.text
+
+
+def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
+    settings = RunSettings(DECLARED, HOMELAB, level(HOMELAB, DECLARED, verdict.level))
+    store = SimpleNamespace(folder=tmp_path)
+    shown = html.above(verdict, {}, settings, store, [])
+    assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
+    bare = html.above(replace(verdict, not_limited=()), {}, settings, store, [])
+    assert "Not tested" not in bare
+
+
+def test_junit_and_allure_name_it(verdict, tmp_path):
+    now = datetime.now().astimezone()
+    text = junit.document(
+        [item("a")], junit.SessionInfo(now, 1.0, "h", "simulated", verdict.excluded)
+    )
+    assert f'<property name="not tested" value="{due(verdict)}"' in text
+    assert 'tests="1"' in text
+    assert "not tested" not in junit.document([], junit.SessionInfo(now, 1.0, "h", "simulated"))
+    allure.write_surroundings(tmp_path, verdict, {}, HOMELAB, [])
+    assert f"Not tested = {due(verdict)}" in (tmp_path / "environment.properties").read_text()

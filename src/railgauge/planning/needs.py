@@ -1,0 +1,152 @@
+"""What the tests need of the declared hardware, and what of it a platform and a cluster have. Pure.
+
+A measurement or expectation that some test asks for and that the platform file does not have is one
+of three. Not applicable, because the declared hardware lacks what the test needs. Not applicable by
+choice, for the reason that the platform file gives. Else possible here and not limited, which every
+report says by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.config.thresholds.model import Nic, Platform
+from railgauge.core.errors import BadInput
+from railgauge.planning.demand import SUBNET
+from railgauge.planning.marks import MEASURES, MarkedTest
+from railgauge.planning.plan import Level
+from railgauge.stacks import vendors
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A measurement or expectation (``kind``) that tests ask for, and what all of them need."""
+
+    name: str
+    kind: str
+    needs: tuple[str, ...] = ()
+
+    def is_in(self, platform: Platform) -> bool:
+        """Whether the platform file has it; then it is demanded, whatever the tests need."""
+        return self.name in (platform.measurements if self.kind == MEASURES else platform.expected)
+
+
+def candidates(tests: Iterable[MarkedTest]) -> tuple[Candidate, ...]:
+    """Each subject of the tests once, by name."""
+    found: dict[tuple[str, str], Candidate] = {}
+    for test in tests:
+        if test.kind:
+            key = test.name, test.kind
+            shared = [n for n in test.needs if key not in found or n in found[key].needs]
+            found[key] = Candidate(test.name, test.kind, tuple(shared))
+    return tuple(found[key] for key in sorted(found))
+
+
+def unknown(tests: Iterable[MarkedTest]) -> Iterator[BadInput]:
+    """A complaint for each need of a test that nobody can look up."""
+    for test in tests:
+        for need in test.needs:
+            if need not in KNOWN:
+                remedy = f"known: {', '.join(KNOWN)}"
+                yield BadInput(f"needs {need!r}, which is unknown", where=test.where, remedy=remedy)
+
+
+def lacking(platform: Platform, level: Level) -> dict[str, str]:
+    """Every need that the declared hardware does not meet, with the reason."""
+    reasons = {need: why(platform, level) for need, why in _CHECKS.items()}
+    return {need: reason for need, reason in reasons.items() if reason}
+
+
+def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[str, str]:
+    """What tests need and is not declared, by subject: the reason of the first such need.
+
+    A subject that the platform file has is not among them.
+    """
+    absent = lacking(platform, level)
+    reasons = {
+        test.name: [absent[need] for need in test.needs if need in absent]
+        for test in _open(platform, level, tests)
+    }
+    return {name: why[0] for name, why in reasons.items() if why}
+
+
+def not_limited(platform: Platform, level: Level, tests: Sequence[Candidate]) -> tuple[str, ...]:
+    """Subjects that could be tested here, and of which the platform file says nothing, by name."""
+    told = platform.not_applicable.keys() | unmet(platform, level, tests)
+    return tuple(test.name for test in _open(platform, level, tests) if test.name not in told)
+
+
+def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Iterator[Candidate]:
+    """The subjects that the platform file does not have.
+
+    Those of the subnet's scan are left out where nobody scans: ``demand`` and ``decision`` decide
+    what becomes of them.
+    """
+    apart = () if level.scanners else SUBNET
+    return (test for test in tests if not test.is_in(platform) and test.name not in apart)
+
+
+# --- one check a need: the reason why it is not met, empty if it is ---
+
+NO_PAIR = "the hostfile has no pair to measure"
+NO_GROUP = "the hostfile has no group of more than two nodes to measure"
+
+_Check = Callable[[Platform, Level], str]
+
+
+def _gpus(platform: Platform, _: Level) -> str:
+    return "" if platform.gpus else "the platform declares no GPU"
+
+
+def _linked_gpus(platform: Platform, level: Level) -> str:
+    alone = platform.gpus and platform.gpus.count == 1
+    return "the platform declares one GPU a node" if alone else _gpus(platform, level)
+
+
+def _gpus_of(vendor: str) -> _Check:
+    def check(platform: Platform, level: Level) -> str:
+        if platform.gpus and platform.gpus.vendor != vendor:
+            return f"the platform declares GPUs of {platform.gpus.vendor}, none of {vendor}"
+        return _gpus(platform, level)
+
+    return check
+
+
+def _nic(what: str, suits: Callable[[Nic], bool]) -> _Check:
+    def check(platform: Platform, _: Level) -> str:
+        return "" if any(map(suits, platform.fabric_nics)) else f"the platform declares no {what}"
+
+    return check
+
+
+def _two_nodes(_: Platform, level: Level) -> str:
+    return "" if len(level.nodes) > 1 else NO_PAIR
+
+
+def _three_nodes(_: Platform, level: Level) -> str:
+    return "" if level.groups else NO_GROUP
+
+
+def no_scan(_: Platform, level: Level) -> str:
+    """Why nobody scans the subnet; empty if somebody does."""
+    if level.scanners:
+        return ""
+    if level.no_scan:
+        return f"the hostfile says why nobody scans the subnet: {level.no_scan}"
+    return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
+
+
+_CHECKS: Mapping[str, _Check] = {
+    "gpus": _gpus,
+    "linked gpus": _linked_gpus,
+    **{f"{vendor} gpus": _gpus_of(vendor) for vendor in vendors()},
+    "nics": _nic("NIC of the fabric", lambda _: True),
+    "rdma": _nic("NIC with RDMA", lambda nic: nic.rdma),
+    "infiniband": _nic("InfiniBand NIC", lambda nic: nic.link_layer == "InfiniBand"),
+    "ethernet": _nic("Ethernet NIC", lambda nic: nic.link_layer == "Ethernet"),
+    "subnet": no_scan,
+    "two nodes": _two_nodes,
+    "three nodes": _three_nodes,
+}
+KNOWN = tuple(_CHECKS)
