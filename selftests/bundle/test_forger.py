@@ -161,7 +161,7 @@ def another_text(records):
     [
         (the_other_way, "asks for a measurement that level smoke does not make there"),
         (without_size, "asks for a measurement that it is not about"),
-        (another_text, "shows transcripts/host_write_bandwidth_"),
+        (another_text, "links to transcripts/host_write_bandwidth_"),
     ],
 )
 def test_an_item_that_was_measured_elsewhere(healthy, refused, change, why):
