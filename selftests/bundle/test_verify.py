@@ -417,7 +417,7 @@ def test_a_verdict_that_hides_it_does_not_hold(healthy, verify, tmp_path):
     path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, []))
     code, _, err = verify(path)
     assert code == 1
-    assert "run/verdict.json: is not the verdict that the evidence gives" in err
+    assert "run/verdict.json: differs from the verdict of the evidence" in err
 
 
 def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify, tmp_path):

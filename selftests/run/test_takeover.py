@@ -7,8 +7,9 @@ from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
+from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
-from railgauge.facts import NodeFacts, to_json
+from railgauge.facts import NodeFacts
 from railgauge.leases.files import is_held
 from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
@@ -56,7 +57,7 @@ def test_a_run_goes_on_as_long_as_its_first_file_is_held(new):
 
 
 def surveyed(**facts):
-    return {"n1": {"facts": to_json(NodeFacts("n1", **facts))}}
+    return {"n1": {"facts": to_plain(NodeFacts("n1", **facts))}}
 
 
 def changes(old, new, now, at=None):

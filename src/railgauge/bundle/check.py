@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from railgauge import __version__
 from railgauge.bundle import signing, statement, strict
 from railgauge.bundle.agreement import (
     refuse_other_lists,
@@ -84,7 +85,8 @@ class Report:
     those of the bundle, ``other`` is the verdict under other limits, and ``differences`` are the
     items that these change. ``shared`` are groups of nodes that are the same machine. ``untold``
     are subjects that the verifier's tests could test on this platform, that its file does not
-    have, and that the verdict does not list as not limited.
+    have, and that the verdict does not list as not limited. ``is_own`` is true if this version of
+    railgauge made the run; then texts and causes were compared too, which differ between versions.
     """
 
     signature: Signature
@@ -96,6 +98,7 @@ class Report:
     again: int
     kept: int
     absent: int
+    is_own: bool
     other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
@@ -172,9 +175,10 @@ def verify(
     _refuse_other_commands(contents, records.values())
     refuse_left_out(run, contents.results(records, platform))
     own = _judge(contents, records, platform)
-    _refuse_other_items(records, own.records)
+    is_own = run.software == __version__
+    _refuse_other_items(records, own.records, is_own=is_own)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
-    _refuse_other_verdict(contents, own.verdict, said)
+    _refuse_other_verdict(contents, own.verdict, said, is_own=is_own)
     made = statement.predicate(said.sha256, records.values(), said.about)
     refuse_other_lists(said.predicate, made)
     elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
@@ -188,6 +192,7 @@ def verify(
         again=sum(item.by_evidence for item in records.values()),
         kept=sum(not item.by_evidence for item in records.values()),
         absent=len(run.planned) - len(records),
+        is_own=is_own,
         other=elsewhere.verdict if elsewhere else None,
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
         shared=boot.shared(
@@ -233,10 +238,11 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
 
 
 def _refuse_other_items(
-    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord]
+    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord], *, is_own: bool
 ) -> None:
+    """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
     for name, item in recorded.items():
-        if again[name] != item:
+        if again[name] != item and (is_own or _without_texts(again[name]) != _without_texts(item)):
             made = again[name].outcome
             what = f"{name} is recorded as {item.outcome}, but its evidence gives {made}"
             if made is item.outcome:
@@ -244,8 +250,23 @@ def _refuse_other_items(
             _fail(f"{RUN}{record.FILE}", what)
 
 
-def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Statement) -> None:
-    if contents.bytes(VERDICT) != json_text(verdict.to_json()).encode():
+def _without_texts(item: ItemRecord) -> ItemRecord:
+    """The record without the texts, whose wording may differ between versions of railgauge."""
+    judgements = tuple(replace(judgement, reason="") for judgement in item.judgements)
+    return replace(item, title="", reason="", remedy="", judgements=judgements)
+
+
+# The fields of a verdict that hold no texts or causes.
+_FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "counts", "coverage")
+
+
+def _refuse_other_verdict(
+    contents: Contents, verdict: RunVerdict, said: Statement, *, is_own: bool
+) -> None:
+    recorded, again = contents.bytes(VERDICT), json_text(verdict.to_json()).encode()
+    if not is_own:
+        recorded, again = _figures(recorded), _figures(again)
+    if recorded != again:
         what = f"differs from the verdict of the evidence ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
     about = said.about
@@ -256,6 +277,14 @@ def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Stateme
     ):
         said_of = f"{about.verdict}, {about.run_id}, {about.evidence} evidence"
         _fail(NAME, f"is of another run or verdict: {said_of}")
+
+
+def _figures(verdict: bytes) -> bytes:
+    """The fields of a verdict that are compared between versions, as JSON."""
+    data = strict.loads(verdict, VERDICT)
+    if not isinstance(data, dict):
+        raise BadBundle("is not a verdict", where=VERDICT)
+    return json_text({name: data.get(name) for name in _FIGURES}).encode()
 
 
 def _differences(
