@@ -140,7 +140,7 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Project:
         (("--lab-nodes", "2"), "--lab-nodes is 2 here and was not given"),
         (("-k", "nics"), "-k is nics here and was write"),
         (("--no-gates",), "--no-gates is True here and was not given"),
-        (("--hostfile", "hostfiles/other.yaml"), "other.yaml has changed since the run"),
+        (("--hostfile", "hostfiles/other.yaml"), "other.yaml differs from the hostfile of the run"),
         (("tests/network/test_rdma.py::test_write_traffic",), "lacks a test"),
     ],
     ids=lambda value: value[0].lstrip("-") if isinstance(value, tuple) else "",
@@ -174,7 +174,7 @@ def test_limits_that_were_changed(tmp_path: Path, broken_off: Project) -> None:
     hostfile = project.folder / "hostfiles" / "lab-connectx4-homelab.yaml"
     assert_refused(
         project.run("--resume", "latest", "--hostfile", str(hostfile)),
-        "connectx4-homelab.json has changed since the run",
+        "connectx4-homelab.json differs from the thresholds of the run",
     )
 
 

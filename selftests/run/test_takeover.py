@@ -44,7 +44,7 @@ def new(tmp_path):
 def test_another_hostfile_or_other_limits_are_refused_by_name(old, change, path):
     earlier = Earlier(old.folder)
     takeover.refuse_other_input(earlier, STARTED, "limits.json")
-    with pytest.raises(BadInput, match=rf"--resume old: {path} has changed"):
+    with pytest.raises(BadInput, match=rf"--resume old: {path} differs"):
         takeover.refuse_other_input(earlier, replace(STARTED, **change), "limits.json")
 
 

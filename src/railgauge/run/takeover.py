@@ -52,7 +52,7 @@ def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> Non
         field = f"{name}_sha256"
         if getattr(before.invocation, field) != getattr(now, field):
             raise BadInput(
-                f"{path} has changed since the run",
+                f"{path} differs from the {name} of the run",
                 where=f"--resume {before.name}",
                 remedy=f"compare it with {before.folder} and restore it, or start a new run",
             )
