@@ -72,7 +72,7 @@ def test_no_measurement_stands_for_another(name):
     for case in every:
         for other in every:
             if other != case:
-                with pytest.raises(NotVerified, match="is not what"):
+                with pytest.raises(NotVerified, match="is not the command of"):
                     Commands(platform, cluster).refuse_others(
                         case, [run_of(other, platform, cluster)]
                     )
@@ -97,14 +97,14 @@ def refused(homelab, case, *runs):
 def test_a_server_that_ended_too_early_is_all_there_is(homelab, case):
     client, server, *_ = run_of(case, *homelab)
     Commands(*homelab).refuse_others(case, [(server,)])
-    assert "is not what" in refused(homelab, case, (client,))
-    assert "is not what" in refused(homelab, case, ())
+    assert "is not the command of" in refused(homelab, case, (client,))
+    assert "is not the command of" in refused(homelab, case, ())
 
 
 def test_both_ends_have_one_port(homelab, case):
     client, _, *counters = run_of(case, *homelab)
     _, other, *_ = run_of(case, *homelab, port=20000)
-    assert "is not what" in refused(homelab, case, (client, other, *counters))
+    assert "is not the command of" in refused(homelab, case, (client, other, *counters))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_nothing_is_printed_twice_at_once(homelab, case):
     held.refuse_others(case, [run_of(case, *homelab)])
     held.refuse_others(case, [run_of(case, *homelab, moment=1)])
     other = next(c for c in cases(*homelab) if c.measurement == "host_read_bandwidth")
-    with pytest.raises(NotVerified, match="holds what was printed for run/transcripts/host_write"):
+    with pytest.raises(NotVerified, match="has the same output as run/transcripts/host_write"):
         held.refuse_others(other, [run_of(other, *homelab)])
 
 
@@ -143,4 +143,4 @@ def test_a_run_that_was_carried_on_reached_its_nodes_elsewhere(homelab, case):
     run = run_of(case, platform, moved(cluster, then))
     assert addresses("earlier", moved(cluster, then)) == then
     Commands(platform, cluster, [then]).refuse_others(case, [run])
-    assert "is not what" in refused(homelab, case, run)
+    assert "is not the command of" in refused(homelab, case, run)

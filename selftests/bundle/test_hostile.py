@@ -55,7 +55,7 @@ def test_names_that_lead_elsewhere(verify, tmp_path, name):
     path = packed(tmp_path / "b", (member(name), b"x"))
     code, out, err = verify(path)
     assert (code, out) == (2, "")
-    assert "is no name that a file of a bundle has" in err or "leads out of the bundle" in err
+    assert "is not a valid file name in a bundle" in err or "leads out of the bundle" in err
     assert "\x1b" not in err
     assert sorted(tmp_path.iterdir()) == [path]
 
@@ -69,7 +69,7 @@ def test_what_is_no_plain_file(verify, tmp_path, kind):
     info = member("run/x", type=kind, linkname="../../etc/passwd")
     code, _, err = verify(packed(tmp_path / "b", (info, b"")))
     assert code == 2
-    assert "is no plain file" in err
+    assert "is not a regular file" in err
 
 
 def test_a_name_twice_and_a_file_that_is_a_folder(verify, tmp_path):
@@ -95,7 +95,7 @@ def test_bombs_end_before_they_go_off(tmp_path):
     many = packed(tmp_path / "many", *((member(f"run/{i}"), b"") for i in range(20)))
     assert "more than 10 files" in refused(many, Caps(files=10))
     large = packed(tmp_path / "large", (member("run/x"), bytes(5000)))
-    assert "more than any file" in refused(large, Caps(file_bytes=4999))
+    assert "more than is allowed" in refused(large, Caps(file_bytes=4999))
     assert "inflates to more than 0 MiB" in refused(large, Caps(total_bytes=1000))
 
 
@@ -124,7 +124,7 @@ def test_what_is_behind_the_end_is_seen(healthy, tmp_path):
     plain = gzip.decompress(healthy.path.read_bytes())
     path = tmp_path / "b"
     path.write_bytes(gzip.compress(plain + member("run/hidden").tobuf()))
-    assert "behind its end" in refused(path, Caps())
+    assert "behind the end" in refused(path, Caps())
 
 
 @pytest.mark.parametrize("data", [b"", b"\x1f", b"PK\x03\x04", b"\x1f\x8b" + b"x" * 100])

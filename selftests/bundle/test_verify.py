@@ -195,7 +195,7 @@ def test_a_file_more_or_less(healthy, verify, tmp_path):
     assert "run/transcripts/one_more.json: is not in the statement" in err
     code, _, err = verify(changed(healthy.path, tmp_path / "b", less))
     assert code == 1
-    assert "run/junit.xml: is in the statement and not in the bundle" in err
+    assert "run/junit.xml: is in the statement but not in the bundle" in err
 
 
 # --- all hashes made anew: the transcripts are judged again ---
@@ -300,8 +300,8 @@ def test_what_failed_cannot_be_made_to_look_well(red, verify, tmp_path, change, 
     [
         (no_evidence, "is passed without evidence"),
         (other_evidence, "asks for a fact that it is not about"),
-        (a_lie, "which did not go wrong"),
-        (another_reason, "is recorded with other values than its evidence gives"),
+        (a_lie, "which did not fail"),
+        (another_reason, "is recorded with values that differ from its evidence"),
         (unplanned, "was not planned"),
     ],
 )
@@ -318,7 +318,9 @@ def test_a_statement_that_says_another_verdict(red, verify, tmp_path):
 
     code, _, err = verify(changed(red.path, tmp_path / "b", change))
     assert code == 1
-    assert err.startswith("railgauge: NOT VERIFIED: statement.dsse.json: says accepted")
+    assert err.startswith(
+        "railgauge: NOT VERIFIED: statement.dsse.json: is of another run or verdict: accepted"
+    )
 
 
 # --- under other limits ---
@@ -368,7 +370,7 @@ def test_what_cannot_be_bundled(healthy, tmp_path, capsys):
 
     code, err = fails(tmp_path, "--unsigned")
     assert code == 2
-    assert f"{tmp_path}: has no run.json; name the folder of a run that came to a verdict" in err
+    assert f"{tmp_path}: has no run.json; name the folder of a run that reached a verdict" in err
     copy = tmp_path / "copy"
     bench.subprocess.run(["cp", "-rL", healthy.run.latest, copy], check=True)
     with (copy / "verdict.json").open("a") as file:
@@ -379,7 +381,7 @@ def test_what_cannot_be_bundled(healthy, tmp_path, capsys):
     (copy / "manifest.json").unlink()
     code, err = fails(copy, "--unsigned")
     assert code == 2
-    assert "gives no bundle that verifies: run/verdict.json" in err
+    assert "does not make a bundle that verifies: run/verdict.json" in err
 
 
 def test_the_default_is_the_latest_run(healthy, tmp_path):
@@ -415,7 +417,7 @@ def test_a_verdict_that_hides_it_does_not_hold(healthy, verify, tmp_path):
     path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, []))
     code, _, err = verify(path)
     assert code == 1
-    assert "run/verdict.json: is not the verdict that the evidence gives" in err
+    assert "run/verdict.json: differs from the verdict of the evidence" in err
 
 
 def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify, tmp_path):

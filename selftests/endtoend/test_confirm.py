@@ -210,7 +210,7 @@ def test_nothing_of_it_can_be_changed(
     change(copied)
     assert main(["bundle", str(copied), "-o", str(copied.parent / "x"), "--unsigned"]) == 2
     said = capsys.readouterr().err
-    assert "gives no bundle that verifies" in said
+    assert "does not make a bundle that verifies" in said
     assert len(said.splitlines()) == 1
 
 

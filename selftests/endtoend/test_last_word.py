@@ -79,7 +79,7 @@ def test_xfail_and_hooks_change_no_report(runs: Runs) -> None:
 def test_a_lease_that_cannot_be_let_go_is_no_rejection(runs: Runs) -> None:
     run = runs["exhausted"]
     assert run.code == 3, run.output
-    assert "the leases on the nodes could not be let go" in run.words
+    assert "the leases on the nodes could not be released" in run.words
     assert "can't start new thread" in run.words
-    assert "railgauge: the session could not be ended: SystemExit: 0" in run.words
+    assert "railgauge: pytest could not end the session: SystemExit: 0" in run.words
     assert "exit code 3, not the verdict's 10" in run.words

@@ -140,8 +140,8 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Project:
         (("--lab-nodes", "2"), "--lab-nodes is 2 here and was not given"),
         (("-k", "nics"), "-k is nics here and was write"),
         (("--no-gates",), "--no-gates is True here and was not given"),
-        (("--hostfile", "hostfiles/other.yaml"), "other.yaml is not as it was in the run"),
-        (("tests/network/test_rdma.py::test_write_traffic",), "has not the test"),
+        (("--hostfile", "hostfiles/other.yaml"), "other.yaml differs from the hostfile of the run"),
+        (("tests/network/test_rdma.py::test_write_traffic",), "lacks a test"),
     ],
     ids=lambda value: value[0].lstrip("-") if isinstance(value, tuple) else "",
 )
@@ -174,19 +174,19 @@ def test_limits_that_were_changed(tmp_path: Path, broken_off: Project) -> None:
     hostfile = project.folder / "hostfiles" / "lab-connectx4-homelab.yaml"
     assert_refused(
         project.run("--resume", "latest", "--hostfile", str(hostfile)),
-        "connectx4-homelab.json is not as it was in the run",
+        "connectx4-homelab.json differs from the thresholds of the run",
     )
 
 
 @pytest.mark.parametrize("name", ["nothing", ".", "hostfiles"])
 def test_what_is_no_run(broken_off: Project, name: str) -> None:
     run = broken_off.run("--resume", name)
-    assert_refused(run, f"--resume: {name} is no run that can be carried on")
+    assert_refused(run, f"--resume: {name} is not a run that can be carried on")
 
 
 def test_not_in_a_replay(broken_off: Project) -> None:
     run = broken_off.run("--resume", "latest", "--replay=x")
-    assert_refused(run, "--resume has no place in a replay")
+    assert_refused(run, "--resume cannot be combined with a replay")
 
 
 def test_a_run_that_goes_on(broken_off: Project) -> None:
@@ -201,7 +201,7 @@ def test_changes_that_are_not_undone(tmp_path: Path, broken_off: Project) -> Non
     project = Project(tmp_path / "copy")
     journal = {"changes": [{"node": "viper", "undone": False}]}
     (project.folder / "reports" / "latest" / "prepared.json").write_text(json.dumps(journal))
-    assert_refused(project.run("--resume", "latest"), "is not undone; railgauge undo ")
+    assert_refused(project.run("--resume", "latest"), "are not undone; railgauge undo ")
 
 
 def test_what_is_half_written_is_not_believed(tmp_path: Path, broken_off: Project) -> None:
@@ -256,10 +256,12 @@ def test_no_folder_to_begin_with(project: Project, trouble: str) -> None:
 def assert_no_folder(run: Run, *reasons: str) -> None:
     assert run.code == 4, run.output
     assert_clean(run)
-    (line,) = [line for line in run.output.splitlines() if "no run can be kept there: " in line]
+    (line,) = [
+        line for line in run.output.splitlines() if "the run cannot be stored there: " in line
+    ]
     assert any(reason in line for reason in reasons)
     assert "reports: " in line
-    assert "make room" in line
+    assert "free disk space" in line
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,15 @@ def test_pytests_own_reasons_stay(ending, session):
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_trouble_after_the_verdict_is_told_and_has_its_own_code(ending, verdict, capsys):
     ending.settle(verdict, OK)
-    with ending.step("the leases could not be let go"):
+    with ending.step("the leases could not be released"):
         raise RuntimeError("can't start new thread")
     with ending.step("this went well"):
         pass
     assert ending.last_word(OK) == TROUBLE
     said = capsys.readouterr().err
-    assert "railgauge: the leases could not be let go: RuntimeError: can't start new thread" in said
+    assert (
+        "railgauge: the leases could not be released: RuntimeError: can't start new thread" in said
+    )
     assert f"exit code {TROUBLE}, not the verdict's {verdict}" in said
     assert "went well" not in said
 
@@ -77,7 +79,7 @@ def test_trouble_on_the_way_out_hides_no_other_reason(ending, code, capsys):
 @pytest.mark.parametrize("code", [OK, FAILED, 10, 11])
 def test_without_a_verdict_nothing_looks_like_one(ending, code, capsys):
     assert ending.last_word(code) == TROUBLE
-    assert "came to no verdict" in capsys.readouterr().err
+    assert "reached no verdict" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [INTERRUPTED, USAGE, NOTHING])

@@ -22,7 +22,7 @@ def test_workers_on_this_machine(spec):
     ["ssh=ctl2", "2*ssh=ctl2//python=python3", "socket=10.0.0.1:8888", "popen//via=master"],
 )
 def test_workers_elsewhere(spec):
-    with pytest.raises(BadInput, match="one machine"):
+    with pytest.raises(BadInput, match="on this machine"):
         refuse_elsewhere(config("popen", spec))
 
 

@@ -52,7 +52,7 @@ def test_each_suspect_is_told_with_what_came_of_it(store):
 def test_an_interrupt_ends_it_and_what_was_asked_is_kept(store):
     told, ended = asked_again(store, NodeUnreachable("no route", where="n3"), KeyboardInterrupt())
     assert not ended
-    assert told[-1] == "confirm: broken off"
+    assert told[-1] == "confirm: interrupted"
     assert len(store.lines(FILE)[0]) == len(ASKED)
 
 
@@ -60,4 +60,4 @@ def test_a_run_without_suspects_says_so():
     told = []
     found = RunResults({}, {}, PLATFORM, cluster())
     assert not confirming.suspects(found, told.append)
-    assert told == ["", "confirm: nothing is suspected that could be measured again"]
+    assert told == ["", "confirm: no suspect can be measured again"]

@@ -37,7 +37,7 @@ def test_one_machine_under_two_names_is_refused_by_both():
     with pytest.raises(BadInput) as refused:
         look(f"n1\n{ONE}\n", f"n1\n{ONE}\n")
     head, line = str(refused.value).split("\n")
-    assert head == "the nodes are not who they should be:"
+    assert head == "the hostfile's names do not match the nodes:"
     assert "n1" in line
     assert "n2" in line
 
@@ -48,7 +48,7 @@ def test_a_node_that_cannot_be_asked_is_left_to_the_survey():
 
 def test_the_survey_shows_it_as_well():
     same = {node: NodeFacts(node, hostname="n1", boot_id=ONE) for node in ("n1", "n2")}
-    with pytest.raises(BadInput, match="not who they should be"):
+    with pytest.raises(BadInput, match="do not match the nodes"):
         distinct.check(NODES, same, PLATFORM)
     lost = {"n1": same["n1"], "n2": NodeUnreachable("no route", where="n2")}
     distinct.check(NODES, lost, PLATFORM)

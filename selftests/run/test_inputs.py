@@ -198,7 +198,7 @@ def test_the_served_model_is_the_hostfiles(tmp_path):
     text = "cluster: mine\nplatform: metax-c500\nnodes: [a, b]\n"
     path.write_text(text)
     (line,) = refused(lambda: inputs.site(path, ROOT))
-    assert line.startswith(f"{path}: names no model, which node_serving and pair_serving of")
+    assert line.startswith(f"{path}: names no model, and node_serving and pair_serving of")
     assert "model: NAME" in line
     path.write_text(f"{text}model: /models/mine\n")
     cluster, platform = inputs.site(path, ROOT)

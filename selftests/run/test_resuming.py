@@ -86,7 +86,7 @@ def test_the_newest_run_counts_and_what_it_lacks_is_in_the_one_before(tmp_path):
 
 def test_a_link_of_the_chain_that_is_gone(tmp_path):
     begun(tmp_path, "second", resumes="../../first")
-    with pytest.raises(BadInput, match=r"first/invocation\.json: is not there whole"):
+    with pytest.raises(BadInput, match=r"first/invocation\.json: is missing or incomplete"):
         Earlier(tmp_path / "second")
 
 
@@ -151,7 +151,7 @@ def test_transcripts_that_were_exchanged_are_refused_by_name(tmp_path, ended):
     one, two = path.read_text(), other.read_text()
     path.write_text(two)
     other.write_text(one)
-    assert refused(tmp_path).startswith(f"{path}: is not what the run has measured")
+    assert refused(tmp_path).startswith(f"{path}: was changed after the run wrote it")
     path.write_text(one)
     other.write_text(two)
     Earlier(tmp_path / "old").refuse_changed()
@@ -166,7 +166,8 @@ def test_a_transcript_that_nobody_wrote(tmp_path):
     assert str(more) in refused(tmp_path)
     more.unlink()
     (store.folder / VOUCHED).unlink()
-    assert f"{path}: is not what the run has measured: {VOUCHED} has no" in refused(tmp_path)
+    what = "was changed after the run wrote it: its SHA-256 is not in"
+    assert f"{path}: {what} {VOUCHED}" in refused(tmp_path)
 
 
 def test_transcripts_of_suspects_are_vouched_for_as_well(tmp_path):
@@ -194,7 +195,7 @@ def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
     store, _ = measured(tmp_path, times=3)
     path = store.folder / name
     path.write_text("".join(f"{one}\n" for one in change(path.read_text().splitlines())))
-    assert refused(tmp_path).startswith(f"{path}: line {line} is not bound to those before it")
+    assert refused(tmp_path).startswith(f"{path}: line {line} does not fit the lines before it")
 
 
 def test_lines_are_bound_anew_when_some_are_taken_out(tmp_path):

@@ -200,5 +200,5 @@ def test_what_was_measured_again_is_in_a_folder_of_its_own(replay):
 
 
 def test_nothing_is_reached_in_a_replay(replay):
-    with pytest.raises(NoEvidence, match="nothing is reached in a replay"):
+    with pytest.raises(NoEvidence, match="a replay connects to no node"):
         replay.sessions()["n1"]

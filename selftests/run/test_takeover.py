@@ -7,8 +7,9 @@ from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
+from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
-from railgauge.facts import NodeFacts, to_json
+from railgauge.facts import NodeFacts
 from railgauge.leases.files import is_held
 from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
@@ -43,7 +44,7 @@ def new(tmp_path):
 def test_another_hostfile_or_other_limits_are_refused_by_name(old, change, path):
     earlier = Earlier(old.folder)
     takeover.refuse_other_input(earlier, STARTED, "limits.json")
-    with pytest.raises(BadInput, match=rf"--resume old: {path} is not as it was"):
+    with pytest.raises(BadInput, match=rf"--resume old: {path} differs"):
         takeover.refuse_other_input(earlier, replace(STARTED, **change), "limits.json")
 
 
@@ -56,7 +57,7 @@ def test_a_run_goes_on_as_long_as_its_first_file_is_held(new):
 
 
 def surveyed(**facts):
-    return {"n1": {"facts": to_json(NodeFacts("n1", **facts))}}
+    return {"n1": {"facts": to_plain(NodeFacts("n1", **facts))}}
 
 
 def changes(old, new, now, at=None):
@@ -77,7 +78,7 @@ def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
     told = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
     assert told == [
         "resume: n1 was rebooted since that run",
-        'resume: n1 is no longer as it was: kernel: "6.8" -> "6.9"',
+        'resume: n1 has changed since that run: kernel: "6.8" -> "6.9"',
     ]
     (reboot,) = new.lines("reboots.jsonl")[0]
     assert (reboot["node"], reboot["after"]) == ("n1", "old")

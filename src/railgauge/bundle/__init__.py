@@ -1,1 +1,1 @@
-"""Evidence bundles: one signed file of a run, and what checks it."""
+"""Evidence bundles: makes one signed file of a run, and verifies it."""

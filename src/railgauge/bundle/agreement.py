@@ -1,4 +1,4 @@
-"""Files of a run that say the same thing twice say it alike. Pure."""
+"""Checks that files of a run that hold the same facts agree. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LISTS = ("result", "configuration", "passedTests", "warnedTests", "failedTests"
 
 
 def refuse_other_stamp(run: RunPlan, cluster: Cluster, found: Mapping[str, object]) -> None:
-    """Raise ``NotVerified`` unless the run's evidence is what its nodes say they are."""
+    """Raise ``NotVerified`` unless the run's kind of evidence agrees with its nodes' facts."""
     if why := stamp.contradiction(run.evidence, found.values(), cluster.transport):
         _fail(PLAN, why)
 
@@ -33,21 +33,21 @@ def refuse_other_survey(
     surveyed: SurveyHeader,
     found: Mapping[str, object],
 ) -> None:
-    """Raise ``NotVerified`` unless the survey is that of this run, of all nodes and no other."""
+    """Raise ``NotVerified`` unless the survey is of this run and of exactly its nodes."""
     wanted = SurveyHeader(run.evidence, cluster.name, platform)
     for name in ("evidence", "cluster", "platform"):
         said, due = getattr(surveyed, name), getattr(wanted, name)
         if said != due:
-            _fail(FACTS, f"is of {name} {said[:80]!r}, and the run is of {str(due)!r}")
+            _fail(FACTS, f"has {name} {said[:80]!r}, but the run has {str(due)!r}")
     names = {node.name for node in cluster.nodes}
     if odd := sorted(set(found) ^ names):
         what = (
-            "lacks a node of the cluster" if odd[0] in names else "has a node that is of no cluster"
+            "lacks a node of the cluster" if odd[0] in names else "has a node outside the cluster"
         )
         _fail(FACTS, f"{what}: {odd[0][:80]!r}")
     for name, facts in found.items():
         if isinstance(facts, NodeFacts) and facts.node != name:
-            _fail(FACTS, f"has facts of {facts.node[:80]!r} in place of those of {name!r}")
+            _fail(FACTS, f"has the facts of {facts.node[:80]!r} under the name {name!r}")
 
 
 def refuse_other_measurements(
@@ -55,9 +55,9 @@ def refuse_other_measurements(
     ended: Iterable[ItemRecord],
     lines: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> None:
-    """Raise ``NotVerified`` unless ``measurements.jsonl`` has just the judgements of the records.
+    """Raise ``NotVerified`` unless ``measurements.jsonl`` has exactly the records' judgements.
 
-    Lines of an item without a record are of one that was cut off.
+    Lines of a planned item without a record are accepted: the item was interrupted.
     """
     due: dict[str, list[Any]] = {}
     for item in ended:
@@ -70,23 +70,23 @@ def refuse_other_measurements(
         if item_id not in planned:
             _fail(record.MEASUREMENTS, f"has lines of {item_id[:200]}, which was not planned")
         if item_id in due and [_said(line) for line in said] != due[item_id]:
-            _fail(record.MEASUREMENTS, f"has other lines of {item_id} than its record")
+            _fail(record.MEASUREMENTS, f"has lines that differ from the record of {item_id}")
     if silent := next((i for i, judged in due.items() if judged and i not in lines), ""):
         _fail(record.MEASUREMENTS, f"has no line of {silent}, which has a record")
 
 
 def _said(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The line without what binds it to the one before."""
+    """The line without its chain digest."""
     return {name: value for name, value in line.items() if name != chain.FIELD}
 
 
 def refuse_other_lists(said: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-    """Raise ``NotVerified`` unless in-toto's own words are those that the records give."""
+    """Raise ``NotVerified`` unless in-toto's own fields agree with the records."""
     for name in _LISTS:
         if said.get(name) != made[name]:
-            raise NotVerified(f"says another {name} than the records give", where=NAME)
+            raise NotVerified(f"has a {name} that differs from the records", where=NAME)
     if surplus := sorted(set(said) - set(made)):
-        raise NotVerified(f"says {surplus[0][:80]!r}, which no run has", where=NAME)
+        raise NotVerified(f"has the unknown field {surplus[0][:80]!r}", where=NAME)
 
 
 def _fail(file: str, what: str) -> NoReturn:

@@ -1,7 +1,7 @@
-"""The file itself: a compressed tar archive, written so that the same content gives the same bytes.
+"""Reads and writes the bundle's file: a compressed tar archive; equal content gives equal bytes.
 
-What is read may come from anybody. It is first inflated into a temporary file of its own, within
-limits; then every member must be a plain file with a harmless name. Nothing is unpacked here.
+A bundle to read is untrusted. It is first inflated into a temporary file, within limits. Then every
+member must be a regular file with a safe name. This module unpacks no files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NAME = 1024
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much a bundle may hold. ``ratio`` is inflated over compressed bytes."""
+    """The limits on a bundle. ``ratio`` is inflated divided by compressed bytes."""
 
     total_bytes: int = 8 * 2**30
     file_bytes: int = 2**30
@@ -38,7 +38,7 @@ class Caps:
     ratio: int = 200
 
     def most_bytes(self, compressed: int) -> int:
-        """Small files may shrink by any factor: only from here on is it suspicious."""
+        """The limit in bytes for the inflated archive; up to 64 MiB any ratio is allowed."""
         return min(self.total_bytes, max(64 * 2**20, compressed * self.ratio))
 
 
@@ -46,7 +46,7 @@ class Caps:
 
 
 class Writer:
-    """Adds files one after the other; whoever writes the same ones gets the same archive."""
+    """Adds files in order; the same files in the same order give the same archive."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
@@ -63,7 +63,7 @@ class Writer:
 
 @contextmanager
 def written(path: Path) -> Iterator[Writer]:
-    """A writer of the archive ``path``: without times, owners and anything of this machine."""
+    """Open a new archive for writing; it stores no times, owners or names of this machine."""
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
@@ -77,7 +77,7 @@ def written(path: Path) -> Iterator[Writer]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Where a file stands in the inflated archive."""
+    """The position of a file in the inflated archive, in bytes, and its SHA-256."""
 
     offset: int
     size: int
@@ -85,7 +85,7 @@ class Member:
 
 
 class Archive:
-    """The files of an archive by name, with their digests; each is read when it is asked for."""
+    """The files of an archive by name, with their digests; contents are read on demand."""
 
     def __init__(self, source: str, file: BinaryIO, members: dict[str, Member]) -> None:
         self.source = source
@@ -96,7 +96,7 @@ class Archive:
         return name in self.members
 
     def read(self, name: str) -> bytes:
-        """Raises ``BadBundle`` if there is no such file."""
+        """Return the content of a file. Raises ``BadBundle`` if there is no such file."""
         if name not in self.members:
             raise BadBundle(f"has no {name}", where=self.source)
         member = self.members[name]
@@ -106,7 +106,7 @@ class Archive:
 
 @contextmanager
 def opened(path: Path, caps: Caps | None = None) -> Iterator[Archive]:
-    """The archive ``path``, every byte of it looked at. Raises ``BadBundle``."""
+    """Open an archive and check every byte of it. Raises ``BadBundle``."""
     caps = caps or Caps()
     with tempfile.TemporaryFile(prefix="railgauge-bundle-") as plain:
         file = cast("BinaryIO", plain)
@@ -114,7 +114,7 @@ def opened(path: Path, caps: Caps | None = None) -> Iterator[Archive]:
         try:
             members = _members(file, caps, path.name)
         except _UNREADABLE as error:
-            _refuse(path.name, f"is not a whole archive: {_first_line(error)}")
+            _refuse(path.name, f"is not a complete archive: {_first_line(error)}")
         yield Archive(path.name, file, members)
 
 
@@ -134,7 +134,7 @@ def _inflate(path: Path, plain: BinaryIO, caps: Caps) -> None:
     try:
         with path.open("rb") as raw:
             if raw.read(2) != _GZIP:
-                _refuse(path.name, "is no evidence bundle: not a compressed archive")
+                _refuse(path.name, "is not an evidence bundle: not a compressed archive")
             raw.seek(0)
             most = caps.most_bytes(path.stat().st_size)
             with gzip.GzipFile(fileobj=raw, mode="rb") as packed:
@@ -150,12 +150,12 @@ def _copy(packed: gzip.GzipFile, plain: BinaryIO, most: int, name: str) -> None:
     while chunk := packed.read(_CHUNK_BYTES):
         total += len(chunk)
         if total > most:
-            _refuse(name, f"inflates to more than {most // 2**20} MiB: a bundle never does")
+            _refuse(name, f"inflates to more than {most // 2**20} MiB, its limit")
         plain.write(chunk)
 
 
 class _Guarded:
-    """The inflated file for tarfile, which believes whatever size a header claims to have."""
+    """The inflated file for tarfile, which would trust any size that a header claims."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -178,7 +178,7 @@ def _members(file: BinaryIO, caps: Caps, source: str) -> dict[str, Member]:
     guarded = cast("IO[bytes]", _Guarded(file))
     with tarfile.open(fileobj=guarded, mode="r:") as tar:
         while (info := tar.next()) is not None:
-            tar.members = []  # type: ignore[attr-defined]  # it would keep them all
+            tar.members = []  # type: ignore[attr-defined]  # tarfile would keep all of them in memory
             if len(members) >= caps.files:
                 _refuse(source, f"has more than {caps.files} files")
             _check_kind(info, caps, source)
@@ -192,16 +192,16 @@ def _members(file: BinaryIO, caps: Caps, source: str) -> dict[str, Member]:
 
 def _check_kind(info: tarfile.TarInfo, caps: Caps, source: str) -> None:
     if not info.isreg() or info.issparse() or info.linkname:
-        _refuse(source, f"{info.name[:80]!r} is no plain file")
+        _refuse(source, f"{info.name[:80]!r} is not a regular file")
     if not 0 <= info.size <= caps.file_bytes:
-        _refuse(source, f"{info.name[:80]!r} has {info.size} bytes, more than any file of a run")
+        _refuse(source, f"{info.name[:80]!r} has {info.size} bytes, more than is allowed")
 
 
 def check_name(name: str, known: object, source: str = "bundle") -> None:
-    """Raise ``BadBundle`` for a name that could lead anywhere, or that is there already."""
+    """Raise ``BadBundle`` for an unsafe name, or one that is in ``known`` already."""
     parts = name.split("/")
     if len(name) > _LONGEST_NAME or not all(_PART.fullmatch(part) for part in parts):
-        _refuse(source, f"{name[:80]!r} is no name that a file of a bundle has")
+        _refuse(source, f"{name[:80]!r} is not a valid file name in a bundle")
     if any(part in (".", "..") or part != part.strip() for part in parts):
         _refuse(source, f"{name[:80]!r} leads out of the bundle")
     if name in known:  # type: ignore[operator]
@@ -209,7 +209,7 @@ def check_name(name: str, known: object, source: str = "bundle") -> None:
 
 
 def _check_inner(members: dict[str, Member], source: str) -> None:
-    """A file that is another one's folder."""
+    """Raise ``BadBundle`` if a file is also the folder of another file."""
     for name in members:
         parts = name.split("/")
         for depth in range(1, len(parts)):
@@ -230,11 +230,11 @@ def _member(file: BinaryIO, info: tarfile.TarInfo) -> Member:
 
 
 def _check_rest(file: BinaryIO, end: int, source: str) -> None:
-    """Behind the end of the archive there is nothing: no second one, no hidden file."""
+    """Raise ``BadBundle`` if data follow the end of the archive, such as a hidden second one."""
     file.seek(end)
     while chunk := file.read(_CHUNK_BYTES):
         if chunk.strip(b"\0"):
-            _refuse(source, "has something behind its end")
+            _refuse(source, "has data behind the end of the archive")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,10 @@
-"""Every record is about what its id says, and no two items ask the same. Pure.
+"""Checks that every record agrees with its id, and that no two items ask the same. Pure.
 
-An id names a file, a test, and in brackets the place, the part of the node and the size. A record
-under an id that says otherwise is the record of another item.
+An id names a file, a test, and in brackets the place, the part of the node and the message size. A
+record that differs from its id is the record of another item.
+
+Example: a record about ``a:b``, ``mlx5_0`` and 8 MiB belongs under an id that ends in
+``[a:b-mlx5_0-8MiB]``; under ``[a:c-mlx5_0-8MiB]`` it is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ from railgauge.planning.plan import Level
 from railgauge.run.store import text_file
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
-# Where a level makes a measurement: sets of nodes, and paths inside them.
+# Where a level makes a measurement: the sets of nodes, and the pairings on each.
 _Extent = tuple[set[tuple[str, ...]], set[Pairing | None]]
 
 
 def refuse_other_items(records: Iterable[ItemRecord], platform: Platform, wanted: Level) -> None:
-    """Raise ``NotVerified`` for a record of another item, and for a question twice."""
+    """Raise ``NotVerified`` for a record that does not fit its id, or a repeated question."""
     binding = _Binding(platform, wanted)
     for item in records:
         binding.refuse(item)
@@ -51,7 +54,7 @@ class _Binding:
     def refuse(self, item: ItemRecord) -> None:
         named = _ID.fullmatch(item.id)
         if named is None:
-            _fail(item, "has an id that no test has")
+            _fail(item, "has an id that is not a test's")
         self._refuse_other_words(item, named["words"] or "")
         self._refuse_other_rung(item)
         self._refuse_other_test(item, named["test"])
@@ -60,14 +63,14 @@ class _Binding:
         _refuse_other_transcript(item)
 
     def _refuse_other_words(self, item: ItemRecord, words: str) -> None:
-        """What stands in brackets: place, part of the node, size."""
+        """Raise unless the brackets of the id hold the record's place, part and size."""
         size = "" if item.size_bytes is None else format_size(item.size_bytes)
         said = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
         if words not in said:
             _fail(item, f"has the record of {min(said, default='') or 'no place'}")
 
     def _names(self, nodes: tuple[str, ...]) -> set[str]:
-        """How a place may be called: a node, a pair, a group of the hostfile, or all."""
+        """The names of a place in ids: those of a node or pair, and of equal groups."""
         if not nodes:
             return {NOWHERE} if self._level.lacks_scan else set()
         most = 2
@@ -81,15 +84,15 @@ class _Binding:
         if self._level.lacks_scan and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
         if not rungs:
-            _fail(item, f"is about {item.subject[:80]!r}, which the platform file does not have")
+            _fail(item, f"is about {item.subject[:80]!r}, which is not in the platform file")
         if item.rung not in rungs:
-            _fail(item, f"stands on rung {item.rung}, and its subject on {min(rungs)}")
+            _fail(item, f"is on rung {item.rung}, but its subject is on rung {min(rungs)}")
 
     def _refuse_other_test(self, item: ItemRecord, test: str) -> None:
-        """All items of one test are about one subject, in one sentence."""
+        """Raise unless all items of a test have the same rung, subject and title."""
         about = (item.rung, item.subject, item.title)
         if self._tests.setdefault(test, about) != about:
-            _fail(item, f"is about {item.subject}, and other items of its test are not")
+            _fail(item, f"is about {item.subject}, but other items of its test are not")
 
     def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:
         if question.kind == FACT:
@@ -100,7 +103,7 @@ class _Binding:
             return
         first = self._asked.setdefault(question, item.id)
         if first != item.id:
-            _fail(item, f"asks just what {first} asks")
+            _fail(item, f"asks the same as {first}")
 
     def _refuse_other_fact(self, item: ItemRecord, question: Question) -> None:
         fact = question.fact
@@ -115,7 +118,7 @@ class _Binding:
             _fail(item, f"asks for {asked}, which is not {item.subject}{where}")
 
     def _parts_of(self, item: ItemRecord) -> dict[str, expectations.Part]:
-        """The parts of a node that the item's expectation is about, by what ids call them."""
+        """The parts of a node that the item's expectation is about, by their names in ids."""
         if item.subject not in self._parts:
             expectation = self._platform.expected.get(item.subject)
             if expectation is None:
@@ -139,7 +142,7 @@ class _Binding:
             _fail(item, "asks for a measurement that it is not about")
 
     def _refuse_other_case(self, item: ItemRecord, case: Case) -> None:
-        """A case is one that the level makes: there, on that path, with all sizes and repeats."""
+        """Raise unless the level makes this case: its place, pairing, sizes and repeats."""
         measurement = self._platform.measurements.get(case.measurement)
         if measurement is None or not set(case.nodes) <= set(item.nodes):
             _fail(item, "asks for a measurement that the platform file does not have there")
@@ -153,7 +156,7 @@ class _Binding:
         if case.nodes not in places:
             _fail(item, f"asks for a measurement that level {level} does not make there")
         if case.pairing not in paths:
-            _fail(item, f"asks for a path that level {level} does not measure")
+            _fail(item, f"asks for a pairing that level {level} does not measure")
 
     def _extent(self, measurement: Measurement) -> _Extent:
         if measurement.name not in self._extents:
@@ -164,15 +167,14 @@ class _Binding:
 
 
 def _refuse_other_transcript(item: ItemRecord) -> None:
-    """The file that people are sent to is that of the last case that was read."""
+    """Raise unless the record links to the readable transcript of its last case."""
     if not item.by_evidence:
         return
     read = [question.case for question in item.questions if question.kind == READ]
     due = text_file(read[-1]) if read and read[-1] else ""
     if item.transcript != due:
-        _fail(
-            item, f"shows {item.transcript[:200] or 'no transcript'}, and stands on {due or 'none'}"
-        )
+        shown = item.transcript[:200] or "no transcript"
+        _fail(item, f"links to {shown}, but is based on {due or 'none'}")
 
 
 def _fail(item: ItemRecord, what: str) -> NoReturn:

@@ -1,7 +1,7 @@
-"""Does a bundle hold? Signature, hashes, completeness, and every transcript judged again.
+"""Verifies a bundle: signature, hashes, completeness, and every transcript judged again.
 
-No network, no cluster, no pytest. What can be told from the bundle alone is told: a forger who also
-measures, or who holds the key, is not found out by it.
+This needs no network, no cluster and no pytest. It checks everything that the bundle alone can
+show. It does not detect a forger who has the key, or who really measures on other hardware.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from railgauge.verdict.counts import RunVerdict
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An item that other limits judge otherwise."""
+    """An item whose outcome differs under other limits: its id, both outcomes, and the reason."""
 
     id: str
     recorded: str
@@ -60,7 +60,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """All items of a run judged by one platform file, and the verdict that follows."""
+    """All records of a run as one platform file judges them, and the verdict that follows."""
 
     verdict: RunVerdict
     records: Mapping[str, ItemRecord]
@@ -68,7 +68,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The platform file that judged: its name and title, and the SHA-256 of its bytes."""
+    """The platform file with the limits: its name and title, and the SHA-256 of its bytes."""
 
     platform: str
     title: str
@@ -77,15 +77,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of verifying: who signed, what was counted, and the verdict that stands.
+    """The result of verifying: who signed, the counts, and the confirmed verdict.
 
-    ``again`` items were judged again; ``kept`` ones ended for reasons that no evidence shows (they
-    were blocked, or the suite itself went wrong) and are taken as recorded; ``absent`` ones were
-    planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
-    other limits, ``differences`` what they change. ``shared`` are nodes that are one machine.
-    ``untold`` could have been tested there by the verifier's tests, and the verdict is silent.
-    ``is_own`` says that this version of railgauge made the run: then texts and causes were compared
-    too, which another version may put differently.
+    ``again`` is the number of items that were judged again. ``kept`` is the number of items that
+    are taken as recorded, because no evidence shows why they ended so: they were blocked, or the
+    suite had an error. ``absent`` is the number of planned items that never ended. ``limits`` are
+    those of the bundle, ``other`` is the verdict under other limits, and ``differences`` are the
+    items that these change. ``shared`` are groups of nodes that are the same machine. ``untold``
+    are subjects that the verifier's tests could test on this platform, that its file does not
+    have, and that the verdict does not list as not limited. ``is_own`` is true if this version of
+    railgauge made the run; then texts and causes were compared too, which differ between versions.
     """
 
     signature: Signature
@@ -105,37 +106,40 @@ class Report:
 
     @property
     def is_vouched(self) -> bool:
-        """Whether somebody who is known here has signed."""
+        """Whether the bundle is signed with a key that the caller trusts."""
         return self.signature.state == signing.TRUSTED
 
     @property
     def exit_code(self) -> int:
-        """That of the verdict that stands, or of the other limits if there are any."""
+        """The exit code of the verdict, under the other limits if they were given."""
         return (self.other or self.verdict).exit_code
 
 
 def signed(archive: Archive, trusted: Iterable[Ed25519PublicKey] | None) -> tuple[Signature, bytes]:
-    """The statement as it was signed, and by whom. Raises ``NotVerified``, ``BadBundle``."""
+    """Return who signed the bundle, and the signed bytes of its statement.
+
+    Raises ``NotVerified`` or ``BadBundle``.
+    """
     data = strict.loads(archive.read(NAME), NAME)
     if not isinstance(data, dict):
-        raise BadBundle("is no DSSE envelope", where=NAME)
+        raise BadBundle("is not a DSSE envelope", where=NAME)
     sealed = signing.open_envelope(data, NAME)
     enclosed = signing.public_keys(archive.read(SIGNER)) if SIGNER in archive else ()
     return signing.check(sealed, enclosed, trusted, NAME), sealed.payload
 
 
 def refuse_other_content(archive: Archive, sha256: Mapping[str, str]) -> None:
-    """Raise ``NotVerified`` unless the files are those of the statement, each to the byte."""
+    """Raise ``NotVerified`` unless the bundle has exactly the statement's files and digests."""
     held = {name: member.sha256 for name, member in archive.members.items()}
     for extra in sorted(set(held) - set(sha256) - {NAME, SIGNER}):
         _fail(extra, "is not in the statement")
     for name, digest in sorted(sha256.items()):
         if name not in held:
-            _fail(name, "is in the statement and not in the bundle")
+            _fail(name, "is in the statement but not in the bundle")
         if held[name] != digest:
-            _fail(name, "is not the file that the statement is about: its SHA-256 differs")
+            _fail(name, "is not the file in the statement: its SHA-256 differs")
         if not name.startswith(RUN):
-            _fail(name, "is no file of a run")
+            _fail(name, "is not a file of a run")
 
 
 def _fail(where: str, what: str) -> NoReturn:
@@ -148,9 +152,10 @@ def verify(
     other: Platform | None = None,
     tests: Sequence[Candidate] = (),
 ) -> Report:
-    """Everything that can be checked. Raises ``NotVerified``, naming the file at fault.
+    """Make all checks. Raises ``NotVerified``, naming the file at fault, or ``BadBundle``.
 
-    ``tests`` are those of the verifier, by which it is told what the run left out.
+    Without ``trusted`` keys the enclosed key is used. ``other`` are limits to judge by as well.
+    ``tests`` are the verifier's tests; the report lists subjects of theirs that the run left out.
     """
     signature, payload = signed(archive, trusted)
     said = statement.read(payload)
@@ -202,14 +207,14 @@ def verify(
 
 
 def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:
-    """Every transcript that an item or a confirmation stands on is of the planned command."""
+    """Raise ``NotVerified`` unless all transcripts that items use are of the planned commands."""
     held = Commands(contents.platform(), contents.cluster(), contents.elsewhere())
     own = (question for item in records for question in item.questions)
     again = (one.question for one in contents.asked())
     for folder, questions in (("", own), (AGAIN, again)):
         cases = (case for one in questions for case in (one.case, one.other) if case)
         for case in dict.fromkeys(cases):
-            with suppress(NoEvidence):  # that there is none is found when it is judged
+            with suppress(NoEvidence):  # a missing transcript is reported when its item is judged
                 held.refuse_others(case, contents.result(case, folder).runs, folder)
 
 
@@ -220,9 +225,10 @@ def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Plat
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
-    """The record that the evidence gives; of an item that evidence says nothing of, the same.
+    """The record that follows from the evidence; an item without evidence keeps its record.
 
-    One that ran twice and passed only then is flaky, whatever its transcripts say.
+    A flaky item keeps its record too: it ran twice and passed the second time, which its
+    transcripts do not show.
     """
     if not item.by_evidence or item.outcome is Outcome.FLAKY:
         return item
@@ -237,19 +243,20 @@ def _refuse_other_items(
     """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
     for name, item in recorded.items():
         if again[name] != item and (is_own or _without_texts(again[name]) != _without_texts(item)):
-            what = f"{name} is recorded as {item.outcome}, and is {again[name].outcome}"
-            if again[name].outcome is item.outcome:
-                what = f"{name} is recorded with other values than its evidence gives"
+            made = again[name].outcome
+            what = f"{name} is recorded as {item.outcome}, but its evidence gives {made}"
+            if made is item.outcome:
+                what = f"{name} is recorded with values that differ from its evidence"
             _fail(f"{RUN}{record.FILE}", what)
 
 
 def _without_texts(item: ItemRecord) -> ItemRecord:
-    """The record without the sentences that each version of railgauge may put differently."""
+    """The record without the texts, whose wording may differ between versions of railgauge."""
     judgements = tuple(replace(judgement, reason="") for judgement in item.judgements)
     return replace(item, title="", reason="", remedy="", judgements=judgements)
 
 
-# What a verdict holds besides texts and causes.
+# The fields of a verdict that hold no texts or causes.
 _FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "counts", "coverage")
 
 
@@ -260,7 +267,7 @@ def _refuse_other_verdict(
     if not is_own:
         recorded, again = _figures(recorded), _figures(again)
     if recorded != again:
-        what = f"is not the verdict that the evidence gives ({verdict.verdict})"
+        what = f"differs from the verdict of the evidence ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
     about = said.about
     if (about.verdict, about.evidence, about.run_id) != (
@@ -268,13 +275,15 @@ def _refuse_other_verdict(
         verdict.evidence,
         verdict.run_id,
     ):
-        _fail(NAME, f"says {about.verdict} of {about.run_id}, {about.evidence} evidence")
+        said_of = f"{about.verdict}, {about.run_id}, {about.evidence} evidence"
+        _fail(NAME, f"is of another run or verdict: {said_of}")
 
 
 def _figures(verdict: bytes) -> bytes:
+    """The fields of a verdict that are compared between versions, as JSON."""
     data = strict.loads(verdict, VERDICT)
     if not isinstance(data, dict):
-        raise BadBundle("is no verdict", where=VERDICT)
+        raise BadBundle("is not a verdict", where=VERDICT)
     return json_text({name: data.get(name) for name in _FIGURES}).encode()
 
 

@@ -1,8 +1,11 @@
-"""Every transcript is of the command that its case asks for, planned anew from the bundle. Pure.
+"""Checks that every transcript is of the command that its case plans. Pure.
 
-What a command printed says little of what was asked: another device, another node, another option
-give a table of the same shape. The TCP port of a run is the only thing in a command that the plan
-does not decide; it is taken from the transcript.
+The commands are planned anew from the bundle, because output alone does not show what was measured:
+another device, node or option prints a table of the same shape. The plan decides everything in a
+command except the TCP port, which is taken from the transcript.
+
+Example: a transcript of ``ib_write_bw -d mlx5_1 -p 18900`` under a case that plans
+``ib_write_bw -d mlx5_0 -p PORT`` is refused.
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from railgauge.planning import plan
 from railgauge.run.store import case_file
 from railgauge.run.takeover import Addresses
 
-# Two ports that have no digit in common: where two plans differ, the port stands.
+# Two ports without a common digit: two plans with them differ exactly where the port is.
 _ONE, _OTHER = 11111, 22222
 _PORTS = range(1, 65536)
-# Of a word that holds a secret; looking for one takes its time.
+# The longest argument that may hold a secret, because searching for secrets is slow.
 _LONGEST_SECRET = 4096
 
 # A command and the role of its transcript.
@@ -34,12 +37,12 @@ _Due = tuple[Command, str]
 
 
 class Commands:
-    """Holds transcripts against the commands of one platform file and cluster."""
+    """Compares transcripts with the commands of one platform file and cluster."""
 
     def __init__(
         self, platform: Platform, cluster: Cluster, elsewhere: Iterable[Addresses] = ()
     ) -> None:
-        """``elsewhere`` is where the nodes were reached in runs that this one carried on."""
+        """``elsewhere`` has the nodes' addresses in earlier runs that this one carried on."""
         self._platform = platform
         self._clusters = (cluster, *(moved(cluster, one) for one in elsewhere))
         self._seen: dict[tuple[str, float, str], str] = {}
@@ -47,12 +50,12 @@ class Commands:
     def refuse_others(
         self, case: Case, runs: Iterable[Sequence[Transcript]], folder: str = ""
     ) -> None:
-        """Raise ``NotVerified``, naming the file, for a transcript of anything else."""
+        """Raise ``NotVerified``, naming the file, for a transcript of another command."""
         name = f"{RUN}{folder}{case_file(case)}"
         for number, run in enumerate(runs, 1):
             heard = [one for one in run if one.role not in COUNTER_ROLES]
             if not any(self._fits(case, cluster, heard, name) for cluster in self._clusters):
-                _fail(name, f"{_what(heard)} (run {number}) is not what {case.key} asks for")
+                _fail(name, f"{_what(heard)} (run {number}) is not the command of {case.key}")
             self._refuse_other_counters(case, run, name)
             for one in run:
                 self._refuse_twice(one, name)
@@ -85,20 +88,21 @@ class Commands:
         probes = traffic.probes(case.nodes, root, spec, nics)
         due = [(one, role) for role in COUNTER_ROLES for one in probes]
         if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
-            _fail(name, f"reads other counters than those of {', '.join(case.nodes)[:200]}, twice")
+            nodes = ", ".join(case.nodes)[:200]
+            _fail(name, f"does not read the counters of {nodes} before and after the run")
 
     def _refuse_twice(self, one: Transcript, name: str) -> None:
-        """Nothing is printed twice at the same moment for the same length of time."""
+        """Raise if two files have the same output with the same start time and duration."""
         if not one.stdout.strip():
             return
         key = (one.started_at, one.duration_s, f"{one.role} {one.stdout}")
         first = self._seen.setdefault(key, name)
         if first != name:
-            _fail(name, f"holds what was printed for {first}")
+            _fail(name, f"has the same output as {first}")
 
 
 def moved(cluster: Cluster, addresses: Addresses) -> Cluster:
-    """The cluster with its nodes at other addresses; nodes that are not named stay."""
+    """The cluster with the given addresses; nodes that are not named keep theirs."""
     nodes = tuple(
         replace(node, data_address=to.data_address, nic_addresses=to.nic_addresses)
         if (to := addresses.nodes.get(node.name))
@@ -109,14 +113,17 @@ def moved(cluster: Cluster, addresses: Addresses) -> Cluster:
 
 
 def _orders(count: int) -> Iterator[tuple[int, ...]]:
-    """Which commands a run may hold: the reporter, then its servers; or one that ended early."""
+    """The indices of commands that one run may have: the client, then its servers.
+
+    A run may instead have a single server, which ended before the client started.
+    """
     yield (count - 1, *range(count - 1))
     for server in range(count - 1):
         yield (server,)
 
 
 def _port(heard: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
-    """What stands where two plans with two ports differ; any if the port stands nowhere."""
+    """The port in the transcripts, found where two plans differ; any port if there is none."""
     for said, (first, _), (second, _) in zip(heard, one, other, strict=True):
         for word, a, b in zip(said.argv, first.argv, second.argv, strict=False):
             if a != b:
@@ -139,7 +146,7 @@ def _agrees(said: Transcript, due: _Due) -> bool:
 
 
 def _is_word(said: str, due: str) -> bool:
-    """Whether a word is the planned one, or what a run or a bundle leaves of it."""
+    """Whether an argument is the planned one, possibly with secrets masked."""
     if said == due:
         return True
     if MASK not in said or len(due) > _LONGEST_SECRET:

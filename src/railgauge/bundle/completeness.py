@@ -1,4 +1,4 @@
-"""Every planned item has a record, every record its evidence, and nothing else is there. Pure."""
+"""Checks that planned items have records, records have evidence, and nothing is surplus. Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 
 
 def refuse_left_out(run: RunPlan, results: RunResults) -> None:
-    """Raise ``NotVerified`` for what the level demands and no record accounts for.
+    """Raise ``NotVerified`` for an item that the level demands and that has no record.
 
-    A run keeps a record also of what did not run.
+    A run also writes a record for each item that did not run.
     """
     for item in not_run(run, results):
         what = f"has no record of {item.id}, which the level demands"
@@ -50,10 +50,10 @@ def refuse_gaps(
     records: Mapping[str, ItemRecord],
     transcripts: set[str],
 ) -> None:
-    """Raise ``NotVerified`` for an item that stands on nothing, or for evidence of no item.
+    """Raise ``NotVerified`` for an item without evidence, or for evidence without an item.
 
-    A planned item without a record is no gap: it counts as an error, as it did in the run, and
-    then transcripts may be there that no record asks for.
+    A planned item without a record is accepted: it counts as an error, as it did in the run. The
+    bundle may then have transcripts that no record uses.
     """
     planned, nodes = set(run.planned), {node.name for node in cluster.nodes}
     used: set[str] = set()
@@ -64,9 +64,9 @@ def refuse_gaps(
         for question in item.questions:
             used |= {case_file(case) for case in (question.case, question.other) if case}
     for name in sorted(used - transcripts):
-        raise NotVerified("is not there, and an item was measured by it", where=f"{RUN}{name}")
+        raise NotVerified("is missing, and an item is based on it", where=f"{RUN}{name}")
     if planned == set(records) and (unused := sorted(transcripts - used)):
-        raise NotVerified("is of no item", where=f"{RUN}{unused[0]}")
+        raise NotVerified("belongs to no item", where=f"{RUN}{unused[0]}")
 
 
 def refuse_other_confirmations(
@@ -76,9 +76,9 @@ def refuse_other_confirmations(
     asked: Iterable[Remeasurement],
     transcripts: set[str],
 ) -> None:
-    """Raise ``NotVerified`` for a suspect that was measured otherwise than the run measures.
+    """Raise ``NotVerified`` for a suspect that was not measured again as the run measures.
 
-    One without a transcript is no gap: the run was broken off then, and it says nothing.
+    A request without a transcript is accepted: the run was interrupted before it was measured.
     """
     nodes, used = {node.name for node in cluster.nodes}, set[str]()
     for one in asked:
@@ -97,11 +97,11 @@ def refuse_other_confirmations(
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
         used.add(f"{FOLDER}/{case_file(case)}")
     if unused := sorted(transcripts - used):
-        raise NotVerified("is of nothing that was asked again", where=f"{RUN}{unused[0]}")
+        raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
 
 
 def _named(one: Remeasurement) -> set[str]:
-    """Every node that the cause names: folded, undecided between several, or the other end."""
+    """All nodes that the cause names: in folded ranges, as alternatives (``|``), and the peer."""
     try:
         parts = [expanded(part, MOST_NODES) for part in one.node.split("|", MOST_NODES) if part]
     except BadInput as error:
@@ -118,15 +118,15 @@ def _refuse_no_evidence(
 ) -> None:
     if item.by_evidence:
         if not item.questions:
-            _fail(item, "says that it stands on evidence, and asked nothing")
+            _fail(item, "claims to be based on evidence, but asked no question")
         return
     if item.outcome not in _WITHOUT_EVIDENCE:
         _fail(item, f"is {item.outcome} without evidence")
     for blocker in item.blocked_by:
-        # A worker that died leaves an error without a record.
+        # An item at which a worker died counts as an error and may have no record.
         ended = records.get(blocker)
         if blocker not in planned or (ended and ended.outcome not in _BLOCKING):
-            _fail(item, f"is blocked by {blocker}, which did not go wrong")
+            _fail(item, f"is blocked by {blocker}, which did not fail")
 
 
 def _fail(item: ItemRecord, what: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What a bundle holds of a run, as values: everything that a verdict is made of."""
+"""The files of a run as values: everything from which its verdict follows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ FACTS = "environment.json"
 VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
 
-# A verdict over more nodes or pairs than this is nobody's.
+# No run has more nodes than this; the limit protects against made-up bundles.
 MOST_NODES = 4096
-# Nobody carries a run on more often.
+# No run is resumed more often than this.
 _MOST_RUNS = 100
 
 
-# As the hostfile has them: they go into names of files.
+# The names that a hostfile allows; they become parts of file names.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -56,7 +56,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class SurveyHeader:
-    """What ``environment.json`` says beside the facts of the nodes."""
+    """The fields of ``environment.json`` other than the facts of the nodes."""
 
     evidence: str
     cluster: str
@@ -67,7 +67,7 @@ _SURVEYED = ("evidence", "cluster", "platform")
 
 
 class Contents:
-    """The files of one run in an archive. Whatever is wrong with one is a ``BadBundle``."""
+    """The files of one run in an archive. A malformed file raises ``BadBundle``."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -89,13 +89,13 @@ class Contents:
         if run.level not in thresholds.LEVELS:
             raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
         if not _NAME.fullmatch(run.run_id):
-            raise BadBundle("has a run id that is no name", where=name)
+            raise BadBundle("has an invalid run id", where=name)
         if run.rounds is not None and run.rounds < 1:
             raise BadBundle("has no rounds", where=name)
         if len(set(run.planned)) < len(run.planned):
             raise BadBundle("plans an item twice", where=name)
         if not all(_NAME.fullmatch(test.name) for test in run.tests):
-            raise BadBundle("has a test of something that is no name", where=name)
+            raise BadBundle("has a test with an invalid name", where=name)
         return run
 
     def cluster(self) -> Cluster:
@@ -117,7 +117,7 @@ class Contents:
         return self.of_this_cluster(platform)
 
     def of_this_cluster(self, platform: Platform) -> Platform:
-        """The platform with what the hostfile of the run declares: versions, the served model."""
+        """The platform with the versions and the served model that the run's hostfile declares."""
         name = f"{RUN}{CLUSTER}"
         try:
             return thresholds.on_site(platform, self.cluster(), name)
@@ -125,21 +125,21 @@ class Contents:
             raise BadBundle(error.what, where=name) from None
 
     def records(self) -> dict[str, ItemRecord]:
-        """Every item's record; of one that ran twice what counts of both."""
+        """The record of each item; the records of an item that ran twice are merged."""
         records: dict[str, ItemRecord] = {}
         for item in self.ended():
             records[item.id] = record.merged(records.get(item.id), item)
         return records
 
     def ended(self) -> Iterator[ItemRecord]:
-        """Every record, in the order in which items ended: one may have run twice."""
+        """All records in the order in which items ended; an item that ran twice has two."""
         for place, data in strict.lines(self.bytes(record.FILE), f"{RUN}{record.FILE}"):
             fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
             del fields["schema_version"]
             yield strict.value(ItemRecord, fields, place)
 
     def _found(self) -> dict[str, NodeAnswer]:
-        """The facts of each node; none at all if the run ended before the survey did."""
+        """The survey's answer of each node; empty if the run ended before its survey."""
         if FACTS not in self:
             return {}
         name = f"{RUN}{FACTS}"
@@ -152,29 +152,29 @@ class Contents:
         found = strict.value(_Found, data, name)
         if found.facts is None:
             return found.error or FactMissing("no facts and no error", where=name)
-        # A default would pass for something that was read.
+        # A missing fact would get its default, which would look like a fact that was read.
         if to_plain(found.facts) != data["facts"]:  # type: ignore[index]
             raise BadBundle("lacks facts that every node has", where=name)
         return found.facts
 
     def reboots(self) -> tuple[Reboot, ...]:
-        """The reboots that the run noticed; most have none."""
+        """The reboots that the run recorded; usually none."""
         if boot.FILE not in self:
             return ()
         read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
         return tuple(strict.value(Reboot, data, place) for place, data in read)
 
     def elsewhere(self) -> tuple[Addresses, ...]:
-        """Where the nodes were reached in runs that this one carried on, if that differs."""
+        """The nodes' addresses in earlier runs that this one carried on, where they differ."""
         if ELSEWHERE not in self:
             return ()
         read = list(strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}"))
-        if len(read) > _MOST_RUNS:  # each is one more plan for every transcript
+        if len(read) > _MOST_RUNS:  # each one is another plan to compare every transcript with
             raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
     def surveyed(self) -> SurveyHeader | None:
-        """What the survey says of itself, beside the facts; nothing if there was none."""
+        """The header of the survey; ``None`` if the run ended before its survey."""
         if FACTS not in self:
             return None
         name = f"{RUN}{FACTS}"
@@ -187,24 +187,24 @@ class Contents:
         name = record.MEASUREMENTS
         for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
             if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-                raise BadBundle("is of no item", where=place)
+                raise BadBundle("has no item id", where=place)
             found.setdefault(data["id"], []).append(data)
         return found
 
     def asked(self) -> tuple[Remeasurement, ...]:
-        """The suspects that the run measured again; most runs have none."""
+        """The measurements that the run repeated for ``--confirm``; usually none."""
         if confirmation.FILE not in self:
             return ()
         read = strict.lines(self.bytes(confirmation.FILE), f"{RUN}{confirmation.FILE}")
         return tuple(strict.value(Remeasurement, data, place) for place, data in read)
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
-        """What came of it under these limits."""
+        """The results of the repeated measurements under the limits of ``platform``."""
         assessor = Assessor(platform, _Again(self))
         return tuple(confirmed(one, assessor) for one in self.asked())
 
     def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults:
-        """What a verdict is made of, with these records and limits."""
+        """The input of a verdict, with these records and limits."""
         return RunResults(
             records,
             self.found,
@@ -215,9 +215,9 @@ class Contents:
         )
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
-        """What came of a case. Raises ``NoEvidence`` if there is no transcript of just this one.
+        """The result of a case. Raises ``NoEvidence`` if there is no transcript of this case.
 
-        ``folder`` is that of confirmations, with a slash at its end.
+        ``folder`` is the folder of confirmations with a slash at its end, or empty.
         """
         name = f"{folder}{case_file(case)}"
         if name not in self:
@@ -231,7 +231,7 @@ class Contents:
         return CaseResult(kept.runs, error)
 
     def transcripts(self, folder: str = "") -> set[str]:
-        """The names of all files of transcripts that programs read."""
+        """The names of all JSON files of transcripts in ``folder``."""
         below = f"{RUN}{folder}{TRANSCRIPTS}"
         return {
             name.removeprefix(RUN)
@@ -244,7 +244,7 @@ AGAIN = f"{confirmation.FOLDER}/"
 
 
 class _Again:
-    """The evidence of what was measured again."""
+    """The evidence of the repeated measurements."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
@@ -255,7 +255,7 @@ class _Again:
 
 
 class FolderContents(Contents):
-    """The same in a folder: that of a run, or an unpacked bundle."""
+    """The files of a run in a folder: the run's own, or that of an unpacked bundle."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -269,7 +269,7 @@ class FolderContents(Contents):
 
 
 def platform_in(data: bytes, path: Path) -> Platform:
-    """A platform file with sound limits. Raises ``BadBundle``."""
+    """Read a platform file with valid limits. Raises ``BadBundle``."""
     try:
         platform = thresholds.load_file(path, data.decode("utf-8"))
         if lines := list(plan.complaints(platform)):

@@ -1,4 +1,4 @@
-"""What can be wrong with a bundle: it is none, or it is one and does not hold."""
+"""The errors of a bundle: the file is not a bundle, or its content does not verify."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from railgauge.core.errors import BadInput, RailgaugeError
 
 
 class BadBundle(BadInput):
-    """The file is no bundle, or one that nobody should open."""
+    """The file is not a bundle, or it is unsafe to open."""
 
     kind = "bundle"
 
 
 class NotVerified(RailgaugeError):
-    """A bundle whose content is not what its statement, its limits or its verdict say.
+    """The content of a bundle does not agree with its statement, its limits or its verdict.
 
     ``where`` is the file at fault.
     """

@@ -1,4 +1,4 @@
-"""From the folder of a run to a bundle: read, redacted, hashed, signed, and verified at once."""
+"""Makes a bundle of a run's folder: reads, redacts, hashes and signs it, and verifies it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,16 @@ class Made:
 
 
 def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[str] = ()) -> Made:
-    """Write the bundle of the run in ``run``; nothing is left if it does not verify."""
+    """Write the bundle of the run in ``run``; no file is left if it does not verify.
+
+    Raises ``BadInput`` if the folder is not that of a run with a verdict, or was changed.
+    """
     names = list(_files(run))
     if absent := [name for name in _NEEDED if name not in names]:
         raise BadInput(
             f"has no {absent[0]}",
             where=str(run),
-            remedy="name the folder of a run that came to a verdict",
+            remedy="name the folder of a run that reached a verdict",
         )
     _refuse_changed(run, names)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,9 +57,9 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
         beside.replace(path)
     except (NotVerified, BadBundle) as error:
         raise BadInput(
-            f"gives no bundle that verifies: {error}",
+            f"does not make a bundle that verifies: {error}",
             where=str(run),
-            remedy="bundle a run as it was made, by the version of railgauge that made it",
+            remedy="bundle an unchanged run, with the version of railgauge that made it",
         ) from None
     finally:
         beside.unlink(missing_ok=True)
@@ -64,23 +67,23 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
 
 
 def _files(run: Path) -> Iterator[str]:
-    """Plain files of the run's folder, sorted; links lead elsewhere and are left out."""
+    """The regular files of the run's folder, sorted; links lead elsewhere and are left out."""
     if not run.is_dir():
-        raise BadInput("is no folder of a run", where=str(run))
+        raise BadInput("is not the folder of a run", where=str(run))
     found = (path for path in run.rglob("*") if path.is_file() and not path.is_symlink())
     names = (path.relative_to(run).as_posix() for path in found)
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
 
 
 def _refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """What was changed since the run ended is not signed by accident."""
+    """Raise ``BadInput`` for a file that was changed after the run, so that it is not signed."""
     if MANIFEST not in names:
         return
     held = strict.loads((run / MANIFEST).read_bytes(), MANIFEST).get("sha256", {})
     for name in names:
         digest = hashlib.sha256((run / name).read_bytes()).hexdigest()
         if name != MANIFEST and held.get(name, digest) != digest:
-            remedy = "bundle the run as it was; a run cannot be mended afterwards"
+            remedy = "restore the file; a run cannot be corrected afterwards"
             raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
 
 
@@ -109,7 +112,10 @@ def _write(
 
 
 def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
-    """Whether the file could be added; the manifest and the verdict are made at the end."""
+    """Add a file and return ``True``, or ``False`` if it must be left out.
+
+    The manifest and the verdict are skipped here, because they are made at the end.
+    """
     if name in (MANIFEST, VERDICT):
         return True
     data = redactor.file(name, (run / name).read_bytes())
@@ -120,12 +126,12 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
 
 
 def _verdict(contents: _Run) -> bytes:
-    """The verdict over what is in the bundle: with other names, lists of names are sorted anew."""
+    """The verdict of the redacted records: pseudonyms sort in another order than the names."""
     results = contents.results(contents.records(), contents.platform())
     verdict = decision.decide(contents.plan(), results)
     was = strict.loads(contents.bytes(VERDICT), VERDICT)
     if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):
-        raise NotVerified("is not the verdict that its records give", where=VERDICT)
+        raise NotVerified("differs from the verdict of the run's records", where=VERDICT)
     return json_text(verdict.to_json()).encode()
 
 
@@ -143,7 +149,7 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
 
 
 class _Run(FolderContents):
-    """The contents of a run's folder, redacted as they will be read from the bundle."""
+    """The contents of a run's folder, redacted as in the bundle."""
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor

@@ -1,4 +1,4 @@
-"""Redaction of the files of a run: JSON by its strings, everything else as text."""
+"""Redacts the files of a run: JSON string by string, other files as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
 
 
 class FileRedactor:
-    """Redacts the names and contents of files; the same name is the same pseudonym in all."""
+    """Redacts file names and contents; a host has the same pseudonym in all of them."""
 
     def __init__(self, hosts: Iterable[str] | None, *, addresses: bool) -> None:
         self._thorough = hosts is not None or addresses
@@ -28,24 +28,24 @@ class FileRedactor:
         self._redactor = Redactor(self._pseudonyms)
 
     def know_digests(self, keys: Iterable[str]) -> None:
-        """Have names of files that hold the digest of one of these keys hold the redacted key's."""
+        """Replace the digests of these keys in file names by the digests of the redacted keys."""
         if self._pseudonyms is not None:
             self._pseudonyms.know({digest(key): digest(self.name(key)) for key in keys})
 
     @property
     def told(self) -> dict[str, int]:
-        """How often what was replaced."""
+        """The number of replacements by kind."""
         return {kind: count for kind, count in sorted(self._redactor.counts.items()) if count}
 
     def name(self, name: str) -> str:
-        """A file's name, without counting it."""
+        """The redacted name of a file; its replacements are not counted."""
         before = self._redactor.counts.copy()
         redacted = self._redactor.text(name)
         self._redactor.counts = before
         return redacted
 
     def file(self, name: str, data: bytes) -> bytes | None:
-        """A file's content; ``None`` for one that must be left out, as nobody can look into it."""
+        """The redacted content; ``None`` for a binary file, which cannot be searched."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -53,7 +53,7 @@ class FileRedactor:
         return self._text(name, text).encode()
 
     def again(self, name: str, data: bytes) -> bytes:
-        """The same content once more, without counting it again."""
+        """The redacted content of a file that was counted before, or empty for a binary file."""
         before = self._redactor.counts.copy()
         redacted = self.file(name, data)
         self._redactor.counts = before
@@ -68,7 +68,7 @@ class FileRedactor:
         return self._redactor.text(text)
 
     def _json(self, text: str) -> str:
-        """As it was if nothing was in it; else as every file of a run is written."""
+        """The text unchanged if nothing was replaced; else the redacted data, formatted anew."""
         data = json.loads(text)
         redacted = self._redactor.data(data)
         return text if redacted == data else json_text(redacted)
@@ -82,14 +82,14 @@ class FileRedactor:
 
 
 def digested_keys(run: Path, names: Iterable[str]) -> Iterator[str]:
-    """The keys of the cases whose files are not called by them."""
+    """The keys of the cases whose file names have a digest in place of the key."""
     for name in names:
         if name.endswith(".json") and DIGESTED.search(name.removesuffix(".json")):
             yield json.loads((run / name).read_text(encoding="utf-8"))["case"]["key"]
 
 
 def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
-    """Every host that the run names: of the hostfile, of the nodes themselves, and of this one."""
+    """All host names in a run: of the hostfile, the nodes' own, and of the controller's machine."""
     held = set(names)
     found: set[str] = set()
     for name, hosts in (("cluster.json", _of_cluster), ("environment.json", _of_facts)):
@@ -106,7 +106,7 @@ def _of_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:
         yield from node["nic_addresses"].values()
         jump = node["ssh"]["jump"] or ""
         yield from (hop.rpartition("@")[2].partition(":")[0] for hop in jump.split(","))
-    # The subnet's hosts are named in every scan, those that are not under test too.
+    # Every scan names all hosts of the subnet, also those that are not under test.
     yield from sorted(topology((cluster.get("fabric") or {}).get("topology", "")).hosts())
 
 

@@ -1,6 +1,6 @@
-"""Who says so: the DSSE envelope around the statement, signed with an Ed25519 key.
+"""Signs and verifies the DSSE envelope of the statement with Ed25519 keys.
 
-The envelope and the signature are securesystemslib's, the keys cryptography's.
+securesystemslib makes the envelope and the signature; cryptography reads the keys.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KEY_BYTES = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What is known of the signature: one of the three states, and the key's fingerprint."""
+    """The state of a signature, one of the three above, and the fingerprint of its key."""
 
     state: str
     fingerprint: str = ""
@@ -43,11 +43,14 @@ class Signature:
 
 
 def load_private(path: Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
-    """The key in an OpenSSH or PEM file; ``passphrase`` is asked only if there is one."""
+    """Read a key from an OpenSSH or PEM file; ``passphrase`` is called only if it is encrypted.
+
+    Raises ``BadInput`` for another kind of key, or a wrong passphrase.
+    """
     data = _file(path)
     try:
         return _ed25519(_load(data, None), path)
-    except TypeError:  # both formats say so of a key that is encrypted
+    except TypeError:  # both formats raise this for an encrypted key
         pass
     try:
         return _ed25519(_load(data, passphrase().encode()), path)
@@ -63,7 +66,7 @@ def _load(data: bytes, passphrase: bytes | None) -> object:
 
 def _ed25519(key: object, path: Path) -> Ed25519PrivateKey:
     if not isinstance(key, Ed25519PrivateKey):
-        raise BadInput("is no Ed25519 key", where=str(path), remedy=_MAKE_ONE)
+        raise BadInput("is not an Ed25519 private key", where=str(path), remedy=_MAKE_ONE)
     return key
 
 
@@ -76,7 +79,7 @@ def _file(path: Path) -> bytes:
 
 
 def envelope(payload: bytes, key: Ed25519PrivateKey | None) -> dict[str, Any]:
-    """The DSSE envelope of a payload; without a key it has no signature, and says so."""
+    """The DSSE envelope of a payload; without a key its list of signatures is empty."""
     sealed = Envelope(payload, PAYLOAD_TYPE, {})
     if key is not None:
         sealed.sign(CryptoSigner(key, _sslib(key.public_key())))
@@ -85,7 +88,7 @@ def envelope(payload: bytes, key: Ed25519PrivateKey | None) -> dict[str, Any]:
 
 
 def public_line(key: Ed25519PrivateKey) -> str:
-    """The public key as OpenSSH writes it."""
+    """The public key as a line in OpenSSH's format."""
     return _openssh(key.public_key()).decode() + "\n"
 
 
@@ -115,7 +118,7 @@ def load_public(path: Path) -> list[Ed25519PublicKey]:
 
 
 def public_keys(data: bytes) -> Iterator[Ed25519PublicKey]:
-    """Every Ed25519 public key in the text; whatever else stands there is passed over."""
+    """All Ed25519 public keys in a text; anything else in it is ignored."""
     if b"-----BEGIN" in data:
         yield from _public(serialization.load_pem_public_key, data)
         return
@@ -136,13 +139,13 @@ def _public(load: Callable[[bytes], object], data: bytes) -> Iterator[Ed25519Pub
 
 
 def open_envelope(data: Mapping[str, Any], name: str) -> Envelope:
-    """The envelope in plain data. Raises ``BadBundle``."""
+    """Read an envelope from plain data. Raises ``BadBundle``."""
     try:
         sealed = Envelope.from_dict({**data, "signatures": [dict(s) for s in data["signatures"]]})
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
-        raise BadBundle("is no DSSE envelope", where=name) from None
+        raise BadBundle("is not a DSSE envelope", where=name) from None
     if sealed.payload_type != PAYLOAD_TYPE:
-        raise BadBundle(f"holds no in-toto statement, but {PAYLOAD_TYPE!r} is needed", where=name)
+        raise BadBundle(f"has no payload of type {PAYLOAD_TYPE!r}", where=name)
     return sealed
 
 
@@ -152,14 +155,14 @@ def check(
     trusted: Iterable[Ed25519PublicKey] | None,
     name: str,
 ) -> Signature:
-    """Whether the envelope is signed, and by whom. Raises ``NotVerified``.
+    """Verify the signature and return its state. Raises ``NotVerified``.
 
-    Without ``trusted`` keys the one in the bundle must fit at least: then it is known who signed,
-    and not who that is.
+    Without ``trusted`` keys the signature must fit the key in the bundle. This gives the
+    fingerprint of the key, but does not show whose key it is.
     """
     if not sealed.signatures:
         if trusted is not None:
-            raise NotVerified("is not signed, and a key was given", where=name)
+            raise NotVerified("is not signed, but a key was given", where=name)
         return Signature(UNSIGNED)
     keys = list(enclosed if trusted is None else trusted)
     for key in keys:
@@ -172,4 +175,4 @@ def check(
     said = f"the signature (of {by})"
     if trusted is None:
         raise NotVerified(f"{said} does not fit the content and the enclosed key", where=name)
-    raise NotVerified(f"{said} is of none of the given keys, or does not fit", where=name)
+    raise NotVerified(f"{said} fits none of the given keys, or not the content", where=name)

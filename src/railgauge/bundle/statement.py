@@ -1,7 +1,7 @@
-"""The in-toto statement: what is in the bundle, and what came of the tests.
+"""The in-toto statement: the files of the bundle, and the results of the tests.
 
-Statement v1 with the test-result predicate v0.1, over the SHA-256 of every file. What the predicate
-has no word for stands under ``railgauge``: readers of in-toto pass over fields they do not know.
+It is a Statement v1 with the test-result predicate v0.1, over the SHA-256 of every file. Facts for
+which the predicate has no field are under ``railgauge``: readers of in-toto ignore unknown fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from railgauge.judging.record import ItemRecord
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
 RUN = "run/"
-# Files of a run that say how it was configured; the second has the ending of its format.
+# The configuration files of a run; the suffix of the second one depends on its format.
 _LIMITS, _HOSTFILE = "thresholds.json", "hostfile."
 
 TYPE = "https://in-toto.io/Statement/v1"
@@ -39,7 +39,7 @@ _TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What was redacted: how often by kind, whether asked for, and files that were left out."""
+    """What was redacted: counts by kind, the kinds asked for, and the files left out."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a statement says of its run beyond in-toto's own fields."""
+    """The facts about a run for which in-toto has no field."""
 
     schema_version: int
     run_id: str
@@ -59,7 +59,7 @@ class RunInfo:
 
 
 def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: RunInfo) -> bytes:
-    """The statement as the bytes that are signed: the same for the same run."""
+    """The bytes of the statement, which are signed; the same run gives the same bytes."""
     data = {
         "_type": TYPE,
         "subject": [_resource(name, digest) for name, digest in sorted(sha256.items())],
@@ -72,7 +72,7 @@ def make(sha256: Mapping[str, str], records: Iterable[ItemRecord], of: RunInfo) 
 def predicate(
     sha256: Mapping[str, str], records: Iterable[ItemRecord], of: RunInfo
 ) -> dict[str, Any]:
-    """What came of the tests, in in-toto's words; ``sha256`` by the name of the file."""
+    """The results of the tests in in-toto's fields; ``sha256`` has the digests by file name."""
     configuration = [
         name
         for name in sorted(sha256)
@@ -108,7 +108,7 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, read: the digest of each file, and what it says of the run."""
+    """A statement: the SHA-256 of each file, the facts about the run, and the predicate."""
 
     sha256: Mapping[str, str]
     about: RunInfo
@@ -116,12 +116,12 @@ class Statement:
 
 
 def read(payload: bytes) -> Statement:
-    """Raises ``BadBundle`` for anything but a statement that this software knows."""
+    """Read a statement. Raises ``BadBundle`` unless it is one that this version knows."""
     data = strict.loads(payload, NAME)
     if not isinstance(data, dict) or data.get("_type") != TYPE:
-        raise BadBundle(f"is no in-toto statement ({TYPE})", where=NAME)
+        raise BadBundle(f"is not an in-toto statement ({TYPE})", where=NAME)
     if data.get("predicateType") != PREDICATE:
-        raise BadBundle(f"does not tell of test results ({PREDICATE})", where=NAME)
+        raise BadBundle(f"has no test results ({PREDICATE})", where=NAME)
     said = data.get("predicate")
     about = said.get("railgauge") if isinstance(said, dict) else None
     known = strict.versioned(about, SCHEMA_VERSION, NAME)
@@ -132,7 +132,7 @@ def read(payload: bytes) -> Statement:
         raise BadBundle("names a file twice", where=NAME)
     of = strict.value(RunInfo, known, NAME)
     if not all(map(_WORD.fullmatch, (of.run_id, of.evidence, of.verdict, of.software))):
-        raise BadBundle("says something of its run that is no word", where=NAME)
+        raise BadBundle("has an invalid run id, evidence, verdict or software", where=NAME)
     return Statement(sha256, of, said)
 
 

@@ -1,4 +1,4 @@
-"""JSON from strangers: read whole and sound, or refused in one line that names the file."""
+"""Strict JSON for untrusted files: reads valid data, or raises an error that names the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LONGEST_NUMBER = 40
 
 
 def loads(data: bytes, name: str) -> Any:
-    """The JSON in ``data``: UTF-8, each key once, numbers that are numbers, not too deep."""
+    """Read the JSON in ``data``: UTF-8, unique keys, finite numbers, limited depth.
+
+    Raises ``BadBundle``, naming the file ``name``, for anything else.
+    """
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -29,13 +32,13 @@ def loads(data: bytes, name: str) -> Any:
         raise BadBundle("is nested too deeply", where=name) from None
     except ValueError as error:
         what = str(error).splitlines()[0][:120]
-        raise BadBundle(f"is no sound JSON: {what}", where=name) from None
+        raise BadBundle(f"is not valid JSON: {what}", where=name) from None
 
 
 def lines(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
-    """The values of a ``.jsonl`` file, each with its place. Half a line at the end is left out.
+    """The values of a ``.jsonl`` file, each with its place (``NAME:LINE``).
 
-    A run that was killed may leave half a line, which the next line follows on its own.
+    An incomplete last line is left out, because a killed run may leave one. Raises ``BadBundle``.
     """
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         if line.strip():
@@ -43,7 +46,7 @@ def lines(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def value(kind: type[_Value], data: object, name: str) -> _Value:
-    """Plain data as a value of ``kind``; a wrong type is a fault of the file ``name``."""
+    """Convert plain data to ``kind``. Raises ``BadBundle``, naming the file, for a wrong type."""
     try:
         return from_plain(kind, data)
     except BadInput as error:
@@ -52,13 +55,13 @@ def value(kind: type[_Value], data: object, name: str) -> _Value:
 
 
 def versioned(data: object, known: int, name: str) -> dict[str, Any]:
-    """An object whose ``schema_version`` this software knows."""
+    """Return ``data`` if it is an object of schema version ``known``; else raise ``BadBundle``."""
     if not isinstance(data, dict):
         raise BadBundle("should be an object", where=name)
     version = data.get("schema_version")
     if version != known or isinstance(version, bool):
         raise BadBundle(
-            f"has schema version {str(version)[:20]}, known is {known}",
+            f"has schema version {str(version)[:20]}, but this version of railgauge reads {known}",
             where=name,
             remedy="use the version of railgauge that made it",
         )
@@ -73,7 +76,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text[:20]} is no number")
+    raise ValueError(f"{text[:20]} is not a valid number")
 
 
 def _float(text: str) -> float:

@@ -1,4 +1,4 @@
-"""What a replay needs of a bundle, unpacked into a fresh folder: data only, each under its name."""
+"""Unpacks the files of a bundle that a replay needs into a new folder. They are data only."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FIL
 
 
 def unpack(archive: Archive, folder: Path) -> Signature:
-    """Write them below ``folder``. Raises ``NotVerified`` or ``BadBundle`` before anything is.
+    """Write the files below ``folder``, and return who signed the bundle.
 
-    The names were looked at when the archive was opened, and lead nowhere else.
+    Raises ``NotVerified`` or ``BadBundle`` before a file is written. The archive was opened with
+    checked names, so no file can be written outside ``folder``.
     """
     signature, payload = check.signed(archive, None)
     check.refuse_other_content(archive, statement.read(payload).sha256)
     contents = Contents(archive)
-    contents.plan(), contents.cluster(), contents.platform()  # each refuses what is unsound
+    contents.plan(), contents.cluster(), contents.platform()  # each raises for bad content
     for name in archive.members:
         inner = name.removeprefix(RUN)
         if name != inner and _is_needed(inner):
@@ -37,5 +38,5 @@ def unpack(archive: Archive, folder: Path) -> Signature:
 def _is_needed(name: str) -> bool:
     parts = name.removeprefix(AGAIN).split("/")
     if len(parts) == 1:
-        return name in _NEEDED or name.startswith("hostfile.")  # whole: none below a folder
+        return name in _NEEDED or name.startswith("hostfile.")  # only at the top level
     return f"{parts[0]}/" == TRANSCRIPTS and len(parts) == 2 and name.endswith(".json")  # noqa: PLR2004

@@ -1,8 +1,8 @@
-"""The pytest plugin: the ladder as a run of pytest.
+"""The pytest plugin: runs the ladder as a session of pytest.
 
-The hooks of this module say when things happen; what happens is in its sister modules. The plugin
-does nothing in a session that collects no test of the ladder (``tests/``), such as the project's
-own selftests.
+This module has the hooks; the other modules of the package have the steps that they call. The
+plugin does nothing in a session that collects no test of the ladder (``tests/``), such as the
+project's own selftests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Before the reporters configure themselves, because the run's folder is where they write."""
+    """Open the run before the reporters configure themselves: they write into its folder."""
     for line in (*items.MARKS.values(), items.NEEDS_MARK):
         config.addinivalue_line("markers", line)
     if not _wants_ladder(config):
@@ -97,7 +97,7 @@ def _become_controller(config: pytest.Config, settings: RunSettings, run: RunSer
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
-    """Around the whole session: its exit code is the verdict's, whichever hook set another one."""
+    """Wrap the session so that its exit code is the verdict's, whatever other hooks set."""
     code = ending.TROUBLE
     try:
         code = yield
@@ -106,21 +106,21 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     except BaseException as error:
         if not _has_the_last_word(config):
             raise
-        config.stash[ENDING].wrong("the session could not be ended", error)
+        config.stash[ENDING].wrong("pytest could not end the session", error)
     if not _has_the_last_word(config):
         return code
-    with config.stash[ENDING].step("the session could not be ended"):
-        config._ensure_unconfigure()  # pytest's own end, if it did not come to it
+    with config.stash[ENDING].step("pytest could not end the session"):
+        config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
     return config.stash[ENDING].last_word(code)
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:
-    """Whether this is the controller of a run that reaches nodes."""
+    """Whether this process is the controller of a run, and not of a mere collection."""
     return SERVICES in config.stash and not config.stash[SETTINGS].is_worker
 
 
 def _wants_ladder(config: pytest.Config) -> bool:
-    """Whether a test of the ladder may be collected; ``tests/`` may be a link to elsewhere."""
+    """Whether a test of the ladder may be collected; ``tests/`` may be a symbolic link."""
     ladder = config.rootpath / "tests"
     here = config.invocation_params.dir
     places = [Path(os.path.abspath(here / arg.split("::")[0])) for arg in config.args]  # noqa: PTH100 - keeps links
@@ -148,7 +148,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
-    """Tests that the platform does not have are not made into items; the report names them."""
+    """Make no items of tests that do not apply to the platform; the report names those tests."""
     stash = collector.config.stash
     if SETTINGS not in stash or not name.startswith("test_") or not callable(obj):
         return None
@@ -179,12 +179,12 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The ladder is climbed from the bottom, whatever the folders are called."""
+    """Sort the items by rung, lowest first, independent of folder names."""
     settings = config.stash.get(SETTINGS, None)
     if settings is None:
         return
     if complaints := config.stash[COMPLAINTS]:
-        items.clear()  # pytest goes on to the end of the collection, where nodes are touched
+        items.clear()  # or pytest would finish the collection, which reaches the nodes
         store = config.stash[SERVICES].store if settings.is_worker else None
         session.refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
@@ -248,7 +248,7 @@ def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 class _Messages:
-    """Shortens messages before any reporter reads them: innermost of the report's wrappers."""
+    """Shortens messages before a reporter reads them, as the innermost wrapper of the hook."""
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_makereport(

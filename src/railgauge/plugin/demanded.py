@@ -1,4 +1,4 @@
-"""What a run did not come to: told to the record and to every reporter before the verdict."""
+"""Reports the items that did not run, to the record and every reporter, before the verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from railgauge.verdict.unanswered import never_ran
 
 
 def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
-    """Say at once, not only at the end, that a run cannot be accepted."""
+    """Warn at the start that the run cannot be accepted, if it collected too few items."""
     wanted = count(DemandInputs(settings.platform, settings.declared, settings.level))
     if collected < wanted:
         line = f"level {settings.level.name} demands {wanted:,} items, {collected:,} were collected"
@@ -34,7 +34,7 @@ def never_came(
     planned: Sequence[str],
     records: Mapping[str, ItemRecord],
 ) -> list[ItemRecord]:
-    """The items that were collected and did not run: after ``-x``, an interrupt, a stop."""
+    """The records of collected items that did not run, after ``-x``, an interrupt or a stop."""
     if all(item in records for item in planned):
         return []
     sheet = worksheet.of(session.items) if session.items else worksheet.read(store)
@@ -42,7 +42,7 @@ def never_came(
 
 
 def report(config: pytest.Config, absent: Sequence[ItemRecord], evidence: str) -> None:
-    """Have every reporter but the progress line hear of them, as of items that ended."""
+    """Report the items to every reporter except the progress line, like items that ended."""
     manager = config.pluginmanager
     if absent and (out := manager.getplugin("terminalreporter")):
         out.stats.setdefault("not run", []).extend(_report(item, evidence) for item in absent)
@@ -56,7 +56,7 @@ def report(config: pytest.Config, absent: Sequence[ItemRecord], evidence: str) -
 
 
 def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
-    """pytest-html's report, which writes what it heard of when the session ends."""
+    """The plugins of pytest-html, which write their report when the session ends."""
     for plugin in manager.get_plugins():
         if type(plugin).__module__.startswith("pytest_html.") and hasattr(
             plugin, "pytest_runtest_logreport"
@@ -72,7 +72,7 @@ def _report(item: ItemRecord, evidence: str) -> pytest.TestReport:
         keywords={},
         outcome="skipped",
         longrepr=(path, 0, f"not run: {item.reason}"),
-        when="teardown",  # of an item's phases this one makes the row of pytest-html
+        when="teardown",  # pytest-html makes a row from this phase
         user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]

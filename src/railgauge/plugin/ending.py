@@ -1,7 +1,10 @@
-"""How a session ends: its exit code is the verdict's, whoever else has set another one.
+"""The exit code of a session: the verdict's code, whatever pytest or a plugin has set.
 
-What goes wrong after the verdict is told, a line each, and ends the session with a code that no
+An error after the verdict is printed on a line of its own. It changes the exit code to one that no
 verdict has.
+
+Example: a run is rejected (1), then a lease cannot be released. The session prints both facts and
+ends with 3.
 """
 
 from __future__ import annotations
@@ -15,17 +18,17 @@ import pytest
 from railgauge.core.terms import Verdict
 
 TROUBLE = int(pytest.ExitCode.INTERNAL_ERROR)
-"""Exit code of a run whose verdict may stand, and whose end went wrong."""
+"""Exit code of a run with an error after its verdict; the verdict may be valid."""
 
-# Of a verdict that comes while pytest is on its way out for another reason, that reason is told.
+# If pytest ends for one of these reasons, its exit code replaces the verdict's.
 _OTHER_REASONS = (
     pytest.ExitCode.INTERRUPTED,
     pytest.ExitCode.INTERNAL_ERROR,
     pytest.ExitCode.USAGE_ERROR,
 )
-# What a run may end with that came to no verdict: none of these can be read as one.
+# The exit codes of a run without a verdict; no verdict has one of these.
 _NO_VERDICT = (*_OTHER_REASONS, pytest.ExitCode.NO_TESTS_COLLECTED)
-# Plugins of the suite without which a run has no record, no leases, or no verdict.
+# Plugins of the suite that a run needs for its records, its leases or its verdict.
 _NEEDED = ("controller", "foreman", "hand", "holding", "messages")
 
 
@@ -33,11 +36,12 @@ def refuse_without(config: pytest.Config) -> None:
     """Raise ``pytest.UsageError`` if ``-p no:NAME`` switches off a part of the suite."""
     for name in (f"railgauge-{part}" for part in _NEEDED):
         if config.pluginmanager.is_blocked(name):
-            raise pytest.UsageError(f"railgauge: -p no:{name}: no run can do without it; drop it")
+            what = "every run needs this plugin; omit the option"
+            raise pytest.UsageError(f"railgauge: -p no:{name}: {what}")
 
 
 class Ending:
-    """What the controller has come to, and what went wrong on the way out."""
+    """The exit code that the controller has reached, and the errors after that."""
 
     def __init__(self) -> None:
         self._code: int | None = None
@@ -45,27 +49,27 @@ class Ending:
         self._troubles: list[str] = []
 
     def begin(self) -> None:
-        """From now on a verdict is due: no other end of the session looks like one."""
+        """Expect a verdict from now on; a session without one must not end with the code of one."""
         self._has_begun = True
 
     def settle(self, verdict_code: int, session_code: int) -> int:
-        """The code of the session, from the verdict's and from what pytest is about to end with."""
+        """Return the session's exit code, given the verdict's and the one that pytest has set."""
         self._code = int(session_code if session_code in _OTHER_REASONS else verdict_code)
         return self._code
 
     def without_verdict(self) -> None:
-        """The verdict could not be kept, which was told: there is none."""
+        """Withdraw the verdict, because it could not be written; the caller has reported that."""
         self._code = TROUBLE
 
     def trouble(self, line: str) -> None:
-        """Something went wrong that is no reason to change the verdict, and none to keep quiet."""
+        """Add a line about an error that does not change the verdict but must be reported."""
         self._troubles.append(line)
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """One of the last things to do: what goes wrong there does not keep others from being done.
+        """Run one step of the cleanup; an error is recorded, so that later steps still run.
 
-        ``what`` reads like "the leases could not be let go".
+        ``what`` names the error, such as "the leases could not be released".
         """
         try:
             yield
@@ -77,9 +81,9 @@ class Ending:
         self.trouble(f"{what}: {type(error).__name__}: {said}")
 
     def last_word(self, code: int) -> int:
-        """The exit code of the session, where ``code`` is what it would be without this."""
+        """Print the errors and return the session's exit code; ``code`` is the one from pytest."""
         if self._code is None and self._has_begun and code not in _NO_VERDICT:
-            self.trouble("the run came to no verdict")
+            self.trouble("the run reached no verdict")
         came_to = code if self._code is None else self._code
         if not self._troubles:
             return came_to

@@ -1,4 +1,8 @@
-"""The words that tests are written in: ``expect``, ``measure`` and ``check``."""
+"""The fixtures of the ladder's tests, such as ``expect``, ``measure`` and ``check``.
+
+Example: ``check(measure(pair, pairing), size)`` measures a pair of nodes over one pairing, and
+compares the metrics at one message size with their limits.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ Check = Callable[[Measured], None]
 
 @pytest.fixture(scope="session")
 def platform(request: pytest.FixtureRequest) -> Platform:
-    """The platform file: what is declared, expected and limited."""
+    """The platform file: declared hardware, expectations and limits."""
     return request.config.stash[SETTINGS].platform
 
 
@@ -44,9 +48,9 @@ def platform(request: pytest.FixtureRequest) -> Platform:
 def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
-    Which fact that is stands in ``railgauge.planning.expectations``, or with the expectation in the
-    platform file. ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that
-    was not read, is an error here.
+    ``railgauge.planning.expectations``, or the expectation in the platform file, names the fact.
+    ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that was not read,
+    raises ``NoEvidence``.
     """
     item, run = request.node, request.config.stash[SERVICES]
 
@@ -60,10 +64,10 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
 
 @pytest.fixture
 def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., Measured]:
-    """``measure(place[, pairing])``: make the test's measurement there, or take it from this run.
+    """``measure(place[, pairing])``: make the test's measurement, or reuse it from this run.
 
     A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
-    file than the test's own, for what is compared.
+    file, if the test compares two.
     """
     item, stash = request.node, request.config.stash
     level, run, store = stash[SETTINGS].level, stash[SERVICES], stash[SERVICES].store
@@ -83,7 +87,7 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
         try:
             measured = assess.read(platform, case, result, run.found)
         except DataCorrupted as error:
-            # Whatever else the nodes would measure, they may not be trusted with data.
+            # Nodes that corrupt data cannot be accepted, so nothing else is measured.
             item.session.shouldfail = f"data corruption: {error}"
             _conclude(item, question, Assessment((judge_corruption(error),)))
             raise
@@ -98,10 +102,10 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
-    """``check(measured, size)``: every metric asserted at that size must keep to its limit.
+    """``check(measured, size)``: every metric asserted at that size must meet its limit.
 
-    ``link=`` and ``gpu=`` ask for the metrics asserted for each link or GPU; without any of the
-    three those asserted once for the run are judged.
+    ``link=`` and ``gpu=`` select the metrics asserted for each link or GPU. Without any of the
+    three, the metrics asserted once for the run are judged.
     """
     item, run = request.node, request.config.stash[SERVICES]
 
@@ -118,7 +122,7 @@ def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., N
 
 @pytest.fixture
 def check_traffic(request: pytest.FixtureRequest, platform: Platform) -> Check:
-    """``check_traffic(measured)``: the NICs that should carry the payload did, and only they."""
+    """``check_traffic(measured)``: the expected NICs carried the payload, and no other NIC did."""
 
     def check_traffic(measured: Measured) -> None:
         findings = assess.traffic(platform, measured)
@@ -129,7 +133,7 @@ def check_traffic(request: pytest.FixtureRequest, platform: Platform) -> Check:
 
 @pytest.fixture
 def check_transport(request: pytest.FixtureRequest) -> Check:
-    """``check_transport(measured)``: the library's log names the transport it should use."""
+    """``check_transport(measured)``: the library's log names the expected transport."""
 
     def check_transport(measured: Measured) -> None:
         question = Question(TRANSPORT, measured.case)
@@ -151,9 +155,9 @@ def check_results(request: pytest.FixtureRequest, platform: Platform) -> Check:
 
 @pytest.fixture
 def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """``check_fabric(scan, switch)``: the subnet is as declared, as far as that switch's cables go.
+    """``check_fabric(scan, switch)``: that switch and its cables are as declared.
 
-    ``since=`` is an earlier scan: then what grew between the two is judged.
+    With ``since=``, an earlier scan, the growth of the counters between the scans is judged.
     """
     fabric = request.config.stash[SETTINGS].declared.fabric
 
@@ -170,9 +174,9 @@ def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 @pytest.fixture
 def check_ratio(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """``check_ratio(one, other)``: a metric of ``one`` over that of ``other``.
+    """``check_ratio(one, other)``: a metric of ``one`` divided by the same one of ``other``.
 
-    The platform file says which metric (``of``), under the limit of ``scaling``.
+    The platform file names the metric (``of``) beside the limit of ``scaling``.
     """
 
     def check_ratio(one: Measured, other: Measured) -> None:
@@ -188,7 +192,7 @@ def _ask(item: pytest.Item, question: Question) -> None:
 
 
 def _conclude(item: pytest.Item, question: Question, findings: Assessment) -> None:
-    """Record first, then let pytest know: nothing that was measured is lost to an exception."""
+    """Record the judgements, then raise for pytest, so that no judgement is lost."""
     _ask(item, question)
     for judgement in findings.judgements:
         note(item, judgement, item.config.stash[SERVICES].store)

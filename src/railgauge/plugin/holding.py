@@ -1,4 +1,4 @@
-"""When the nodes are held, looked after and let go, in the course of pytest's session."""
+"""Takes, renews and releases the leases on the nodes in the course of pytest's session."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WORKER_INPUT = "railgauge_controller"
 
 
 def end_with_controller(config: Any) -> None:
-    """Let this process, a worker, end when its controller does."""
+    """Have the kernel kill this worker when its controller dies."""
     die_with(config.workerinput[_WORKER_INPUT])
 
 
 class HoldingHooks:
-    """Plugin of the controller."""
+    """Plugin of the controller: holds the run's leases."""
 
     def __init__(
         self, config: pytest.Config, settings: RunSettings, run: RunServices, ending: Ending
@@ -41,7 +41,7 @@ class HoldingHooks:
         node.workerinput[_WORKER_INPUT] = os.getpid()
 
     def take(self) -> None:
-        """Hold every node that can be reached. Raises ``BadInput`` if somebody else has one."""
+        """Lease every node that can be reached. Raises ``BadInput`` if another run holds one."""
         run, cluster = self._run, self._run.cluster()
         if self._settings.replayed or allots_nodes(cluster.transport):
             return
@@ -51,13 +51,13 @@ class HoldingHooks:
         try:
             self._holding.take([node.name for node in cluster.nodes], self._settings.wait_s)
         except NamedTwice:
-            # This can say the other name too.
+            # This message can name both names of the machine.
             distinct.look(cluster, run.sessions(), self._settings.platform)
             raise
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """A worker that died leaves what it was running."""
+        """End the commands that a dead worker has left on the nodes."""
         if error and self._holding:
             self._holding.sweep(node.gateway.id)
 
@@ -70,14 +70,14 @@ class HoldingHooks:
         except NodeTaken as error:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.INTERRUPTED)
         if report.when == "teardown":
-            # Workers must not wait for a node that somebody else's items are about.
+            # In the background: workers must not wait for a node that they do not use.
             self._holding.renew(in_background=hasattr(report, "node"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
-        """Before the connections are closed, and before a lab is."""
+        """Release the leases before the connections are closed and the lab is stopped."""
         if self._holding:
-            with self._ending.step("the leases on the nodes could not be let go"):
+            with self._ending.step("the leases on the nodes could not be released"):
                 self._holding.release(self._ending.trouble)
 
     def _tell(self, line: str) -> None:

@@ -1,8 +1,11 @@
-"""From test functions to items: what each is about, for which hardware, on which rung.
+"""Makes items of test functions: the subject, the hardware and the rung of each.
 
-A test says with a mark what it is about: ``measures(NAME)`` a measurement of the platform file,
-``expects(NAME)`` an expectation. Its arguments say what it is parametrized over (``ARGUMENTS``).
-All of it is declared hardware.
+A mark names the subject of a test: ``measures(NAME)`` a measurement of the platform file,
+``expects(NAME)`` an expectation. The test's arguments (``ARGUMENTS``) select the declared hardware
+over which it is parametrized.
+
+Example: a test with the arguments ``pair``, ``pairing`` and ``size`` has an item for each pair of
+the rounds, each pairing and each asserted message size, such as ``[a:b-mlx5_0-8MiB]``.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ NEEDS_MARK = f"{NEEDS}(what, ...): hardware that must be declared for this test 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a test is about. Expectations stand on rung 0."""
+    """The subject of a test: its kind (``measures`` or ``expects``) and its name.
+
+    Expectations are on rung 0.
+    """
 
     kind: str
     name: str
@@ -55,7 +61,7 @@ def applies(
     marks: Sequence[pytest.Mark],
     arguments: Sequence[str] = (),
 ) -> bool:
-    """Whether the platform has what this test is about; of an unknown subject it is complained."""
+    """Whether a test applies to the platform; adds a complaint if its subject is unknown."""
     subject = subject_of(marks)
     if subject is None:
         complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
@@ -63,7 +69,7 @@ def applies(
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
     if settings.level.lacks_scan and subject.name in demand.SUBNET:
-        return False  # demanded all the same: what nobody can ask is not run
+        return False  # the level still demands it, so it is reported as not run
     platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected
     if subject.name not in known:
@@ -92,8 +98,8 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(names, list(product(*choices)), ids=ids)
 
 
-# What a test may be parametrized over, in the order in which ids show it. Pairs come round by
-# round, so that neighbours in the order of items use different nodes.
+# The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by
+# round, so that consecutive items use different nodes.
 ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapter", "link", "size")
 
 
@@ -113,7 +119,7 @@ def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence
 
 def _measured_choices(settings: RunSettings, name: str, argument: str) -> Sequence[object]:
     measurement = settings.platform.measurements[name]
-    if argument == "size":  # those at which the platform asserts anything
+    if argument == "size":  # the sizes at which the platform asserts a limit
         sizes = measurement.extents[settings.level.name].sizes
         return [size for size in sizes if measurement.asserted("size", size)]
     if argument == "pairing":
@@ -131,9 +137,9 @@ def _shown(name: str, value: object) -> str:
 
 @contextmanager
 def all_to_stay() -> Iterator[None]:
-    """Without the search for garbage: what a collection makes lives to the end of the session.
+    """Switch Python's garbage collector off during pytest's collection.
 
-    Each search would go through all items made so far, and find nothing.
+    All items live until the end of the session, so each pass would scan them and find nothing.
     """
     was = gc.isenabled()
     gc.disable()
@@ -146,7 +152,7 @@ def all_to_stay() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What one item is about, read from its parameters, and in which ways it asks for that."""
+    """What one item is about, from its parameters, and in which ways it asks for that."""
 
     subject: Subject
     ways: tuple[str, ...]
@@ -159,7 +165,7 @@ class About:
 
     @property
     def gated(self) -> tuple[str, ...]:
-        """The nodes whose gates it stands before: the subnet is not the node's that scans it."""
+        """The nodes whose gates block the item; none for the subnet, which belongs to no node."""
         return () if self.is_of_subnet else self.nodes
 
 
@@ -168,7 +174,7 @@ ABOUT = pytest.StashKey[About]()
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What all items of one test function have in common."""
+    """The properties that all items of one test function share."""
 
     subject: Subject
     ways: tuple[str, ...]
@@ -180,9 +186,9 @@ class _Test:
 def describe(
     platform: Platform, items: Iterable[pytest.Item]
 ) -> Iterator[tuple[pytest.Item, About]]:
-    """What each item of the ladder is about; other tests are left out.
+    """Pair each item of the ladder with what it is about; other tests are left out.
 
-    Marks are read once for each test function, not for each of its thousands of items.
+    Marks are read once for each test function, because it may have thousands of items.
     """
     known: dict[tuple[int, str], _Test | None] = {}
     for item in items:

@@ -1,4 +1,4 @@
-"""From pytest's configuration to the settings and the services of a run, before the first test."""
+"""Builds the settings and the services of a run from pytest's configuration."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from railgauge.run.store import Store
 from railgauge.verdict.decision import not_applicable
 
 SETTINGS = pytest.StashKey[RunSettings]()
-# Not there where tests are only collected.
+# Missing if tests are only collected.
 SERVICES = pytest.StashKey[RunServices]()
 ENDING = pytest.StashKey[Ending]()
-# Tests that nothing can be judged by, a line each.
+# Tests that the platform file does not cover, a line each.
 COMPLAINTS = pytest.StashKey[list[str]]()
-# Held as long as this process lives: whoever would carry on the run learns that it goes on.
+# Open as long as this process lives, so that --resume sees that the run is in progress.
 _ALIVE = pytest.StashKey[BinaryIO]()
 _WORKER_INPUT = "railgauge_folder"
 
 
 def open_run(config: pytest.Config) -> None:
-    """Put settings and services into the stash. Raises ``BadInput`` before a node is touched."""
+    """Store settings and services in the stash. Raises ``BadInput`` before a node is touched."""
     earlier = resuming.earlier(config)
     recording = replay.recording(config)
     if recording:
@@ -57,7 +57,7 @@ def open_run(config: pytest.Config) -> None:
 
 
 def tell_worker(settings: RunSettings, folder: Path, workerinput: dict[str, str]) -> None:
-    """What a worker cannot make from the options by itself."""
+    """Pass a worker the paths that it cannot derive from the options."""
     workerinput[_WORKER_INPUT] = str(folder)
     resuming.tell_worker(settings.resumed, workerinput)
     replay.tell_worker(settings.replayed, workerinput)
@@ -94,7 +94,7 @@ def _site(config: pytest.Config) -> tuple[Cluster, Platform]:
 
 
 def _replayed(config: pytest.Config, recording: Recording) -> tuple[Cluster, Platform]:
-    """The cluster of the bundle, by the limits of the bundle, unless others are named."""
+    """The cluster of the bundle, and its platform or the one that ``--platform`` names."""
     cluster = recording.cluster
     if named := config.getoption("--platform"):
         platform = inputs.platform(named, config.rootpath)
@@ -108,7 +108,7 @@ def _replayed(config: pytest.Config, recording: Recording) -> tuple[Cluster, Pla
 def _level(
     config: pytest.Config, cluster: Cluster, platform: Platform, recording: Recording | None
 ) -> Level:
-    """As the options say; what they do not say in a replay is as it was in the run."""
+    """The level by the options; in a replay omitted options are those of the recorded run."""
     name, rounds = config.getoption("--level"), config.getoption("--rounds")
     if recording:
         name, rounds = name or recording.plan.level, rounds or recording.plan.rounds
@@ -116,14 +116,17 @@ def _level(
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
-    """Lab options belong to a lab; its size is known before it is started."""
+    """Apply ``--lab-nodes`` and check ``--lab-fault``, before the lab is started.
+
+    Raises ``BadInput`` if a lab option is given for another cluster.
+    """
     count = config.getoption("--lab-nodes")
     if cluster.transport != "lab":
         if count or config.getoption("--lab-fault"):
             raise BadInput(
-                f"--lab-nodes and --lab-fault need a lab, not transport {cluster.transport}",
+                f"--lab-nodes and --lab-fault need transport lab, not {cluster.transport}",
                 where=cluster.source,
-                remedy="drop them, or name a hostfile with transport: lab",
+                remedy="omit them, or name a hostfile with transport: lab",
             )
         return cluster
     from railgauge import lab  # noqa: PLC0415 - only a lab needs it
@@ -141,7 +144,7 @@ def _folder(config: pytest.Config, settings: RunSettings, started: Invocation) -
     reports = config.rootpath / "reports"
     stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.declared.name}"
     with storage.begun(reports, stem) as folder:
-        if not settings.replayed:  # a replay is started anew, it takes no time
+        if not settings.replayed:  # a replay is fast, so it is repeated and never resumed
             config.stash[_ALIVE] = takeover.begin(Store(folder), started)
         holding.write_tag(folder)
     return folder

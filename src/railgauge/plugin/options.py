@@ -20,57 +20,57 @@ def add(parser: pytest.Parser) -> None:
     group.addoption(
         "--hostfile",
         metavar="FILE",
-        help="the cluster to accept: a YAML hostfile, or a plain MPI/pssh list with --platform "
+        help="cluster to accept: a YAML hostfile, or a plain MPI/pssh list with --platform "
         "(default: the embedded lab)",
     )
-    group.addoption("--platform", metavar="NAME", help="threshold file for a plain hostfile")
+    group.addoption("--platform", metavar="NAME", help="platform file for a plain hostfile")
     group.addoption(
         "--level",
         choices=LEVELS,
-        help="how much of pairs x pairings x sizes x repeats to measure "
-        f"(default: {LEVEL}; in a replay the run's)",
+        help="extent of the run: pairs, pairings, sizes and repeats to measure "
+        f"(default: {LEVEL}; in a replay the recorded run's level)",
     )
     group.addoption(
         "--rounds",
         type=_positive,
         metavar="K",
-        help="tournament rounds: each node meets K partners (default: the level's)",
+        help="tournament rounds; each node meets at least K partners (default: the level's)",
     )
     group.addoption(
         "--replay",
         metavar="BUNDLE",
-        help="judge the transcripts of a bundle in place of live nodes, by its limits or by those "
-        "of --platform; nothing is reached over the network",
+        help="judge the transcripts of a bundle instead of measuring, with its own limits or those "
+        "of --platform; no node is contacted",
     )
     group.addoption(
         "--resume",
         metavar="RUN",
-        help="carry on an interrupted run, a folder of reports/ or latest: what was measured there "
-        "is judged again, the rest is measured now; options that are not said are as they were",
+        help="carry on an interrupted run: a folder of reports/, or latest; its measurements are "
+        "judged again, the rest is measured now; omitted options keep their earlier values",
     )
     group.addoption(
         "--confirm",
         action="store_true",
-        help="measure suspects again after the rest, with partners found good; no verdict gets "
-        "better by it, but causes are confirmed or put in doubt",
+        help="after the last item, measure suspects again with partners that were good; this "
+        "confirms causes or puts them in doubt, and never improves the verdict",
     )
     group.addoption(
         "--prepare",
         action="store_true",
         help="apply the platform's preparations (governor, clocks, ...) to every node; "
-        "each change is recorded and undone at the end",
+        "changes are recorded, and undone at the end of the run",
     )
     group.addoption(
         "--wait",
         type=_seconds,
         default=0.0,
         metavar="SECONDS",
-        help="wait so long for nodes that another run holds (default: do not wait)",
+        help="how long to wait for nodes that another run holds (default: do not wait)",
     )
     group.addoption(
         "--no-gates",
         action="store_true",
-        help="measure upper rungs even on nodes where a lower rung went wrong",
+        help="measure upper rungs even on nodes where a lower rung failed",
     )
     _add_lab(parser.getgroup("railgauge lab", "railgauge: the embedded lab (simulated)"))
 
@@ -81,14 +81,14 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         "--lab-seed",
         type=int,
         metavar="S",
-        help=f"seed of the noise; 0 is no noise (default: {LAB_SEED})",
+        help=f"seed of the noise; 0 for no noise (default: {LAB_SEED})",
     )
     group.addoption(
         "--lab-fault",
         action="append",
         default=[],
         metavar="NAME[@NODE[:DEVICE]]",
-        help="inject a fault into the lab; may be repeated; NAME 'list' shows them",
+        help="inject a fault into the lab; may be repeated; 'list' prints all names",
     )
 
 
@@ -102,7 +102,7 @@ def _positive(text: str) -> int:
 def _seconds(text: str) -> float:
     value = float(text)
     if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{text} is no number of seconds")
+        raise ValueError(f"{text} is not a number of seconds, 0 or more")
     return value
 
 
@@ -112,7 +112,10 @@ def lab_seed(config: pytest.Config) -> int:
 
 
 def hostfile(config: pytest.Config) -> Path:
-    """The hostfile of the run: relative to where pytest was started, the default to the root."""
+    """The hostfile of the run: a relative path starts where pytest was started.
+
+    Without ``--hostfile`` it is the first default hostfile that exists below the root.
+    """
     named = config.getoption("--hostfile")
     if named:
         return Path(config.invocation_params.dir, named)

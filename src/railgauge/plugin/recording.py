@@ -1,8 +1,11 @@
-"""Watches each item and writes down what became of it, once, for every report.
+"""Records the outcome of each item, once for all reports.
 
-pytest calls an exception in a test's body a failure. Here only a missed limit is one: whatever
-else goes wrong there is an *error*, and the report is changed so that JUnit, HTML and the terminal
-say so too.
+pytest calls every exception in a test's body a failure. Here only a missed limit is a failure; any
+other exception is an *error*. The report of the phase is changed, so that JUnit, HTML and the
+terminal agree.
+
+Example: ``LimitMissed`` in a test gives the outcome ``failed``; ``NoEvidence`` gives ``error``, and
+the report's phase becomes ``setup``, which pytest shows as an error.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from railgauge.run.store import Store
 
 @dataclass(slots=True)
 class Draft:
-    """What is known of a running item so far."""
+    """What is known about a running item so far."""
 
     judgements: list[Judgement] = field(default_factory=list)
     transcript: str = ""
@@ -45,7 +48,7 @@ DRAFT = pytest.StashKey[Draft]()
 
 
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
-    """Keep a judgement: in the item's record, and in ``measurements.jsonl``."""
+    """Add a judgement to the item's record and to ``measurements.jsonl``."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
     line = measurement(_blank(item, about, draft), judgement)
@@ -53,17 +56,17 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
 
 
 def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Bring the item's record up to date after one phase, and hang it on the phase's report.
+    """Update the item's record after one phase, and attach it to the phase's report.
 
-    What went wrong first counts: a failure is not hidden by trouble when cleaning up after it.
+    The first error counts, so that an error in the teardown does not hide a failure.
     """
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
     if call.excinfo and draft.error is None:
         draft.error = call.excinfo.value
-    draft.error = draft.error or draft.unanswered  # whoever has caught it on its way here
+    draft.error = draft.error or draft.unanswered  # also if the test has caught it
     if report.when == "setup" and report.passed:
-        return  # nothing is known yet
+        return  # the outcome is not known yet
     report.railgauge = _record(item, draft).to_json()  # type: ignore[attr-defined]
 
 
@@ -77,7 +80,7 @@ def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
 
 
 def _follows(draft: Draft) -> bool:
-    """Whether the outcome follows from the answers alone, or from something else that happened."""
+    """Whether the outcome follows from the answers alone, and not from another exception."""
     error, outcomes = draft.error, {judged.outcome for judged in draft.judgements}
     if isinstance(error, LimitMissed):
         return Outcome.FAILED in outcomes
@@ -106,7 +109,10 @@ def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
 
 
 def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemRecord:
-    """What no evidence led to. A skip that is not the suite's own proves nothing: blocked."""
+    """The record of an item that ended by an exception that no evidence explains.
+
+    A skip by anything but the suite proves nothing, so its item counts as blocked.
+    """
     if isinstance(error, pytest.skip.Exception):
         return replace(record, outcome=Outcome.BLOCKED, reason=str(error.msg))
     if isinstance(error, AssertionError):
@@ -117,7 +123,7 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
 
 
 def of_the_suite(error: BaseException) -> str:
-    """What happened where nobody expected it: no node, tool or limit is named for it."""
+    """The reason for an unexpected exception; it blames no node, tool or limit."""
     return f"an error inside railgauge, not of the cluster: {type(error).__name__}: {error}"
 
 
@@ -126,17 +132,17 @@ def _missed(draft: Draft) -> str:
 
 
 def require_judgement(item: pytest.Item) -> None:
-    """No pass without positive evidence: a test that compared nothing is an error."""
+    """Raise ``NoEvidence`` for a test that compared nothing: a pass needs positive evidence."""
     if not item.stash[DRAFT].judgements:
         raise NoEvidence(
             "the test ended without comparing anything with a limit",
             where=item.nodeid,
-            remedy="call check(...) or expect(...) in it",
+            remedy="call check(...) or expect(...) in the test",
         )
 
 
 def brief(call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """What people need to read is the message; the way through this suite's code is not."""
+    """Show the message of a known error without the traceback through the suite's code."""
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, LimitMissed):
         report.longrepr = f"limit missed: {error}"
@@ -145,16 +151,16 @@ def brief(call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
 
 
 def as_recorded(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
-    """Have the report of a phase say what the record does, whatever marks and hooks made of it.
+    """Make the report of a phase agree with the record, whatever marks and hooks have set.
 
-    An exception that is no missed limit is an error: what pytest calls one happens at setup.
+    An exception other than a missed limit is reported at setup, which pytest shows as an error.
     """
     outcome = outcome_of(report)
     if outcome is None:
         return
     if hasattr(report, "wasxfail"):
         del report.wasxfail
-    if report.when == "teardown":  # what happens there is told beside what the test came to
+    if report.when == "teardown":  # an error here is reported beside the outcome
         report.outcome = "failed" if call.excinfo else "passed"
     else:
         report.outcome = _REPORTED.get(outcome, "failed")
@@ -175,6 +181,6 @@ _REPORTED: dict[Outcome, Literal["passed", "skipped"]] = {
 
 
 def outcome_of(report: Any) -> Outcome | None:
-    """The outcome that a phase's report carries, if it is one of the ladder."""
+    """The outcome in a phase's report; ``None`` for a test that is not of the ladder."""
     data = getattr(report, "railgauge", None)
     return Outcome(data["outcome"]) if data else None

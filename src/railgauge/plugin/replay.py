@@ -1,4 +1,4 @@
-"""``--replay BUNDLE``: recorded transcripts and facts in place of nodes; nothing is reached."""
+"""``--replay BUNDLE``: judges recorded transcripts and facts; no node is contacted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault")
 
 @dataclass(frozen=True)
 class Recording:
-    """A bundle, unpacked into a temporary folder that the controller's workers share."""
+    """A bundle, unpacked into a temporary folder that the controller shares with its workers."""
 
     folder: Path
     contents: FolderContents
@@ -33,7 +33,7 @@ class Recording:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster of the bundle; what stands in it as its source is the copy in the bundle."""
+        """The cluster of the bundle, with the bundle's copy of the hostfile as its source."""
         copies = sorted(self.folder.glob("hostfile.*")) or [self.folder / "cluster.json"]
         return replace(self.contents.cluster(), source=str(copies[0]))
 
@@ -43,7 +43,7 @@ class Recording:
 
 
 def recording(config: pytest.Config) -> Recording | None:
-    """The bundle that ``--replay`` names, if it does. Raises ``BadInput``."""
+    """The bundle that ``--replay`` names; ``None`` without the option. Raises ``BadInput``."""
     named = config.getoption("--replay")
     if not named:
         return None
@@ -52,7 +52,7 @@ def recording(config: pytest.Config) -> Recording | None:
         return Recording(folder, FolderContents(folder), None)
     for option in _AGAINST:
         if config.getoption(option):
-            raise BadInput(f"{option} has no place in a replay", where="--replay")
+            raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
     return _unpacked(Path(config.invocation_params.dir, named))
 
 

@@ -1,4 +1,4 @@
-"""Where the reports of pytest's plugins go, and what is said on the screen and left off it."""
+"""Where the reports of pytest's plugins go, and what is printed on the terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from railgauge.report import junit
 
 
 def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
-    """Send the reports of pytest's plugins into the run's folder, if the user named no place."""
-    # Allure's results are written where the tests run; xdist hands no option on to its workers.
+    """Send the reports of pytest's plugins to the run's folder, unless the user named a path."""
+    # Workers write Allure's results too, and xdist does not pass them this option.
     _unless_named(option, "allure_report_dir", folder / "allure-results")
     if not is_worker and _unless_named(option, "htmlpath", folder / "report.html"):
         option.self_contained_html = True
 
 
 def junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
-    """Where ``junit.xml`` goes; pytest's own, which follows marks and hooks, is switched off."""
+    """The paths of ``junit.xml``. pytest's own JUnit report is off: it obeys marks and hooks."""
     named = getattr(option, "xmlpath", None)
     option.xmlpath = None
     elsewhere = (Path(named).expanduser().absolute(),) if named else ()
@@ -28,7 +28,10 @@ def junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
 
 
 def _unless_named(option: Any, name: str, path: Path) -> bool:
-    """Set a reporter's path if the user did not; a reporter that was switched off has no option."""
+    """Set a reporter's path unless the user did; return whether it was set.
+
+    The option is set even if the reporter is switched off, which does no harm.
+    """
     if getattr(option, name, None):
         return False
     setattr(option, name, str(path))
@@ -36,9 +39,9 @@ def _unless_named(option: Any, name: str, path: Path) -> bool:
 
 
 def quieten(config: pytest.Config) -> None:
-    """The last screen says what went wrong; pytest's own repetition of it is left to the reports.
+    """Switch off pytest's tracebacks and short summary: the final summary has the same facts.
 
-    ``--tb`` and ``-r`` bring it back.
+    ``--tb`` and ``-r`` switch them on again.
     """
     if config.option.tbstyle == "auto":
         config.option.tbstyle = "no"
@@ -47,14 +50,14 @@ def quieten(config: pytest.Config) -> None:
 
 
 def tell(config: pytest.Config, line: str) -> None:
-    """A line of its own on the terminal, in yellow, if there is one: workers have none."""
+    """Print a line on the terminal in yellow; does nothing in a worker, which has no terminal."""
     if out := config.pluginmanager.getplugin("terminalreporter"):
         out.ensure_newline()
         out.write_line(line, yellow=True)
 
 
 def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], None]:
-    """Writes a line on the terminal where its cursor is, if there is a terminal."""
+    """Return a function that prints a line at the cursor; it does nothing without a terminal."""
     out = config.pluginmanager.getplugin("terminalreporter")
 
     def write(line: str) -> None:
@@ -65,7 +68,7 @@ def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], No
 
 
 def show_faults(config: pytest.Config) -> None:
-    """``--lab-fault list`` prints the faults and ends."""
+    """Print the faults of the lab and exit, if ``--lab-fault list`` is given."""
     if "list" in config.getoption("--lab-fault"):
         from railgauge.lab import faults  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""``--resume RUN``: the run that is named, and its options where others are not said."""
+"""``--resume RUN``: finds the earlier run, and completes the options from its invocation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from railgauge.run import resume
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.settings import RunSettings
 
-# The field of an invocation, and the option that it comes from. One that is not said is as it was.
+# The fields of an invocation and their options. An omitted option keeps its earlier value.
 _OPTIONS = {
     "platform": "--platform",
     "level": "--level",
@@ -33,16 +33,16 @@ _WORKER_INPUT = "railgauge_resume"
 
 
 def earlier(config: pytest.Config) -> Earlier | None:
-    """The run that ``--resume`` names, if it does. Raises ``BadInput``."""
+    """The run that ``--resume`` names; ``None`` without the option. Raises ``BadInput``."""
     named = config.getoption("--resume")
     if not named:
         return None
-    if hasattr(config, "workerinput"):  # where the controller has looked: latest is this run now
+    if hasattr(config, "workerinput"):  # the controller found it; latest is this run by now
         found = Earlier(Path(config.workerinput[_WORKER_INPUT]))
         _complete(config, found)
         return found
     if config.getoption("--replay"):
-        raise BadInput("--resume has no place in a replay", where="--replay")
+        raise BadInput("--resume cannot be combined with a replay", where="--replay")
     found = Earlier(resume.find(named, config.rootpath / "reports", config.invocation_params.dir))
     found.refuse_unfinished()
     found.refuse_changed()
@@ -56,7 +56,7 @@ def tell_worker(resumed: Path | None, workerinput: dict[str, str]) -> None:
 
 
 def _complete(config: pytest.Config, found: Earlier) -> None:
-    """Options that were not said are those of the run; one that was said may not differ."""
+    """Take omitted options from the run. Raises ``BadInput`` for a given one that differs."""
     for name, option in _OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
         said = getattr(config.option, dest)
@@ -66,16 +66,16 @@ def _complete(config: pytest.Config, found: Earlier) -> None:
             raise BadInput(
                 f"{option} is {_shown(said)} here and was {_shown(was)} in the run",
                 where=f"--resume {found.name}",
-                remedy="leave it out, or start a new run",
+                remedy="omit it, or start a new run",
             )
-    # Whoever carries a run on may want to know more than it would have told.
+    # --confirm may be added: it measures more and changes nothing that the run has measured.
     config.option.confirm = config.option.confirm or found.invocation.confirm
     if not config.option.hostfile:
         config.option.hostfile = found.invocation.hostfile
 
 
 def _is_said(value: object) -> bool:
-    """Whether an option was given: 0 is a value, what options are without being given is not."""
+    """Whether an option was given: ``None``, ``False`` and empty values are not, but 0 is."""
     return value is not None and value is not False and value not in ("", [], ())
 
 
@@ -86,7 +86,7 @@ def _shown(value: object) -> str:
 
 
 def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | None) -> Invocation:
-    """How this run is started."""
+    """The invocation of this run."""
     cluster = settings.declared
     said = {name: getattr(config.option, _DEST.get(name, name)) for name in _OPTIONS}
     return Invocation(

@@ -1,8 +1,8 @@
-"""Hands items to the workers of pytest-xdist, case by case; what to whom is ``handout``'s to say.
+"""Hands items to the workers of pytest-xdist, case by case, in the order of ``WorkQueue``.
 
-A worker starts the last item of its queue only when another one comes or it is told to shut down.
-So each has the unit that it works on and one more; when no unit is left it is told to shut down,
-and does what it has.
+A worker of xdist starts the last item of its queue only when another item arrives or it is told to
+shut down. Therefore each worker has its current unit and one more. When no unit is left, it is told
+to shut down and finishes its queue.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from xdist.workermanage import parse_tx_spec_config
 
 from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
 
-# The unit that a worker works on, and the one after it.
+# The units in a worker's queue: the current one and the next.
 _AHEAD = 2
-# How many workers may die at one item: no third one tries it.
+# After this many workers have died at an item, it is given up.
 _DEATHS = 2
 
 
 class Worker(Protocol):
-    """What of xdist's ``WorkerController`` is used here."""
+    """The part of xdist's ``WorkerController`` that is used here."""
 
     gateway: Any
 
@@ -39,11 +39,12 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a worker left undone, as places in the collection.
+    """The unfinished items of a worker that ended, as indices into the collection.
 
-    ``running`` is the item that it was at, ``workers`` all that died at it, and ``given_up`` what
-    no other worker is to try. A worker that ended by itself, because of Ctrl-C or of a failure that
-    stops the run, has ``running`` ``None``: nothing of it is run again.
+    ``running`` is the item that the worker was running, ``workers`` are all workers that died at
+    that item, and ``given_up`` are the items that are not tried again. A worker that ended by
+    itself, because of Ctrl-C or of a failure that stops the run, has ``running`` ``None``; none of
+    its items is run again.
     """
 
     worker: Worker
@@ -55,7 +56,7 @@ class Loss:
 
 @dataclass(slots=True)
 class _Work:
-    """A unit in a worker's queue, and which of its items are still to be done, in order."""
+    """A unit in a worker's queue, and those of its items that have not ended, in order."""
 
     unit: Unit
     left: dict[int, None]
@@ -63,7 +64,7 @@ class _Work:
 
 @dataclass(slots=True)
 class _Queue:
-    """What a worker has; ``since`` is when it came to the first of its units."""
+    """The queue of a worker; ``since`` is the time at which it started its first unit."""
 
     works: list[_Work] = field(default_factory=list)
     since: float = 0.0
@@ -83,7 +84,7 @@ class _Queue:
 
 
 class CaseScheduling:
-    """xdist's ``Scheduling`` protocol. A case, all sizes of a sweep, is one unit on one worker."""
+    """Implements xdist's ``Scheduling``: a case, with all sizes of a sweep, runs on one worker."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class CaseScheduling:
         lost: Callable[[Loss], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``units`` is asked once, when all workers have collected; ``lost`` told of each loss."""
+        """``units`` is called once, after collection; ``lost`` for each worker with open items."""
         self.collection: list[str] | None = None
         self._config = config
         self._units = units
@@ -106,7 +107,7 @@ class CaseScheduling:
         self._clock = clock
         self._typical_s: dict[str, float] = {}
 
-    # --- what xdist asks ---
+    # --- properties that xdist reads ---
 
     @property
     def nodes(self) -> list[Worker]:
@@ -118,7 +119,7 @@ class CaseScheduling:
 
     @property
     def tests_finished(self) -> bool:
-        """Whether all that is left are last items, which are done when workers shut down."""
+        """Whether only the last items of the queues are left, which run when workers shut down."""
         if self.collection is None or self._handout or self._handout.returned:
             return False
         return all(len(queue.items) < _AHEAD for queue in self._queues.values())
@@ -129,10 +130,10 @@ class CaseScheduling:
         return bool(self._handout or self._handout.returned or works)
 
     def left(self) -> list[int]:
-        """The items that no worker has."""
+        """The items that are in no worker's queue."""
         return [item for unit in self._handout.left() for item in unit.items]
 
-    # --- what xdist tells ---
+    # --- events from xdist ---
 
     def add_node(self, node: Worker) -> None:
         self._queues[node] = _Queue()
@@ -144,7 +145,7 @@ class CaseScheduling:
             self._handout = WorkQueue(())
 
     def schedule(self) -> None:
-        """Called when all workers have collected, and again when one that replaces another has."""
+        """Hand out units, after all workers have collected, and after a replacement worker has."""
         if self.collection is None:
             self._begin()
         for _ in range(_AHEAD):
@@ -152,7 +153,7 @@ class CaseScheduling:
                 self._hand_out(node)
 
     def reported(self, node: Worker, item_index: int) -> None:
-        """An item is through: should its worker die now, it is not run again."""
+        """Note that an item has ended: it is not run again even if its worker dies now."""
         self._reported[node] = item_index
 
     def mark_test_complete(self, node: Worker, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
@@ -165,25 +166,25 @@ class CaseScheduling:
             pass
 
     def mark_test_pending(self, item: str) -> None:
-        """Nothing asks for it: what a dead worker leaves is taken back by ``remove_node``."""
+        """Not used: ``remove_node`` takes back the items of a dead worker."""
         raise NotImplementedError
 
     def remove_pending_tests_from_node(self, node: Worker, indices: Sequence[int]) -> None:
         raise NotImplementedError
 
     def remove_node(self, node: Worker) -> None:
-        """A worker has ended. That it died is no failure of the item yet: another one runs it."""
+        """Take back the items of a worker that has ended; if it died, another worker runs them."""
         queue = self._queues.pop(node)
         self._collections.pop(node, None)
         queue.done(self._reported.pop(node, -1))
         if not queue.works:
             return
-        if hasattr(node, "workeroutput"):  # it has said goodbye
+        if hasattr(node, "workeroutput"):  # it ended in an orderly way
             self._lost(Loss(node, None, queue.items))
         else:
             self._lost(self._taken_back(node, queue))
 
-    # --- how ---
+    # --- implementation ---
 
     def _begin(self) -> None:
         collection = self.collection = next(iter(self._collections.values()))
@@ -192,7 +193,7 @@ class CaseScheduling:
             self._handout = WorkQueue(self._units())
 
     def _differs(self, node: Worker, collection: list[str]) -> bool:
-        """Whether a worker has collected other items than the rest; it is reported if so."""
+        """Whether a worker has collected other items than the first one; reports the difference."""
         if self._collections[node] == collection:
             return False
         message = report_collection_diff(
@@ -205,7 +206,7 @@ class CaseScheduling:
         return True
 
     def _hand_out(self, node: Worker) -> bool:
-        """Give a worker one unit more, or all that a dead one left; whether there was any."""
+        """Give a worker one more unit, or all units of a dead one; return whether there was one."""
         if node.shutting_down:
             return False
         queue = self._queues[node]
@@ -223,7 +224,7 @@ class CaseScheduling:
         return bool(units)
 
     def _time(self, unit: Unit, queue: _Queue) -> None:
-        """A unit has ended, the next one begins: units of its kind last about as long."""
+        """Update the typical duration of a unit's kind when a unit has ended."""
         now = self._clock()
         lasted = now - queue.since
         self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted) + lasted) / 2

@@ -1,4 +1,4 @@
-"""The course of a session as its controller sees it: start, record, verdict, folder of the run."""
+"""The controller's part of a session: start, records, verdict, and the files of the run."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
 _COMPLAINTS = "complaints.json"
-# A run that ended so has asked all that it could.
+# A session with one of these exit codes has run all of its items.
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 def refuse_complaints(complaints: Sequence[str], path: str, store: Store | None) -> None:
-    """Stop before a node is touched if a test has nothing that it can be judged by.
+    """Stop before a node is touched, because the platform file does not cover some tests.
 
-    ``path`` is the platform file's. A usage error in a worker would read as an internal error:
-    there the list is left for the controller, in ``store``.
+    ``path`` is that of the platform file. A usage error in a worker would be reported as an
+    internal error, so a worker writes the complaints to ``store`` for the controller.
     """
     if store:
         store.write_json(_COMPLAINTS, complaints)
@@ -70,7 +70,7 @@ class Controller:
         *,
         junit_files: Sequence[Path],
     ) -> None:
-        """``junit_files`` are all places that JUnit's XML is written to."""
+        """``junit_files`` are all paths to which JUnit's XML is written."""
         self.config = config
         self.settings = settings
         self.run = run
@@ -104,7 +104,7 @@ class Controller:
             self._prepare(list(ids))
 
     def _prepare(self, ids: list[str]) -> None:
-        """Make the cluster ready; a run that is refused has planned nothing, and has no verdict."""
+        """Make the cluster ready; a run that is refused has no plan and so no verdict."""
         try:
             self._make_ready(ids)
         except pytest.exit.Exception as end:
@@ -113,7 +113,7 @@ class Controller:
             raise
 
     def _make_ready(self, ids: list[str]) -> None:
-        """Start the lab if there is one, hold every node, survey it once."""
+        """Reach the cluster, lease every node and survey it."""
         self.planned = ids
         cluster = self._start.reach(ids)
         self._run_plan()
@@ -121,7 +121,7 @@ class Controller:
         self._start.survey(cluster)
         evidence, expected = self.run.surveyed.evidence, self.settings.evidence_of(())
         terminal.played(self.config, evidence, expected)
-        self._run_plan()  # again: only now is it known what the evidence is
+        self._run_plan()  # again, because the kind of evidence is known only now
 
     # --- while tests run ---
 
@@ -138,13 +138,13 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excrepr: object) -> None:
-        """A full disk is no fault of the suite, whoever could not write."""
+        """End the session with one line for a disk error, also for one in a worker."""
         if line := self._disk.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        """The verdict first, then every reporter; none of them if the disk is full."""
+        """Reach the verdict before the reporters write; a disk error leaves no verdict."""
         trouble: OSError | None = None
         try:
             self._finish(session)
@@ -184,7 +184,7 @@ class Controller:
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
     def _confirm(self, session: pytest.Session) -> None:
-        """Measure suspects again, if that was wanted and the run came to its end."""
+        """Measure suspects again if ``--confirm`` is given and the run has run all items."""
         run, platform = self.run, self.settings.platform
         asked = self._suspects(session)
         if asked:
@@ -194,7 +194,7 @@ class Controller:
                 session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _suspects(self, session: pytest.Session) -> Sequence[Remeasurement]:
-        """A replay repeats what its run asked: it can have no other answers."""
+        """What to measure again; a replay uses the recorded list, as it has no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
         if not self.settings.confirm or session.exitstatus not in _ENDED:
@@ -202,7 +202,7 @@ class Controller:
         return confirming.suspects(self._findings(), self._printer())
 
     def _printer(self) -> Callable[[str], None]:
-        """Writes words of nodes and tools, which must not steer the terminal."""
+        """Return a function that prints a line; control characters from nodes are made harmless."""
         write = writer(self.config)
         return lambda line: write(printable(line))
 
@@ -228,7 +228,7 @@ class Controller:
             write_whole(self.run.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
 
     def _stopped_itself(self) -> bool:
-        """Data corruption stops the run, which xdist takes for an interrupt; it is a verdict."""
+        """Whether data corruption stopped the run; xdist reports this as an interrupt."""
         judgements = (j for r in self.records.values() for j in r.judgements)
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
@@ -236,13 +236,13 @@ class Controller:
         return decision.decide(self._run_plan(), self._findings())
 
     def _findings(self) -> RunResults:
-        """What was found so far, read from the folder as ``railgauge verify`` does it."""
+        """The findings so far, read from the run's folder as ``railgauge verify`` does."""
         kept, platform = FolderContents(self.run.store.folder), self.settings.platform
         known = (platform, self.settings.declared, kept.reboots(), kept.confirmed(platform))
         return RunResults(self.records, self.run.found, *known)
 
     def _tell_absent(self, session: pytest.Session) -> None:
-        """What did not run becomes a record like any other."""
+        """Add a record for each item that did not run."""
         absent = demanded.never_came(self.run.store, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
@@ -257,7 +257,7 @@ class Controller:
             self.run.store.append(record.FILE, line)
 
     def _run_plan(self) -> RunPlan:
-        """What this run set out to do; what it left out joins it at its end."""
+        """Write and return the plan of the run; items that did not run are added at the end."""
         run = RunPlan(
             schema_version=decision.SCHEMA_VERSION,
             run_id=self.run.store.folder.name,
@@ -286,7 +286,7 @@ class Controller:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
-        """Last of all: the verdict is what stays on the screen."""
+        """Print the verdict last, so that it stays visible on the terminal."""
         yield
         if self.verdict:
             terminal.summary(terminalreporter, self.verdict, self.records, self.run.store.folder)
@@ -294,7 +294,7 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         step = self.ending.step
-        with step("the lab could not be ended"):
+        with step("the lab could not be stopped"):
             self._start.close_lab()
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What ends a session from outside: SIGTERM and SIGINT, in the controller and in workers."""
+"""Handles SIGTERM and SIGINT, which end a session, in the controller and in workers."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import threading
 import weakref
 from types import FrameType
 
-# Where callbacks of weak references run: what is raised there nobody ever hears of.
+# The code of weak reference callbacks: Python ignores an exception that is raised there.
 _WEAK = (weakref.WeakSet, weakref.WeakValueDictionary, weakref.WeakKeyDictionary)
 _UNHEARD = frozenset(kind.__init__.__code__.co_filename for kind in _WEAK)
 _AGAIN_S = 0.01
 
 
 def end_on_sigterm() -> None:
-    """Let a scheduler's abort (SIGTERM) end the run as Ctrl-C does, verdict and clean nodes."""
+    """Make SIGTERM, a scheduler's abort, end the run as Ctrl-C does: with verdict and cleanup."""
     signal.signal(signal.SIGTERM, _interrupt)
 
 
 def leave_sigterm_to_the_controller() -> None:
-    """A scheduler ends the whole tree of processes; a worker must live to clean up its nodes."""
+    """Ignore SIGTERM in a worker: a scheduler sends it to all processes, and nodes need cleanup."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def hear_interrupts() -> None:
-    """Have an interrupt end what a worker does, wherever in its code it comes.
+    """Make SIGINT end the work of a worker wherever it arrives in the code.
 
-    execnet interrupts a worker just once that has not ended after its controller told it to.
+    execnet sends a worker only one interrupt, if it does not end when its controller asks it to.
     """
     signal.signal(signal.SIGINT, _interrupt)
 

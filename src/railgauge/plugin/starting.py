@@ -1,4 +1,4 @@
-"""From the collected items to surveyed nodes: the cluster is reached, held, prepared and probed."""
+"""Makes the cluster ready for the first test: reaches, leases, prepares and surveys its nodes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from railgauge.transport.registry import opened
 
 
 class SessionStart:
-    """What the controller does once before the first test, and undoes at the end.
+    """The controller's steps before the first test, and their undoing at the end.
 
-    Input that cannot be used ends the session with one line.
+    Bad input ends the session with one line and pytest's usage error.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SessionStart:
         self._lab = ExitStack()
 
     def reach(self, planned: Sequence[str]) -> Cluster:
-        """The cluster as sessions need it, for a run of these items."""
+        """Return the cluster with the nodes' addresses; ``planned`` are the ids of the items."""
         try:
             if self._run.earlier is not None:
                 self._run.earlier.refuse_other_items(planned)
@@ -59,7 +59,7 @@ class SessionStart:
             _refuse(error)
 
     def survey(self, cluster: Cluster) -> None:
-        """Hold every node, prepare it if that was asked for, and find out once what it is."""
+        """Lease every node, prepare it if ``--prepare`` is given, and survey it."""
         storage.keep_input(self._run.store, self._settings, cluster)
         try:
             self._holding.take()  # before anything else is done on a node
@@ -74,14 +74,14 @@ class SessionStart:
     # --- the cluster ---
 
     def _reached(self) -> Cluster:
-        """Raises ``BadInput`` or ``TransportError``."""
+        """The cluster as reached. Raises ``BadInput`` or ``TransportError``."""
         declared = self._settings.declared
         if self._settings.replayed:
             return declared
         if declared.transport == "lab":
             return self._started(declared)
         transport = ExitStack()
-        self._config.add_cleanup(transport.close)  # when pytest has unconfigured itself
+        self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         return transport.enter_context(opened(declared, lambda line: tell(self._config, line)))
 
     def _started(self, declared: Cluster) -> Cluster:
@@ -100,13 +100,13 @@ class SessionStart:
         return started.cluster
 
     def close_lab(self) -> None:
-        """Last of all, when no session needs it any more."""
+        """Stop the lab; no session may use it afterwards."""
         self._lab.close()
 
     # --- preparations ---
 
     def _prepare(self, cluster: Cluster) -> None:
-        """The only changes that are made on nodes, and only if asked for."""
+        """Apply the preparations if ``--prepare`` is given; nothing else changes a node."""
         if not self._settings.prepare:
             return
 
@@ -125,14 +125,14 @@ class SessionStart:
     def undo_preparations(self) -> None:
         if self._preparer is not None:
             complaints = self._preparer.undo()
-            self._preparer = None  # told once; an interrupt before this leads here again
+            self._preparer = None  # report once; after an interrupt above, undo runs again
             for complaint in complaints:
                 self._ending.trouble(f"prepare: NOT UNDONE: {complaint}")
 
     # --- the survey ---
 
     def _found(self, cluster: Cluster) -> Mapping[str, NodeAnswer]:
-        """What is true of every node now; in a replay, what was."""
+        """Survey every node; in a replay, return the recorded survey."""
         if self._run.recorded:
             return self._run.recorded.found
         progress = terminal.Progress(self._config, len(cluster.nodes))
@@ -140,7 +140,7 @@ class SessionStart:
         return survey.survey(cluster, self._run.sessions(), stack, progress)
 
     def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
-        """Keep which nodes were rebooted, and what is other than in the run that is carried on."""
+        """Record rebooted nodes, and what has changed since the run that is carried on."""
         run = self._run
         if run.recorded:
             reboots.keep(run.store, run.recorded.reboots())
@@ -149,7 +149,7 @@ class SessionStart:
             takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
 
     def _refuse_confused(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
-        if self._run.recorded:  # a replay stays what it was
+        if self._run.recorded:  # a replay does not refuse what the run accepted
             return
         try:
             distinct.check(cluster, found, self._settings.platform)

@@ -1,9 +1,9 @@
-"""The workers of ``-n K``: they are handed items, and what one of them leaves is not lost.
+"""The workers of ``-n K``: they get items, and the items of a dead worker are not lost.
 
-All of them are on the machine that the run was started on. The kernel ends a worker there when its
-controller dies, and the locks of the run's folder are the kernel's; on another machine neither
-holds, and a node could be measured twice at the same time. See docs/slurm.md for what to do where
-one machine is not enough.
+All workers are on the machine on which the run was started. There the kernel kills a worker when
+its controller dies, and the locks in the run's folder are kernel locks. On another machine neither
+works, and a node could be measured twice at the same time. docs/slurm.md says what to do if one
+machine is not enough.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _LOG = "crashes.jsonl"
 
 
 def refuse_elsewhere(config: pytest.Config) -> None:
-    """Raises ``BadInput`` if ``--tx`` asks for a worker on another machine."""
+    """Raise ``BadInput`` if ``--tx`` asks for a worker on another machine."""
     if hasattr(config, "workerinput"):
         return
     for spec in getattr(config.option, "tx", None) or ():
         if not _is_here(spec):
             raise BadInput(
-                "a run is carried out from one machine",
+                "all workers of a run must be on this machine",
                 where=f"--tx {spec}",
-                remedy="use -n K; for more, see 'Several control hosts' in docs/slurm.md",
+                remedy="use -n K, or see 'Several control hosts' in docs/slurm.md",
             )
 
 
 def _is_here(spec: str) -> bool:
-    """``popen`` or ``3*popen//python=…``, but not by way of another gateway."""
+    """Whether a spec is ``popen`` or ``3*popen//python=…``, and not ``via`` another gateway."""
     kind, *settings = spec.rpartition("*")[2].split("//")
     return kind == "popen" and not any(setting.startswith("via=") for setting in settings)
 
 
 class Foreman:
-    """Plugin of the controller: has items handed out, and sees to those of workers that die."""
+    """Plugin of the controller: schedules items, and handles those of workers that die."""
 
     def __init__(self, config: pytest.Config, run: RunServices) -> None:
         self._config = config
@@ -81,7 +81,7 @@ class Foreman:
             self._never(loss.undone)
             return
         running = self._id(loss.running)
-        # It had been judged, perhaps, but nobody has heard of it: what counts is the next time.
+        # The item may have been judged without a report; the next attempt counts instead.
         self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] == running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
@@ -109,12 +109,12 @@ class Foreman:
         tell(self._config, self._told[-1])
 
     def _report(self, loss: Loss, item: int) -> None:
-        """Have an item that killed its workers end as an error, for every reporter."""
+        """Report an item at which several workers died as an error, to every reporter."""
         item_id = self._id(item)
         error = NoEvidence(
             f"{len(loss.workers)} workers died while they ran {self._id(loss.running)}: "
             f"{', '.join(loss.workers)}",
-            remedy="look in this machine's kernel log: out of memory?",
+            remedy="check the kernel log of this machine, for example for lack of memory",
         )
         record = with_error(self._sheet.record(item, item_id), error)
         report: Any = pytest.TestReport(
@@ -129,15 +129,15 @@ class Foreman:
         results = Path(self._config.option.allure_report_dir)
         allure_lost.write(results, record, self._run.surveyed.evidence, int(1000 * time.time()))
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
-        xdist.worker_testreport(node=loss.worker, rep=report)  # as if it had told it: -x counts it
+        xdist.worker_testreport(node=loss.worker, rep=report)  # as if sent by the worker, for -x
 
     def _never(self, items: Iterable[int]) -> None:
-        """Let those who wait for items that will not end know it."""
+        """Record items that will never run as errors, so that no gate waits for them."""
         for item in items:
             self._run.gates.finished(self._id(item), Outcome.ERROR)
 
     def _is_replaced(self) -> bool:
-        """Whether xdist starts another worker: not if too many have died, or the run is to stop."""
+        """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""
         most = get_default_max_worker_restart(self._config)
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
         return not xdist.shouldstop and (most is None or len(self._told) < most)
@@ -162,7 +162,7 @@ class Foreman:
 
 
 class Hand:
-    """Plugin of a worker: says what there is to do, and reports an item when it is through."""
+    """Plugin of a worker: writes the worksheet, and sends an item's reports when it has ended."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -175,9 +175,9 @@ class Hand:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """All reports of an item at once: of one that is run again nothing has been told before."""
+        """Send all reports of an item together, so that an item that runs again has sent none."""
         if item.config.pluginmanager.hasplugin("rerunfailures"):
-            return None  # which has a protocol of its own
+            return None  # that plugin has its own protocol
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in runtestprotocol(item, nextitem=nextitem, log=False):

@@ -1,4 +1,4 @@
-"""What the items of a run are about, for the controller: only workers collect them."""
+"""Tells the controller what the items of a run are about, since only workers collect them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from railgauge.planning.work_queue import Unit
 from railgauge.plugin.items import ABOUT
 from railgauge.run.store import Store, write_whole
 
-# In a folder that is gone when the run has ended.
+# In a folder that is deleted at the end of the run.
 _FILE = "leases/worksheet.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Worksheet:
-    """The units of a run, and for each item its subject, title, path, size and ways."""
+    """The units of a run, and for each item its subject, title, pairing, size and ways."""
 
     units: tuple[Unit, ...]
     items: Sequence[Sequence[Any]]
 
     def record(self, item: int, item_id: str) -> ItemRecord:
-        """The record of an item of which nothing is known but what it is about."""
+        """The record of an item without a result."""
         unit = next(unit for unit in self.units if item in unit.items)
         return self._record(unit, item, item_id)
 
     def records(self, ids: Sequence[str]) -> Iterator[ItemRecord]:
-        """The records of all items, as long as nothing is known of them."""
+        """The records of all items, each without a result."""
         unit_of = {item: unit for unit in self.units for item in unit.items}
         for item, item_id in enumerate(ids):
             yield self._record(unit_of[item], item, item_id)
@@ -54,7 +54,7 @@ class Worksheet:
 
 
 def write(store: Store, items: Sequence[pytest.Item]) -> None:
-    """The same whichever worker writes it; there before the controller hears of the items."""
+    """Write the worksheet, before the controller learns the items; all workers write the same."""
     path = store.folder / _FILE
     if not path.exists():
         sheet = of(items)
@@ -73,7 +73,7 @@ def read(store: Store) -> Worksheet:
 
 
 def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
-    """Items that share one run of a tool, and those of one node on rung 0, in order."""
+    """Group items into units: items that share a run of a tool, or a node on rung 0, in order."""
     found: dict[object, list[int]] = {}
     for place, item in enumerate(items):
         found.setdefault(_shared(item) or place, []).append(place)
@@ -81,14 +81,14 @@ def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
 
 
 def _shared(item: pytest.Item) -> str:
-    """What the items of a unit have in common; empty for one that stands alone."""
+    """The key that the items of a unit share; empty for an item that is a unit of its own."""
     about = item.stash.get(ABOUT, None)
     if about is None:
         return ""
     nodes = ":".join(about.nodes)
     if about.subject.kind != "measures":
         return f"{about.rung} {nodes}" if nodes else ""
-    # Not ``about.pairing``, which may be a link or a GPU: one run of a tool measures all of those.
+    # ``about.pairing`` may be a link or a GPU, and one run of a tool measures all of those.
     callspec = getattr(item, "callspec", None)
     pairing = callspec.params.get("pairing") if callspec else None
     return f"{about.subject.name}[{nodes}{f'-{pairing}' if pairing else ''}]"

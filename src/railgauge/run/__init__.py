@@ -1,1 +1,1 @@
-"""What a run does: it looks at the nodes, prepares them, measures, stores, and resumes."""
+"""The parts of a run: survey and prepare the nodes, measure, store results, resume a run."""

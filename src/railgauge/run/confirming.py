@@ -1,4 +1,4 @@
-"""``--confirm``: after the last item suspects are measured again, with partners found good."""
+"""``--confirm``: measures suspects again after the last item, with partners that were good."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ Tell = Callable[[str], None]
 
 
 def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
-    """What is worth measuring again, by what the run has found so far."""
+    """Return what to measure again, given the findings of the run so far."""
     asked = confirmations(findings, diagnose(findings))
     if not asked:
         tell("")
-        tell("confirm: nothing is suspected that could be measured again")
+        tell("confirm: no suspect can be measured again")
     return asked
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The evidence of what is measured again: ``result`` keeps it in a folder of its own."""
+    """The evidence of repeated measurements: ``result`` measures, and stores in its own folder."""
 
     found: Mapping[str, NodeAnswer]
     result: Callable[[Case], CaseResult]
 
 
 def ask_again(asked: Sequence[Remeasurement], store: Store, assessor: Assessor, tell: Tell) -> bool:
-    """Measure the suspects again; whether that came to its end.
+    """Measure the suspects again, and return whether all of them were measured.
 
-    An interrupt ends this, and not the verdict of what the run has measured.
+    An interrupt ends only this step: the run still gives its verdict on what it has measured.
     """
-    for one in asked:  # before the first is measured: what lacks then is known to lack
+    # All requests are written before the first measurement, so that a missing result is noticed.
+    for one in asked:
         store.append(FILE, to_plain(one))
     try:
         _measure(asked, assessor, tell)
     except KeyboardInterrupt:
-        tell("confirm: broken off")
+        tell("confirm: interrupted")
         return False
     return True
 

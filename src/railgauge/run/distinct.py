@@ -1,4 +1,7 @@
-"""No machine is two nodes of a run: the survey shows it, or a lease that the run itself holds."""
+"""Refuses a run in which two node names lead to the same machine.
+
+The survey shows it, or a node turns out to be leased by this same run under another name.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ _TIME_LIMIT_S = 20.0
 
 
 def look(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
-    """Ask every node who it is, where a lease has shown that one of them has two names.
+    """Read the identity of every node, after a lease has shown that one has two names.
 
-    Raises ``BadInput`` with a line for each confusion.
+    Raises ``BadInput`` with a line for each pair of names that is one machine. A node that cannot
+    be reached is left out.
     """
     names = [node.name for node in cluster.nodes]
     with ThreadPoolExecutor(min(_AT_ONCE, len(names))) as pool:
@@ -30,9 +34,9 @@ def look(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
 
 
 def check(cluster: Cluster, found: Mapping[str, NodeAnswer], platform: Platform) -> None:
-    """The same after the survey, which knows more. Raises ``BadInput``."""
+    """Make the same check with the facts of the survey. Raises ``BadInput``."""
     known = [facts for facts in found.values() if isinstance(facts, NodeFacts)]
-    if allots_nodes(cluster.transport):  # whoever does so knows which nodes it has
+    if allots_nodes(cluster.transport):  # such a launcher knows which nodes it has allotted
         known = [replace(facts, hostname=None) for facts in known]
     _refuse(known, platform)
 
@@ -47,11 +51,11 @@ def _asked(node: str, rootfs: str, sessions: Sessions) -> NodeFacts | None:
 
 
 def _refuse(found: Iterable[NodeFacts], platform: Platform) -> None:
-    """By the NICs under test: others may be seen from several namespaces of one machine."""
+    """Compare the NICs under test only: several namespaces of a machine can share the others."""
     declared = {nic.name for nic in platform.fabric_nics}
     tested = [
         replace(facts, nics=tuple(nic for nic in facts.nics if nic.name in declared))
         for facts in found
     ]
     if lines := confusions(tested):
-        raise BadInput("\n  ".join(["the nodes are not who they should be:", *lines]))
+        raise BadInput("\n  ".join(["the hostfile's names do not match the nodes:", *lines]))

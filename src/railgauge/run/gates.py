@@ -1,7 +1,10 @@
-"""A failure is explained by the lowest rung that breaks: what stands above it waits for it.
+"""Gates: an item waits for the lower rungs of its nodes, and is blocked if one of them failed.
 
-Finished items are lines of ``outcomes.jsonl`` in the run's folder, so that a worker knows what
-the others found.
+The lowest rung that fails explains a failure, so the rungs above it are not measured. Each
+finished item is a line of ``outcomes.jsonl`` in the run's folder; all workers read that file.
+
+Example: the items of rung 1 on node ``a`` are ``link[a]`` (passed) and ``errors[a]`` (failed).
+An item of rung 2 on the pair ``a:b`` is then blocked by ``errors[a]``.
 """
 
 from __future__ import annotations
@@ -16,21 +19,21 @@ from railgauge.core.model import Outcome
 from railgauge.run.store import Store
 
 _FILE = "outcomes.jsonl"
-# The wait between two looks doubles: at a change of rung it is short, and rarely are there others.
+# The interval between two polls doubles: most waits are for a change of rung, and those are short.
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 @dataclass(slots=True)
 class _Floor:
-    """The items of one node on one rung: those that have not ended, and those that went wrong."""
+    """The items of one node on one rung: those still open, and those that failed or broke."""
 
     open: set[str] = field(default_factory=set)
     wrong: set[str] = field(default_factory=set)
 
 
 class Gates:
-    """Which items below a rung went wrong on a node; waits until all of them are through."""
+    """The failed items below a rung on a node; waits until all items below that rung have ended."""
 
     def __init__(self, store: Store, wait_limit_s: float) -> None:
         self._store = store
@@ -41,7 +44,7 @@ class Gates:
         self._place: dict[str, tuple[int, int]] = {}
 
     def expect(self, items: Iterable[tuple[str, int, tuple[str, ...]]]) -> None:
-        """Say what will run: (id, rung, nodes) of every item of the run, in any order."""
+        """Register every item of the run as (id, rung, nodes), in any order."""
         floors: dict[str, dict[int, _Floor]] = defaultdict(lambda: defaultdict(_Floor))
         for item_id, rung, nodes in items:
             self._of[item_id] = [floors[node][rung] for node in nodes]
@@ -54,9 +57,10 @@ class Gates:
         self._store.append(_FILE, {"id": item_id, "outcome": str(outcome)})
 
     def blockers(self, rung: int, nodes: Iterable[str]) -> tuple[str, ...]:
-        """The ids of what went wrong below ``rung`` on ``nodes``, in the order of the ladder.
+        """Return the ids of items that failed below ``rung`` on ``nodes``, in ladder order.
 
-        Raises ``NoEvidence`` if nothing at all has ended within the time limit.
+        Waits until every such item has ended. Raises ``NoEvidence`` if no item of the run ends for
+        as long as the time limit.
         """
         floors = list(self._below(rung, nodes))
         self._await(floors)
@@ -89,14 +93,14 @@ class Gates:
         )
 
     def _read(self) -> int:
-        """Take in what has ended since the last look; how many that were."""
+        """Read the items that have ended since the last call, and return their number."""
         lines, self._offset = self._store.lines(_FILE, self._offset)
         for line in lines:
             self._note(line["id"], Outcome(line["outcome"]))
         return len(lines)
 
     def _note(self, item_id: str, outcome: Outcome) -> None:
-        """The last word on an item counts: one whose worker died may have been run again."""
+        """Record an outcome. The latest one counts: an item may run again after its worker died."""
         for floor in self._of.get(item_id, ()):
             floor.open.discard(item_id)
             (floor.wrong.add if outcome in _BLOCKING else floor.wrong.discard)(item_id)

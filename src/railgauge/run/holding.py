@@ -1,5 +1,7 @@
-"""The nodes belong to one run at a time, from before its survey to its end; and none of its
-processes outlives it there."""
+"""Holds the nodes for one run at a time, from before its survey to its end.
+
+No process of the run is left on a node afterwards.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +25,29 @@ from railgauge.leases.nodes import NodeLeases, NodeTaken, Terms
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
 
-_LOOK_S = 5.0  # between two looks whether a lease was lost
+_LOOK_S = 5.0  # between two checks for a lost lease
 _PR_SET_PDEATHSIG = 1
 
 
 def write_tag(folder: Path) -> None:
-    """Give the run in ``folder`` a name that no other run has, on whatever machine."""
+    """Write a name for the run in ``folder`` that is unique across machines."""
     readable = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)
     _tag_file(folder).write_text(f"{readable}-{secrets.token_hex(6)}", encoding="utf-8")
 
 
 def read_tag(folder: Path, part: str) -> Tag:
-    """The name of one process's part of the run, which all that it starts on a node carries."""
+    """Return the tag of one process of the run; every command that it starts carries the tag."""
     return Tag(_tag_file(folder).read_text(encoding="utf-8"), part)
 
 
 def _tag_file(folder: Path) -> Path:
-    return folder / "leases" / ".run"  # no name of a node, and gone when the run is over
+    return folder / "leases" / ".run"  # not a valid node name; deleted with the folder
 
 
 def die_with(controller: int) -> None:
-    """Have the kernel end this process when its controller dies, however it dies.
+    """Have the kernel kill this process when its controller dies, for whatever reason.
 
-    A worker that goes on alone would start further commands on nodes that are free for others.
+    A worker without its controller would start commands on nodes that are free for other runs.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != controller:
@@ -53,7 +55,7 @@ def die_with(controller: int) -> None:
 
 
 def allow_many_files() -> None:
-    """Three open files for each node that is held: 1,250 nodes need more than the usual 1,024."""
+    """Raise the limit on open files: a held node takes three, and the usual limit is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
@@ -61,7 +63,7 @@ def allow_many_files() -> None:
 
 
 def _holder(run: str, tag: str) -> Holder:
-    """This run, in words for whoever finds a node taken."""
+    """Describe this run for the message that another run prints when it finds a node taken."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name
@@ -71,33 +73,36 @@ def _holder(run: str, tag: str) -> Holder:
 
 
 class Holding:
-    """The leases of one run on its nodes, looked after while it goes on."""
+    """The leases of one run on its nodes: takes, renews and releases them."""
 
     def __init__(
         self, sessions: Sessions, run: str, tag: str, rootfs: str, tell: Callable[[str], None]
     ) -> None:
-        """``run`` names the run for people, ``tag`` for the nodes."""
+        """``run`` is the readable name of the run, ``tag`` the unique one used on the nodes."""
         self._leases = NodeLeases(sessions, Terms(_holder(run, tag), rootfs), tell)
         self._looked_at = 0.0
         self._renewing: Thread | None = None
         self._lost: NodeTaken | None = None
 
     def take(self, nodes: list[str], wait_s: float) -> None:
-        """Hold every node that can be reached. Raises ``NodeTaken`` if somebody else has one."""
+        """Lease every node that can be reached. Raises ``NodeTaken`` if another run holds one.
+
+        ``wait_s`` is how many seconds to wait for such a node.
+        """
         allow_many_files()
         self._leases.take(nodes, wait_s)
 
     def sweep(self, part: str) -> None:
-        """End what a part of the run that died has left on the nodes."""
+        """End the commands that a dead worker has left on the nodes; ``part`` is its name."""
         self._leases.sweep(part)
 
     def refuse_lost(self) -> None:
-        """Raise the ``NodeTaken`` of a lease that was lost, and that somebody else has now."""
+        """Raise ``NodeTaken`` if a lease was lost and another run holds it now."""
         if self._lost:
             raise self._lost
 
     def renew(self, *, in_background: bool) -> None:
-        """Now and then: a node that booted, or was cut off for long, has forgotten its holder."""
+        """Renew leases that a reboot or a long outage has ended; checks at most every 5 s."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
@@ -114,6 +119,6 @@ class Holding:
             self._lost = error
 
     def release(self, tell: Callable[[str], None]) -> None:
-        """Let go of every node; ``tell`` is given what could not be done."""
+        """Release every node; ``tell`` receives a line for each one that could not be released."""
         self._leases.tell = tell
         self._leases.release()

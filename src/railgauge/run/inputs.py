@@ -1,7 +1,7 @@
-"""One check of what a user gives: the hostfile, the platform file, and both together.
+"""Checks the user's input: the hostfile, the platform file, and both together.
 
-``railgauge plan`` and ``judge`` and the run itself all ask here, so that none passes what another
-refuses. All complaints come at once, a line each, before anything is touched.
+``railgauge plan``, ``railgauge judge`` and the run all use these checks, so that none of them
+accepts what another refuses. All complaints come together, a line each, before a node is touched.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from railgauge.planning.marks import MarkedTest, asked
 from railgauge.planning.plan import Level
 from railgauge.tools import check_keys, check_plannable
 
-# Any port will do for a command that is not run.
+# Any port is good for a command that is only planned.
 _PORT = 18515
-# Stands for the served model where it is asked only whether commands can be made.
+# A placeholder for the served model where commands are only planned.
 _MODEL = "a-model"
-# What a platform file is tried on where no hostfile is given: enough for a pair and for a group.
+# The example cluster for a platform file without a hostfile: enough nodes for a pair and a group.
 _NAMES = ("node01", "node02", "node03")
 
 
 def platform(name: str, root: Path) -> Platform:
-    """The platform ``name`` below ``root``. Raises ``BadInput`` with all that is wrong with it."""
+    """Load and check the platform ``name`` below ``root``. Raises ``BadInput`` with all faults."""
     found = thresholds.load(name, root / "thresholds")
     check(found, root)
     return found
 
 
 def site(path: Path, root: Path, named: str | None = None) -> tuple[Cluster, Platform]:
-    """The cluster of a hostfile and its platform; ``named`` is what ``--platform`` says.
+    """Load the cluster of a hostfile and its platform; ``named`` is the value of ``--platform``.
 
-    Raises ``BadInput`` with all that is wrong with both.
+    Raises ``BadInput`` with all faults of both.
     """
     gathered = Gathered()
     cluster = platform = None
@@ -59,9 +59,9 @@ def site(path: Path, root: Path, named: str | None = None) -> tuple[Cluster, Pla
 
 
 def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> None:
-    """Whether a run can judge what it measures, and measure it, by this file and on this cluster.
+    """Check that a run can make and judge every measurement of this file on this cluster.
 
-    ``root`` is where ``tests/`` is. Raises ``BadInput`` with all complaints.
+    ``root`` is the folder that holds ``tests/``. Raises ``BadInput`` with all complaints.
     """
     gathered = Gathered()
     for line in plan.complaints(platform):
@@ -83,13 +83,14 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
 
 
 def _unmarked(tests: Sequence[MarkedTest]) -> Iterator[BadInput]:
+    """The errors for tests without a mark that names their subject."""
     for test in tests:
         if not test.kind:
             yield BadInput("needs one mark, measures(NAME) or expects(NAME)", where=test.where)
 
 
 def _undeclared(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
-    """Addresses of NICs that the platform does not have would be used by nobody."""
+    """Addresses of NICs that the platform does not declare: no command would use them."""
     known = {nic.name for nic in platform.nics}
     named = {nic for node in cluster.nodes for nic in node.nic_addresses}
     for nic in sorted(named - known):
@@ -100,18 +101,18 @@ def _undeclared(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
 
 
 def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
-    """A service cannot be measured before somebody says what is served."""
+    """The error for a hostfile without a model, if a measurement of the platform serves one."""
     if lacking := thresholds.lacking_model(platform):
-        what = f"names no model, which {' and '.join(lacking)} of {platform.name} serve"
-        remedy = "add 'model: NAME', as vllm serve is to be given it; a plain list cannot say it"
+        what = f"names no model, and {' and '.join(lacking)} of {platform.name} need one"
+        remedy = "add 'model: NAME', as for vllm serve; a plain list cannot hold it"
         yield HostfileError(what, where=cluster.source, remedy=remedy)
 
 
-# --- whether every command can be made ---
+# --- check that every command can be planned ---
 
 
 def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) -> None:
-    """Make the commands of the platform's one measurement: options and addresses are read there."""
+    """Plan the commands of the platform's one measurement, which checks options and addresses."""
     (measurement,) = platform.measurements.values()
     before = len(gathered.complaints)
     with gathered.trying():
@@ -122,7 +123,7 @@ def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) ->
             for _, case in plan.cases(platform, level):
                 plan.commands(case, platform, example, _PORT)
     if cluster is None or len(gathered.complaints) > before:
-        return  # else the same would be said of every node
+        return  # the same complaint would be repeated for every node
     level = plan.level(platform, cluster, LEVELS[0], 1)
     # The highest level makes every measurement.
     level = replace(level, name=LEVELS[-1], rounds=_ring(level.nodes))
@@ -139,7 +140,7 @@ def _example(platform: Platform) -> Cluster:
 
 
 def _ring(nodes: Sequence[str]) -> tuple[tuple[Pair, ...], ...]:
-    """Every node once at each end of a pair."""
+    """One round in which every node is once the first and once the second of a pair."""
     if len(nodes) == 1:
         return ()
     return (tuple(map(Pair, nodes, (*nodes[1:], nodes[0]))),)

@@ -1,9 +1,9 @@
 """Host preparation (``--prepare``): the only changes that railgauge makes on a node.
 
-Each step of a platform file says how to read a setting, what it should be, and how to write it.
-What was there before is written down in the run's folder *before* anything is changed; at the end,
-also after an interrupt, it is put back in reverse order. After a crash ``railgauge undo RUN`` does
-it.
+Each step of a platform file has the commands that read and write a setting, and the wanted value.
+The previous value is stored in the run's folder *before* the setting is changed. At the end of the
+run, also after an interrupt, the settings are restored in reverse order. After a crash
+``railgauge undo RUN`` restores them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Run = Callable[[Command], Transcript]
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One setting of one node: what it was, what it was set to, and whether it was put back."""
+    """One changed setting of one node: old value, new value, and whether it was restored."""
 
     node: str
     step: str
@@ -49,7 +49,7 @@ class Preparer:
         self.changes = list(changes)
 
     def apply(self, nodes: Iterable[str], steps: Sequence[Preparation]) -> None:
-        """Bring every node to what the steps want. Raises ``NoEvidence`` at the first refusal."""
+        """Apply the steps to every node. Raises ``NoEvidence`` at the first step that fails."""
         for node in nodes:
             for step in steps:
                 self._apply(node, step)
@@ -73,14 +73,14 @@ class Preparer:
             raise ToolFailed(
                 f"is {after!r} after it was set to {step.want!r}",
                 where=where,
-                remedy="log in as root, or set it by hand and leave --prepare out",
+                remedy="log in as root, or change the setting by hand and omit --prepare",
             )
 
     def _close_if_unchanged(self, node: str, step: Preparation, saved: str) -> None:
-        """The last change was refused: if all is as it was, there is nothing to put back.
+        """Mark the last change as undone if it failed and the setting has its old value.
 
-        Whoever may not change a setting may not put it back either, and would be told that it
-        still is what it never was.
+        A user without the right to change a setting cannot restore it either. Without this step
+        ``undo`` would fail and report a change that was never made.
         """
         try:
             now = (self._printed if step.save else self._value)(node, step.save or step.read, node)
@@ -94,7 +94,7 @@ class Preparer:
         self._write_journal()
 
     def undo(self) -> list[str]:
-        """Put everything back, last change first; the complaints of what could not be."""
+        """Undo all changes, the last one first; return a line for each that could not be undone."""
         complaints = []
         for index, change in reversed(list(enumerate(self.changes))):
             if change.undone:
@@ -108,7 +108,7 @@ class Preparer:
         return complaints
 
     def _value(self, node: str, argv: Sequence[str], where: str) -> str:
-        """What a command prints, in one line; the same value printed several times counts once."""
+        """The command's output as one line: its distinct lines, sorted and joined by commas."""
         lines = {line.strip() for line in self._printed(node, argv, where).splitlines()}
         return ", ".join(sorted(lines - {""}))
 
@@ -126,11 +126,11 @@ class Preparer:
 
 
 def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
-    """``{before}`` and ``{rootfs}`` in whole arguments: nothing is ever pasted into shell text."""
+    """Fill ``{before}`` and ``{rootfs}`` into the arguments; no shell text is ever built."""
     root = rootfs.rstrip("/")
     return tuple(word.replace("{before}", before).replace("{rootfs}", root) for word in argv)
 
 
 def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
-    """The changes that a run wrote down."""
+    """The changes in the journal of a run."""
     return [from_plain(SettingChange, change) for change in data["changes"]]

@@ -1,6 +1,7 @@
-"""Nodes that are rebooted while a run goes on, or before it is carried on: noticed and kept.
+"""Detects and records reboots of nodes, during a run or before it is resumed.
 
-A reboot ends every connection, so that each new connection is where to look: one short command.
+A reboot ends every connection to the node, so each new connection reads the node's boot id with
+one short command.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ _TIME_LIMIT_S = 20.0
 
 
 class Watch:
-    """Compares the boot id at each new connection with the one that was surveyed."""
+    """Compares the boot id at each new connection with the last known one."""
 
     def __init__(
         self, store: Store, rootfs: str, found: Callable[[], Mapping[str, NodeAnswer]]
     ) -> None:
-        """``found`` gives what the survey found: nothing as long as it has not ended."""
+        """``found`` returns the survey's result; it is empty until the survey has ended."""
         self._store = store
         self._rootfs = rootfs
         self._found = found
         self._known: dict[str, str] = {}
 
     def __call__(self, node: str, session: Session) -> None:
-        """Raises a ``TransportError`` if the connection is not good for one command."""
+        """Check one new connection. Raises ``TransportError`` if it cannot run one command."""
         was = self._known.get(node) or self._surveyed(node)
         if not was:
             return
@@ -42,11 +43,11 @@ class Watch:
         self._known[node] = now or was
 
     def was_there(self, node: str) -> bool:
-        """Whether the survey has reached it."""
+        """Whether the survey has reached the node."""
         return self._facts(node) is not None
 
     def _surveyed(self, node: str) -> str | None:
-        """Nothing before the survey, which reads it itself."""
+        """The boot id in the survey; ``None`` before the survey has ended."""
         facts = self._facts(node)
         return facts.boot_id if facts else None
 

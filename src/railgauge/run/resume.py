@@ -1,9 +1,13 @@
-"""Carrying on an interrupted run: what it was, and what of it is taken over.
+"""Resuming an interrupted run: how it was started, and what is taken over from it.
 
-The new run has a folder of its own; those of the earlier ones are read and never written. What was
-measured there is taken over case by case and judged again. A case that ended because a node could
-not be reached told nothing of the hardware: its good repeats count, the others are made now.
-Whatever else went wrong is evidence, and no reason to measure again until it passes.
+The new run has its own folder; the folders of earlier runs are read and never written. Their
+measurements are taken over case by case and judged again. A case that ended because a node could
+not be reached shows nothing about the hardware: its good repeats count, and the others are measured
+now. Any other failure is evidence. It is not measured again, so that no case is repeated until it
+passes.
+
+Example: a run is interrupted in repeat 3 of 5 of ``write-bandwidth[a:b]``. ``--resume`` takes over
+repeats 1 and 2 and measures three more.
 """
 
 from __future__ import annotations
@@ -34,22 +38,22 @@ from railgauge.verdict.unanswered import is_of_a_test
 
 FILE = "invocation.json"
 SCHEMA_VERSION = 1
-# What was taken from where, and what is no longer as it was: a line each.
+# A line for each case that was taken over, with its source, and for each node that has changed.
 LOG = "resumed.jsonl"
 
 CLUSTER = "cluster.json"
 _MOST_CHANGES = 8
 _TRANSCRIPTS = "transcripts/*.json"
 _READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE)
-_AS_LEFT = "put it back as the run left it, or start a new run"
+_AS_LEFT = "restore it as the run left it, or start a new run"
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """How a run was started. ``invocation.json`` is the first file in its folder.
 
-    ``hostfile_sha256`` is that of the file without secret values. ``resumes`` is the name of the
-    run that this one carries on, beside it in ``reports/``.
+    ``hostfile_sha256`` is computed over the file with secret values masked. ``resumes`` is the name
+    of the run in ``reports/`` that this one carries on, or empty.
     """
 
     schema_version: int
@@ -75,43 +79,48 @@ def write(store: Store, invocation: Invocation) -> None:
 
 
 def find(named: str, reports: Path, here: Path) -> Path:
-    """The folder that ``RUN`` names: ``latest``, a name in ``reports``, or a path from ``here``."""
+    """Return the folder of a run: ``latest``, a name in ``reports``, or a path from ``here``.
+
+    Raises ``BadInput`` if there is no such run.
+    """
     for path in (reports / named, here / named):
         if (path / FILE).is_file():
             return path.resolve()
     raise BadInput(
-        f"{named} is no run that can be carried on: it has no {FILE}",
+        f"{named} is not a run that can be carried on: it has no {FILE}",
         where="--resume",
-        remedy=f"name a folder in {reports}, or latest; or start a new run",
+        remedy=f"name a folder in {reports}, or latest, or start a new run",
     )
 
 
 class Earlier:
-    """The interrupted run, and those that it carried on itself: newest first."""
+    """The interrupted run, and the runs that it carried on itself, newest first."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ``BadInput`` if a run is not as it was left."""
+        """Raises ``BadInput`` if the invocation of a run is missing or has another version."""
         self._folders = list(_chain(folder))
         self.name = folder.name
         self.folder = folder
         self.invocation = _read(folder)
 
     def refuse_unfinished(self) -> None:
-        """Raise ``BadInput`` if the run goes on, or has left changes on its nodes."""
+        """Raise ``BadInput`` if the run is in progress, or its preparations are not undone."""
         where = f"--resume {self.name}"
         if is_held(self._folders[0] / FILE):
-            raise BadInput("this run has not ended", where=where, remedy="end it, or wait for it")
+            remedy = "wait until it ends, or interrupt it"
+            raise BadInput("this run has not ended", where=where, remedy=remedy)
         for folder in self._folders:
             journal = _json(folder / JOURNAL) or {"changes": []}
             if not all(change.get("undone") for change in journal["changes"]):
                 remedy = f"railgauge undo {folder}"
-                raise BadInput("what it prepared is not undone", where=where, remedy=remedy)
+                raise BadInput("its preparations are not undone", where=where, remedy=remedy)
 
     def refuse_changed(self) -> None:
-        """Raise ``BadInput``, naming the file, if anything is not as the run left it.
+        """Raise ``BadInput``, naming the file, if a file is not as the run left it.
 
-        A run that ended has a manifest of all its files; one that was cut off has written ahead
-        what its transcripts hold. A file that is not whole is no evidence, and is not taken over.
+        A run that ended has a manifest of all its files. A run that was killed has written the
+        digest of each transcript before the transcript itself. An incomplete file is no evidence
+        and is not taken over.
         """
         for folder in self._folders:
             manifest = _json(folder / MANIFEST)
@@ -123,23 +132,23 @@ class Earlier:
                 _refuse_unbound(folder / MEASUREMENTS)
 
     def refuse_other_items(self, planned: Sequence[str]) -> None:
-        """Raise ``BadInput`` unless just these items were planned; none were if it ended early."""
+        """Raise ``BadInput`` unless the run planned the same items, or ended before its plan."""
         before = _json(self._folders[0] / PLAN)
         if before is None:
             return
         collected = {item for item in before["planned"] if is_of_a_test(item)}
         if odd := sorted(collected ^ set(planned)):
-            which = "a test that the run did not have" if odd[0] in planned else "not the test"
+            what = "has a test that the run did not have" if odd[0] in planned else "lacks a test"
             raise BadInput(
-                f"has {which} {odd[0]} ({len(odd)} such differences)",
+                f"{what}: {odd[0]} (tests that differ: {len(odd)})",
                 where=f"--resume {self.name}",
-                remedy="name the same tests as then, or start a new run",
+                remedy="name the same tests as in that run, or start a new run",
             )
 
     def __call__(self, case: Case, folder: str = "") -> CaseResult | None:
-        """What is taken over of a case: all of it, its first repeats, or nothing.
+        """Return what is taken over of a case: all repeats, the first ones, or ``None``.
 
-        ``folder`` is that of confirmations; the run's own cases are in none.
+        ``folder`` is the folder of confirmations, or empty for the run's own cases.
         """
         for run in self._folders:
             kept = Store(run / folder).load(case)
@@ -148,7 +157,7 @@ class Earlier:
         return None
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
-        """Those that the run noticed, and those that happened since; from the survey's facts."""
+        """The reboots that the run recorded, and those since, from ``facts``, the new survey."""
         known = [from_plain(Reboot, line) for line in Store(self.folder).lines(boot.FILE)[0]]
         yield from known
         last = {reboot.node: reboot.now for reboot in known}
@@ -159,21 +168,21 @@ class Earlier:
                 yield Reboot(node, before, after, after=self.name)
 
     def clusters(self) -> Iterator[tuple[str, Cluster]]:
-        """Each run with its cluster as it was reached then; one that ended early has none."""
+        """Each run with its cluster as reached then; a run that ended early is left out."""
         for folder in self._folders:
             data = _json(folder / CLUSTER)
             if isinstance(data, dict):
                 yield folder.name, cluster_from_json(data)
 
     def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Node and what is other there than in the earlier survey, beside its boot id."""
+        """Each changed node, and its facts that differ from the earlier survey; not the boot id."""
         for node, was, now in self._surveyed(facts):
             if paths := list(_differing(was, now)):
                 more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
                 yield node, ", ".join(paths[:_MOST_CHANGES]) + more
 
     def _surveyed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-        """Each node that both surveys have, with what they found."""
+        """Each node that both surveys have, with the earlier and the new answer."""
         before = _json(self._folders[0] / SURVEY) or {"nodes": {}}
         for node, now in facts.items():
             was = before["nodes"].get(node)
@@ -182,7 +191,7 @@ class Earlier:
 
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
-    """Everything that is taken over, or tells what may be, against the run's manifest."""
+    """Check every file that is taken over, or that decides what is, against the manifest."""
     transcripts = [*folder.glob(_TRANSCRIPTS), *folder.glob(f"{AGAIN}/{_TRANSCRIPTS}")]
     for path in (*transcripts, *(folder / name for name in _READ)):
         if path.is_file() and sha256.get(path.relative_to(folder).as_posix()) != _digest(path):
@@ -202,7 +211,7 @@ def _refuse_unbound(path: Path) -> None:
     number = chain.first_broken(_lines(path))
     if number is not None:
         raise BadInput(
-            f"line {number} is not bound to those before it: it was changed, or others were",
+            f"line {number} does not fit the lines before it: one of them was changed",
             where=str(path),
             remedy=_AS_LEFT,
         )
@@ -217,12 +226,12 @@ def _digest(path: Path) -> str:
 
 
 def _changed(path: Path, by: str) -> BadInput:
-    what = f"is not what the run has measured: {by} has no such SHA-256 of it"
+    what = f"was changed after the run wrote it: its SHA-256 is not in {by}"
     return BadInput(what, where=str(path), remedy=_AS_LEFT)
 
 
 def _boot_id(found: Any) -> str | None:
-    """What a survey has of a node's boot id; nothing if it did not reach the node."""
+    """A node's boot id in a survey; ``None`` if the survey did not reach the node."""
     read: str | None = found.get("facts", {}).get("boot_id")
     return read
 
@@ -242,9 +251,9 @@ def _read(folder: Path) -> Invocation:
     data = _json(folder / FILE)
     if not isinstance(data, dict):
         raise BadInput(
-            "is not there whole, and a later run carried it on",
+            "is missing or incomplete, and a later run carries this run on",
             where=str(folder / FILE),
-            remedy="put the folder back, or start a new run",
+            remedy="restore the folder, or start a new run",
         )
     if data.get("schema_version") != SCHEMA_VERSION:
         raise BadInput("is of another version of railgauge", where=str(folder / FILE))
@@ -252,7 +261,7 @@ def _read(folder: Path) -> Invocation:
 
 
 def _json(path: Path) -> Any:
-    """A file's value; ``None`` if it is not there, or not whole."""
+    """The JSON value of a file; ``None`` if the file is missing or incomplete."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -260,7 +269,7 @@ def _json(path: Path) -> Any:
 
 
 def _without_lost_connections(result: CaseResult) -> CaseResult:
-    """A result up to where a node was lost. Good repeats before it are never measured again."""
+    """The result without a last repeat or an error that is due to an unreachable node."""
     runs = list(result.runs)
     if runs and any(_unreached(transcript.error) for transcript in runs[-1]):
         return CaseResult(tuple(runs[:-1]))
@@ -270,13 +279,13 @@ def _without_lost_connections(result: CaseResult) -> CaseResult:
 
 
 def _unreached(kind: str) -> bool:
-    """Whether an error is of the way to a node: a command that took too long was there."""
+    """Whether an error means that the node was not reached; a timed-out command did reach it."""
     error = from_json({"kind": kind, "what": "", "where": "", "remedy": ""})
     return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
 
 
 def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
-    """The paths below which two values of JSON differ, with both values where they are short."""
+    """The paths at which two JSON values differ, each with both values, shortened."""
     if was == now:
         return
     if isinstance(was, dict) and isinstance(now, dict):

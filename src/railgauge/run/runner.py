@@ -1,4 +1,4 @@
-"""Carries out cases: leases the nodes, starts servers, runs clients, keeps what they printed."""
+"""Runs cases: leases the nodes, starts servers, runs clients, and stores their output."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from railgauge.transport import Running
 from railgauge.transport.sessions import Sessions
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
-# The commands that read the NIC counters of a case's nodes; none where nobody asks for them.
+# The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
-# What an interrupted run has of a case: all of it, its first repeats, or nothing.
+# What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 Earlier = Callable[[Case], CaseResult | None]
 
-# Below the range that Linux hands out to clients (32768 up), above the well-known services.
+# Below the ephemeral ports of Linux (from 32768 up), above those of well-known services.
 _PORTS = range(18515, 32768)
 _PORT_ATTEMPTS = 5
 _READY_LIMIT_S = 30.0
@@ -30,7 +30,7 @@ _SERVER_GRACE_S = 10.0
 
 
 class Runner:
-    """Measures cases, each once in a run however many items and workers ask for it."""
+    """Measures each case once in a run, even if several items and workers ask for it."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Runner:
         self._earlier = earlier
 
     def measure(self, case: Case) -> CaseResult:
-        """The transcripts of ``case``: from disk as far as they are there, else measured now."""
+        """Return the transcripts of ``case``: those on disk, and missing repeats measured now."""
         with self._leases.hold(case.nodes):
             result = self._store.load(case)
             if result is None or not _is_through(case, result):
@@ -60,7 +60,7 @@ class Runner:
         return result
 
     def _run(self, case: Case, begun: CaseResult) -> CaseResult:
-        """The repeats that were made before, and those that lack; each is kept as it ends."""
+        """Add the missing repeats to those in ``begun``; each one is stored as it ends."""
         runs = list(begun.runs)
         try:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
@@ -76,7 +76,7 @@ class Runner:
         return CaseResult(tuple(runs))
 
     def _counted(self, case: Case) -> tuple[Transcript, ...]:
-        """One run, with the NIC counters of its nodes read before and after."""
+        """Make one repeat, and read the NIC counters of its nodes before and after it."""
         probes = self._counters(case)
         before = [self._read(command, Role.COUNTERS_BEFORE) for command in probes]
         run = self._on_a_free_port(case)
@@ -98,7 +98,7 @@ class Runner:
         raise last
 
     def _carry_out(self, commands: Sequence[Command]) -> tuple[Transcript, ...]:
-        """The transcripts: first of the command that reports, then of its servers."""
+        """Run the commands; return the client's transcript first, then those of its servers."""
         *servers, reporter = commands
         with self._started(servers) as running:
             for command, server in zip(servers, running, strict=True):
@@ -117,7 +117,7 @@ class Runner:
 
     @contextmanager
     def _started(self, servers: Sequence[Command]) -> Iterator[list[Running]]:
-        """Start servers, and leave none of them behind whatever happens."""
+        """Start the servers, and stop all of them when the block ends, also after an error."""
         running: list[Running] = []
         try:
             for command in servers:
@@ -128,19 +128,19 @@ class Runner:
                 server.stop()
 
     def _drop(self, nodes: Sequence[str]) -> None:
-        """A connection was lost: the next case opens new ones, or learns that there is no way."""
+        """Close the nodes' sessions after a lost connection; the next case connects anew."""
         for node in nodes:
             self._sessions.drop(node)
 
 
 def _is_through(case: Case, result: CaseResult) -> bool:
-    """Whether nothing of a case is left to be measured: all repeats, or one that ended badly."""
+    """Whether the case is complete: all repeats were made, or one of them failed."""
     well = all(_ended_well(run) for run in result.runs)
     return bool(result.error) or len(result.runs) >= case.repeats or not well
 
 
 def _ready_limit_s(command: Command) -> float:
-    """A service loads what it serves first: it may take as long as the command itself may."""
+    """Seconds until a server must be ready: a service loads its model first, so it has longer."""
     return command.time_limit_s if command.endless else _READY_LIMIT_S
 
 
@@ -156,6 +156,10 @@ def _as_server(transcript: Transcript, command: Command) -> Transcript:
 
 
 def _ended_well(run: Sequence[Transcript]) -> bool:
-    """How a service ended says nothing, unless there is nothing else: then it ended too early."""
+    """Whether every command but the services ended well.
+
+    A service is always stopped, so its exit code does not count. A run with no other transcript
+    did not end well: the service ended before the client started.
+    """
     heard = [transcript for transcript in run if transcript.role != Role.SERVICE]
     return bool(heard) and all(t.exit_code == 0 and not t.error for t in heard)

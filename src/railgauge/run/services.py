@@ -1,4 +1,4 @@
-"""What carries a run out in one process: built once from the settings, and closed once."""
+"""The services of one process of a run: built once from the settings, and closed once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
 
-# On top of the longest measurement: connecting, waiting for leases, ending what hangs.
+# Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
 _GATE_SPARE_S = 300.0
 
 Measure = Callable[[Case], CaseResult]
@@ -41,7 +41,7 @@ Made = TypeVar("Made")
 
 
 class Once(Generic[Made]):
-    """A part that is made when it is first asked for; ``made`` says whether it was."""
+    """A value that is made on first use; ``made`` is ``None`` before that."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -54,7 +54,7 @@ class Once(Generic[Made]):
 
 
 class ReplayedRun(Protocol):
-    """What the run has left that is replayed."""
+    """The recorded run that a replay judges again."""
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]: ...
@@ -68,10 +68,10 @@ class ReplayedRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """All that reaches into the run's folder, or to the nodes.
+    """Everything that accesses the run's folder or the nodes.
 
-    ``cluster`` is as it is reached. It and the ways to its nodes are opened when they are first
-    used, as the controller writes down where the nodes are after its workers have started.
+    ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
+    first use, because the controller writes those addresses after its workers have started.
     ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays.
     """
 
@@ -88,19 +88,19 @@ class RunServices:
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
-        """What the survey found on each node; with ``result`` this is evidence to be judged."""
+        """The survey's answer for each node; with ``result`` it is the evidence that is judged."""
         return self.surveyed.found
 
     def result(self, case: Case) -> CaseResult:
-        """What came of a case: measured now, or taken from this run."""
+        """Return the result of a case: measured now, or earlier in this run."""
         return self._measure(case)
 
     def measure_again(self, case: Case) -> CaseResult:
-        """The same for ``--confirm``, kept in a folder of its own."""
+        """Measure a case for ``--confirm``; its result is stored in a separate folder."""
         return self._measure_again(case)
 
     def hurry(self) -> None:
-        """Wait for no node any more."""
+        """Stop waiting for nodes that cannot be reached."""
         if self.sessions.made:
             self.sessions.made.hurry()
 
@@ -112,9 +112,9 @@ class RunServices:
 def built(
     settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: ReplayedRun | None
 ) -> RunServices:
-    """The services of this process for the run in ``folder``, whose tag is written already."""
+    """Build the services of this process for the run in ``folder``; its tag must exist already."""
     surveyed = Surveyed(folder, settings.evidence_of)
-    secrets = secret_values(settings.environment)  # none of them is written
+    secrets = secret_values(settings.environment)  # masked in every file
     places = (folder, folder / AGAIN)
     store, beside = (Store(place, lambda: surveyed.evidence, secrets) for place in places)
     tag = read_tag(folder, settings.part)
@@ -133,7 +133,10 @@ def built(
 
 
 def _reached(settings: RunSettings, store: Store) -> Cluster:
-    """The cluster as the controller wrote it down, without the values of secret variables."""
+    """The cluster that the controller wrote, with the environment of the hostfile.
+
+    The controller's file has secret values masked.
+    """
     reached = hostfile.cluster_from_json(store.read_json(CLUSTER))
     return replace(reached, environment=settings.declared.environment)
 
@@ -147,7 +150,7 @@ def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessi
 
 @dataclass(frozen=True, slots=True)
 class _Runners:
-    """Runners of one process: they share its sessions, and the leases of the run."""
+    """Makes the runners of one process, which share its sessions and the leases of the run."""
 
     settings: RunSettings
     store: Store
@@ -156,7 +159,10 @@ class _Runners:
     earlier: Earlier | None
 
     def into(self, kept: Store, folder: str) -> Measure:
-        """Measures, and keeps it in ``kept``; ``folder`` is that of confirmations, if it is."""
+        """Return a function that measures and stores in ``kept``.
+
+        ``folder`` is the folder of confirmations, or empty for the run's own measurements.
+        """
         runner = Once(lambda: self._runner(kept, folder))
         return lambda case: runner().measure(case)
 
@@ -175,11 +181,11 @@ class _Runners:
 
 
 def _refuse_connection(node: Node) -> Session:
-    raise NoEvidence("nothing is reached in a replay", where=node.name)
+    raise NoEvidence("a replay connects to no node", where=node.name)
 
 
 def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
-    """Gives the recorded transcripts of a case, or an error of the case if there are none."""
+    """Return a function that gives a case's recorded transcripts, or an error without any."""
 
     def measure(case: Case) -> CaseResult:
         return store.load(case) or store.save(case, _recorded(case, recorded))

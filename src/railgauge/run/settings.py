@@ -1,4 +1,4 @@
-"""How one run was asked for, as values: what it is about, and what the options say."""
+"""The settings of one run as values: the cluster, the platform, and the options."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from railgauge.judging.stamp import Evidence
 from railgauge.planning.needs import Candidate
 from railgauge.planning.plan import Level
 
-# The part of the process that the user started; a worker's is its name, as gw0.
+# The part name of the process that the user started; a worker's is its xdist name, such as gw0.
 MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The same in all processes of a run, but for ``part``: each makes it from the same input.
+    """The settings of a run: all its processes derive the same ones, except for ``part``.
 
-    ``declared`` is the cluster of the hostfile, not as it is reached. ``replayed`` is the folder of
-    the unpacked bundle whose transcripts are judged in place of nodes, ``resumed`` that of the run
-    that is carried on. ``wait_s`` is how long to wait for nodes that another run holds.
+    ``declared`` is the cluster as the hostfile declares it; the addresses at which its nodes are
+    reached may differ. ``not_applicable`` gives a reason for each subject that is not tested here.
+    ``not_limited`` are subjects that could be tested and that the platform file does not have.
+    ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
+    nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
+    to wait for nodes that another run holds.
     """
 
     declared: Cluster
@@ -47,20 +50,20 @@ class RunSettings:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Every variable that a command may be given."""
+        """All environment variables that a command may be given."""
         every = [m.environment for m in self.platform.measurements.values()]
         sources = (self.platform.environment, *every, self.declared.environment)
         return {name: value for source in sources for name, value in source.items()}
 
     @property
     def longest_s(self) -> float:
-        """How long the longest measurement of the level may take."""
+        """The time limit of the level's longest measurement with all its repeats, in seconds."""
         name, every = self.level.name, self.platform.measurements.values()
         made = (m for m in every if name in m.extents)
         return max((m.time_limit_s * m.extents[name].repeats for m in made), default=0.0)
 
     def evidence_of(self, found: Iterable[object]) -> Evidence:
-        """The evidence that such a survey gives; in a replay nothing is measured at all."""
+        """The kind of evidence, given the survey's answers; a replay is always ``replayed``."""
         if self.replayed:
             return Evidence.REPLAYED
         return stamp.of_nodes(found, self.declared.transport)

@@ -1,6 +1,7 @@
-"""The run's folder: begun, given its input, and what is said when it can't be written any more.
+"""The run's folder: create it, store the run's input in it, and report a disk error.
 
-Then there is one clear line, and nothing that looks whole.
+After a disk error the run prints one line and removes the files of the report that could be
+incomplete.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, new_folder, point_latest, write_whole
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-# As a worker tells its controller: the text of a traceback.
+# A worker sends its controller the text of a traceback; this finds a disk error in it.
 _SAID = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
-# What is written at the end, in place: half of it would read as a run that came to a verdict.
+# These files are written at the end of a run. An incomplete set would look like a run that reached
+# a verdict.
 _AT_THE_END = ("verdict.json", "junit.xml", "report.html", "manifest.json")
 
 
 @contextmanager
 def begun(reports: Path, stem: str) -> Iterator[Path]:
-    """A new folder for a run, which is the newest one when the block has ended.
+    """Create the folder of a new run; ``reports/latest`` points to it when the block has ended.
 
-    Raises ``BadInput``, and leaves nothing there, if it cannot be written.
+    Raises ``BadInput``, and removes the folder, if it cannot be written.
     """
     folder = None
     try:
@@ -46,16 +48,16 @@ def begun(reports: Path, stem: str) -> Iterator[Path]:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise BadInput(
-            f"no run can be kept there: {error.strerror or error}",
+            f"the run cannot be stored there: {error.strerror or error}",
             where=str(reports),
-            remedy="make room, or make the folder writable",
+            remedy="free disk space, or make the folder writable",
         ) from None
 
 
 def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
-    """What the run is judged by later: the cluster as it is reached, the hostfile, the limits.
+    """Store what the run is judged by: the cluster as it is reached, the hostfile, the limits.
 
-    None of them has the values of secret variables.
+    The values of secret variables are masked.
     """
     environment = mask_environment(reached.environment)
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
@@ -63,12 +65,12 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
     write_whole(store.folder / "thresholds.json", settings.platform.text)
-    for name in (record.MEASUREMENTS, record.FILE):  # there even if nothing is measured
+    for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
 
 
 class Trouble:
-    """Says once what is wrong with the disk."""
+    """Reports a disk error once; ``happened`` is true from then on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -77,19 +79,19 @@ class Trouble:
     def line(self, why: str) -> str:
         self.happened = True
         return (
-            f"railgauge: {self._folder} cannot be written: {why.strip()}; make room and carry the "
-            f"run on with --resume {self._folder.name}"
+            f"railgauge: {self._folder} cannot be written: {why.strip()}; free disk space and "
+            f"carry the run on with --resume {self._folder.name}"
         )
 
     def of_text(self, text: str) -> str:
-        """The line for an internal error that comes from the disk; else nothing."""
+        """The line to print for a traceback that ends in a disk error; empty for any other text."""
         found = _SAID.search(text)
         return self.line(found[1]) if found else ""
 
     def tell(self, error: OSError) -> None:
-        """Print the line unless it was printed, and take away what may be half written.
+        """Print the line if it was not printed yet, and delete files that may be incomplete.
 
-        Raises the error if it is not of the disk.
+        Raises ``error`` again if it is not a disk error.
         """
         if error.errno not in _NUMBERS:
             raise error

@@ -1,7 +1,7 @@
-"""The folder of one run: what is written there, how, and how it is read back.
+"""The folder of one run: how its files are written and read back.
 
-Whole files are written beside their place and renamed into it, lines are appended under a lock:
-nothing half-written is ever read as whole.
+A file is written under a temporary name and then renamed; a line is appended under a lock. A reader
+never takes an incomplete file or line for a complete one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from railgauge.core.redaction import in_strings, mask_assignment, mask_environme
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 
-# The SHA-256 of each file of transcripts, written ahead of the file itself: what may be taken over
-# by a run that carries this one on.
+# The SHA-256 of each file of transcripts, written before the file itself. A run that carries this
+# one on takes over only files that are listed here.
 VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
@@ -36,7 +36,7 @@ _TAIL_BYTES = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The case that a file of transcripts is of."""
+    """The case to which a file of transcripts belongs."""
 
     key: str
     sizes: tuple[int, ...]
@@ -45,7 +45,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A file of transcripts, for programs."""
+    """The content of a JSON file of transcripts."""
 
     case: Identity
     runs: tuple[tuple[Transcript, ...], ...]
@@ -61,9 +61,10 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that must not be written, whatever printed them.
+        """``secrets`` are values that are masked in everything that is written.
 
-        ``evidence`` is asked whenever something is written: before the survey nobody knows.
+        ``evidence`` is called at every write, because the kind of evidence is not known before the
+        survey.
         """
         self.folder = folder
         self._evidence = evidence
@@ -78,13 +79,13 @@ class Store:
         return self.folder / "transcripts"
 
     def transcript_name(self, case: Case) -> str:
-        """The readable transcript of a case, relative to the run's folder."""
+        """The path of a case's readable transcript, relative to the run's folder."""
         return text_file(case)
 
     def load(self, case: Case) -> CaseResult | None:
-        """What was measured for this very case: every size of it, the repeats so far.
+        """Return the repeats stored for this case; ``None`` if there are none.
 
-        Of a file that is not whole nothing is believed.
+        A file that is incomplete, or has other sizes or another number of repeats, is ignored.
         """
         try:
             data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
@@ -94,9 +95,9 @@ class Store:
         return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
-        """Keep a case's transcripts, for people and for programs, before they are parsed.
+        """Store a case's transcripts as text and as JSON, before they are parsed.
 
-        What is kept, without the values of secret variables, is what is returned to be judged.
+        Returns the stored result, in which secret values are masked; this is what is judged.
         """
         result = self.keep(case, result)
         readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
@@ -106,7 +107,7 @@ class Store:
         return result
 
     def keep(self, case: Case, result: CaseResult) -> CaseResult:
-        """Keep the repeats of a case so far: what is measured outlives whoever measures."""
+        """Store the repeats of a case so far, so that they survive the death of this process."""
         result = self._masked(result)
         kept = Kept(identity(case), result.runs, result.error)
         name, text = case_file(case), json_text(self._plain(to_plain(kept)))
@@ -115,7 +116,10 @@ class Store:
         return result
 
     def _vouch(self, name: str, text: str) -> None:
-        """Say what a file will hold. Whoever is killed before it does has an older one there."""
+        """Record a file's digest before the file is written.
+
+        A process that is killed in between leaves the older file, whose digest is recorded too.
+        """
         path = self.folder / VOUCHED
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,11 +142,11 @@ class Store:
         )
 
     def masked(self, text: str) -> str:
-        """The text without the values of secret variables, as it can be read back from a file."""
+        """The text with secret values masked, and as it reads back from a UTF-8 file."""
         return mask_values(text.encode("utf-8", "replace").decode(), self._secrets)
 
     def write_json(self, name: str, data: object) -> None:
-        """A whole file of JSON, as ``json_text`` writes it, without secret values."""
+        """Write a JSON file as ``json_text`` formats it, with secret values masked."""
         write_whole(self.folder / name, json_text(self._plain(data)))
 
     def _plain(self, data: object) -> object:
@@ -152,7 +156,7 @@ class Store:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
     def write_manifest(self, more: Mapping[str, str]) -> None:
-        """SHA-256 of every file of the run, last of all; ``more`` stands beside it."""
+        """Write the manifest, the run's last file: every SHA-256, and the fields of ``more``."""
         found = (path for path in self.folder.rglob("*") if path.is_file())
         digests = {
             path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -162,9 +166,9 @@ class Store:
         self.write_json(MANIFEST, {"schema_version": 1, "sha256": digests, **more})
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
-        """One line of JSON at the end of a ``.jsonl`` file.
+        """Append one line of JSON to a ``.jsonl`` file.
 
-        A writer that was killed may have left half a line there: it stays a line of its own.
+        A killed writer may have left an incomplete line; the new one starts on the next line.
         """
         line = _line_of(self._plain(data))
         path = self.folder / name
@@ -173,14 +177,14 @@ class Store:
             file.write(line.encode())
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
-        """The same with a field more, which binds the line to all lines before it."""
+        """Append a line with one more field: a digest that chains it to all lines before it."""
         path, plain = self.folder / name, self._plain(data)
         assert isinstance(plain, Mapping)
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             _append_bound(path, plain)
 
     def take_out(self, name: str, is_out: Callable[[Any], bool]) -> None:
-        """Have a ``.jsonl`` file without some lines; whoever appends to it waits meanwhile."""
+        """Remove the lines of a ``.jsonl`` file for which ``is_out`` is true, under its lock."""
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             kept = [line for line in self.lines(name)[0] if not is_out(line)]
@@ -189,9 +193,9 @@ class Store:
             write_whole(path, "".join(map(_line_of, kept)))
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
-        """The lines from byte ``offset`` on, and where the next ones will start.
+        """Return the lines from byte ``offset`` on, and the offset of the next ones.
 
-        Half a line is left out: the item that it was about counts as one without a result.
+        An incomplete line is left out, so its item counts as one without a result.
         """
         path = self.folder / name
         if not path.exists():
@@ -204,7 +208,7 @@ class Store:
 
 
 def json_text(data: object) -> str:
-    """JSON as every file of a run is written: the same data give the same bytes."""
+    """JSON in the format of all files of a run; equal data give equal bytes."""
     return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -223,7 +227,7 @@ def _append_bound(path: Path, line: Mapping[str, Any], *, durable: bool = False)
 
 
 def _last_whole(file: BinaryIO) -> str:
-    """What binds the last whole line of a file; empty if there is none."""
+    """The chain digest in the last complete line of a file; empty if there is none."""
     end, size = file.seek(0, os.SEEK_END), _TAIL_BYTES
     while True:
         start = max(0, end - size)
@@ -251,7 +255,7 @@ def _whole_values(data: bytes) -> Iterator[Any]:
 
 
 def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
-    """Write a file so that it is there whole or not at all; ``durable`` outlives a power cut."""
+    """Write a file atomically; with ``durable`` its content survives a power failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -266,7 +270,7 @@ def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
 
 
 def new_folder(reports: Path, stem: str) -> Path:
-    """A fresh folder ``reports/<stem>``, numbered if there is one of that name."""
+    """Create the folder ``reports/<stem>``, with a number added if that name is taken."""
     for name in _numbered(stem):
         folder = reports / name
         try:
@@ -286,7 +290,7 @@ def _numbered(stem: str) -> Iterator[str]:
 
 
 def point_latest(reports: Path, folder: Path) -> None:
-    """Let ``reports/latest`` lead to ``folder``."""
+    """Make ``reports/latest`` a link to ``folder``."""
     beside = reports / f".latest.{os.getpid()}"
     beside.unlink(missing_ok=True)
     beside.symlink_to(folder.name, target_is_directory=True)
@@ -298,23 +302,23 @@ def identity(case: Case) -> Identity:
 
 
 def case_file(case: Case) -> str:
-    """Where a case's transcripts are kept for programs, relative to the run's folder."""
+    """The path of a case's transcripts as JSON, relative to the run's folder."""
     return f"transcripts/{_stem(case)}.json"
 
 
-# With what is added to it while it is written, far below the 255 bytes that a file's name may have.
+# Far below the 255 bytes of a file name, also with the parts of the temporary name.
 _LONGEST_STEM = 120
 DIGESTED = re.compile(r"-\d+-nodes-[0-9a-f]{16}$")
-"""The end of a stem that does not name its nodes."""
+"""Matches the end of a stem that has a digest in place of node names."""
 
 
 def digest(key: str) -> str:
-    """What stands for a case's key in the name of a file where the key itself is too long."""
+    """The short digest that replaces a case's key in a file name when the key is too long."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def _stem(case: Case) -> str:
-    """The key, or measurement, number of nodes and digest: the nodes stand in the file."""
+    """The key, or if that is too long the measurement, number of nodes and digest of the key."""
     slug = _slug(case.key)
     if len(slug) <= _LONGEST_STEM:
         return slug
@@ -322,15 +326,15 @@ def _stem(case: Case) -> str:
 
 
 def text_file(case: Case) -> str:
-    """Where they are kept for people."""
+    """The path of a case's transcripts as readable text, relative to the run's folder."""
     return f"transcripts/{_stem(case)}.txt"
 
 
 def _slug(key: str) -> str:
-    """A case's key as a file name that every system takes.
+    """A case's key as a file name that every file system accepts.
 
-    The colon between two nodes becomes a plus, which no node's name has: ``a:b_c`` and ``a_b:c``
-    are two files.
+    The colon between two nodes becomes a plus, which no node's name contains, so that ``a:b_c`` and
+    ``a_b:c`` are two different files.
     """
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", key.replace(":", "+")).strip("_")
 

@@ -1,4 +1,4 @@
-"""The survey before the first test: every node probed once, all at the same time."""
+"""The survey before the first test: probes every node once, all of them in parallel."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FILE = "environment.json"
 
 Progress = Callable[[NodeAnswer], None]
 
-# The probe gives each of its five or six tools 25 s: a node where all of them hang still tells
-# what the kernel's files say.
+# The probe gives each of its five or six tools 25 s, so a node on which all of them hang still
+# reports the facts from the kernel's files.
 _TIME_LIMIT_S = 180.0
 _AT_ONCE = 64
 
@@ -37,7 +37,10 @@ _AT_ONCE = 64
 def survey(
     cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
 ) -> dict[str, NodeAnswer]:
-    """The facts of every node, or why there are none. A slow node costs its own time only."""
+    """Return the facts of every node, or the error that left none.
+
+    ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
+    """
     nonce = secrets.token_hex(8)
     script = node_facts.probe_script(cluster.rootfs, stack, nonce)
     command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
@@ -49,7 +52,7 @@ def survey(
 
 
 def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator[Answer]:
-    """All at once if the transport can do that; whoever is left then, one by one."""
+    """The answers, by one fan-out if the transport has one; other nodes are asked one by one."""
     left = {node.name for node in cluster.nodes}
     if at_once := fan_out(cluster.transport):
         for node, answer in at_once(cluster.nodes, command):
@@ -79,12 +82,12 @@ def _read(
         return ConnectionLost("the connection ended during the probe", where=node)
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
-    # Of a probe that was cut off the facts that arrived are as good as any; the others are missing.
+    # A probe that was cut off still gives the facts that arrived; the others are missing.
     return node_facts.parse_probe(node, answer.stdout, nonce, stack)
 
 
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
-    """Write down the survey: from now on it has ended, for all processes of the run."""
+    """Write the survey's file. For all processes of the run the survey has ended with that."""
     store.write_json(
         FILE,
         {
@@ -116,12 +119,12 @@ def found_from_json(data: Mapping[str, Any]) -> dict[str, NodeAnswer]:
 
 
 class Surveyed:
-    """The survey of a run as each of its processes reads it, once the controller has written it."""
+    """The survey of a run, read from the file that the controller writes."""
 
     def __init__(
         self, folder: Path, evidence_of: Callable[[Iterable[NodeAnswer]], Evidence]
     ) -> None:
-        """``evidence_of`` stamps a survey, also one that has found nothing yet."""
+        """``evidence_of`` gives the kind of evidence for a survey, which may still be empty."""
         self._path = folder / FILE
         self._evidence_of = evidence_of
         self._found: dict[str, NodeAnswer] | None = None
@@ -129,7 +132,7 @@ class Surveyed:
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
-        """What was found on each node; nothing as long as the survey has not ended."""
+        """The answer of each node; empty until the survey has ended."""
         if self._found is None:
             if not self._path.exists():
                 return {}
@@ -139,7 +142,7 @@ class Surveyed:
 
     @property
     def evidence(self) -> Evidence:
-        """What stands on every page. Known for certain once the nodes were surveyed."""
+        """The kind of evidence that every report shows; final once the survey has ended."""
         if self._evidence:
             return self._evidence
         evidence = self._evidence_of(self.found.values())

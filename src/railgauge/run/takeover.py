@@ -1,4 +1,4 @@
-"""What a run that carries another one on takes over from it, and what it writes down of that."""
+"""What a resumed run takes over from the earlier one, and its record of that."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.runner import Earlier as TakeOver
 from railgauge.run.store import Store
 
-# Where the nodes were reached in runs that this one carried on, a line each, where it differs.
+# The node addresses of earlier runs that this one carries on: a line for each run whose addresses
+# differ from this one's.
 ELSEWHERE = "elsewhere.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What tools were told to contact of one node, as in ``Node``."""
+    """The addresses at which tools contacted one node; the fields are as in ``Node``."""
 
     data_address: str
     nic_addresses: Mapping[str, str]
@@ -43,21 +44,24 @@ def addresses(run: str, cluster: Cluster) -> Addresses:
 
 
 def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:
-    """Raise ``BadInput`` if the hostfile or the limits, a path, are not as they were."""
+    """Raise ``BadInput`` if the hostfile or the limits have changed.
+
+    ``thresholds`` is the path of the platform file.
+    """
     for name, path in (("hostfile", now.hostfile), ("thresholds", thresholds)):
         field = f"{name}_sha256"
         if getattr(before.invocation, field) != getattr(now, field):
             raise BadInput(
-                f"{path} is not as it was in the run",
+                f"{path} differs from the {name} of the run",
                 where=f"--resume {before.name}",
-                remedy=f"compare it with {before.folder} and put it back, or start a new run",
+                remedy=f"compare it with {before.folder} and restore it, or start a new run",
             )
 
 
 def begin(store: Store, started: Invocation) -> BinaryIO:
     """Write down how the run was started, before anything else is done.
 
-    As long as the file is open that is given back, ``--resume`` knows that the run goes on.
+    Returns the open file. ``--resume`` takes the run to be in progress while the file is open.
     """
     resume.write(store, started)
     return held_open(store.folder / resume.FILE)
@@ -70,7 +74,7 @@ def log_changes(
     facts: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> None:
-    """Say and keep what the survey found other than then, and which nodes were rebooted."""
+    """Print and record the facts that differ from the earlier survey, and the rebooted nodes."""
     rebooted = once(before.reboots(facts))
     reboots.keep(store, rebooted)
     for reboot in rebooted:
@@ -79,11 +83,11 @@ def log_changes(
     _log_addresses(store, before, cluster)
     for node, changes in before.facts_changed(facts):
         store.append(resume.LOG, {"node": node, "changed": changes})
-        tell(f"resume: {node} is no longer as it was: {changes}")
+        tell(f"resume: {node} has changed since that run: {changes}")
 
 
 def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
-    """Commands of an earlier run name its nodes' addresses; those of a lab are others each time."""
+    """Record earlier addresses: recorded commands name them, and a lab's change with every run."""
     now = addresses("", cluster).nodes
     for run, reached in before.clusters():
         then = addresses(run, reached)
@@ -92,7 +96,7 @@ def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
 
 
 def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:
-    """What the runner asks for cases that were measured before; each is written down."""
+    """Return the function that gives the runner a case's earlier result, and records its use."""
 
     def take(case: Case) -> CaseResult | None:
         found = before(case, folder) if before else None
