@@ -28,7 +28,7 @@ def test_two_names_for_one_machine(
     before = lab.files()
     done = run(lab, project, {**lab.logins, "cobra": lab.logins["viper"]}, *options)
     assert_refused(done)
-    assert "viper, cobra are 2 names for one machine: it calls itself viper" in done.words
+    assert "viper, cobra are 2 names of one machine: its host name is viper" in done.words
     assert "held by" not in done.words
     assert lab.files() == before
 
@@ -37,8 +37,8 @@ def test_addresses_that_were_exchanged(lab: StandingLab, project: Project) -> No
     logins = {"viper": lab.logins["columbia"], "columbia": lab.logins["viper"]}
     done = run(lab, project, logins)
     assert_refused(done)
-    assert "viper calls itself columbia, which is another node of the hostfile" in done.words
-    assert "columbia calls itself viper, which is another node of the hostfile" in done.words
+    assert "viper has the host name columbia, which is another node of the hostfile" in done.words
+    assert "columbia has the host name viper, which is another node of the hostfile" in done.words
 
 
 def assert_refused(done: Run) -> None:

@@ -176,7 +176,7 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
     assert who
     assert (who[1], who[3]) == ("columbia", killed.tag)
     assert who[2] == f"{getpass.getuser()} on {socket.gethostname()}"
-    assert who[4].startswith(", and 1 more of the nodes are taken; wait for it: --wait SECONDS")
+    assert who[4].startswith("; 1 more of the nodes are taken; wait for it: --wait SECONDS")
     assert "survey" not in refused.output
     assert not (refused.latest / "transcripts").exists()
     assert not (refused.latest / "verdict.json").exists()

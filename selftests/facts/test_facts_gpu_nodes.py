@@ -110,7 +110,7 @@ def test_tool_that_hangs_is_not_asked_again(gpus):
     facts = gpus.facts(NVIDIA)
     assert len((gpus.root.parent / "asked.txt").read_text().splitlines()) == 1
     assert "no answer within its time limit" in facts.missing["gpus"]
-    assert "not asked: no answer to nvidia-smi-query" in facts.missing["topology"]
+    assert "not run: nvidia-smi-query did not answer" in facts.missing["topology"]
 
 
 def test_hanging_lspci_does_not_silence_the_gpu_tools(gpus):

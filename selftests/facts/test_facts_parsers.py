@@ -176,7 +176,7 @@ def test_lspci_finds_redirects_without_source_validation():
 
 
 def test_lspci_that_lists_nothing_is_no_evidence():
-    assert parse_lspci("").problem == "lists no device"
+    assert parse_lspci("").problem == "lists no devices"
     assert parse_lspci("0001:17:00.0 PCI bridge: x\n").problem == ""
 
 

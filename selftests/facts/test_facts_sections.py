@@ -38,7 +38,7 @@ def test_text_and_exit_code_of_a_section():
 def test_section_without_end_is_cut_off():
     facts = parse_probe("n", f"{N} begin hostname\nmx01\n", N, None)
     assert facts.hostname is None
-    assert facts.missing["hostname"] == "hostname: the output is cut off"
+    assert facts.missing["hostname"] == "hostname: the output is truncated"
 
 
 @pytest.mark.parametrize("end", ["end", "end hostname", "end hostname 0 0", "end kernel 0", "e"])

@@ -36,14 +36,14 @@ def test_machines_of_their_own():
 def test_two_names_for_one_machine():
     found = [node("a"), node("b"), node("c", number=ord("a"), hostname="a")]
     (line,) = confusions(found)
-    assert line.startswith("a, c are 2 names for one machine: it calls itself a ")
+    assert line.startswith("a, c are 2 names of one machine: its host name is a, ")
     assert "hostfile" in line
 
 
 def test_three_names_for_one_machine_are_one_confusion():
     found = [node(name, number=5, hostname="real.example") for name in ("a", "b", "c")]
     (line,) = confusions(found)
-    assert line.startswith("a, b, c are 3 names for one machine")
+    assert line.startswith("a, b, c are 3 names of one machine")
 
 
 def test_a_machine_without_nics_that_are_tested():
@@ -54,7 +54,7 @@ def test_a_machine_without_nics_that_are_tested():
 def test_containers_of_one_machine_that_have_the_same_nic():
     """Their traffic would never leave the adapter."""
     found = [node(name, boot_id=BOOT, nics=(nic(9),)) for name in ("a", "b")]
-    assert confusions(found)[0].startswith("a, b are 2 names for one machine")
+    assert confusions(found)[0].startswith("a, b are 2 names of one machine")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,9 @@ def test_a_copy_of_a_running_machine_with_nics_of_its_own():
 def test_names_that_were_exchanged():
     found = [node("a", hostname="b.site.example"), node("b", hostname="A")]
     first, second = confusions(found)
-    assert first.startswith("a calls itself b.site.example, which is another node of the hostfile")
-    assert second.startswith("b calls itself A,")
+    what = "a has the host name b.site.example, which is another node of the hostfile"
+    assert first.startswith(what)
+    assert second.startswith("b has the host name A,")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_names_that_are_right(names, hostnames):
 def test_a_guid_twice_in_a_subnet():
     found = [node("a", nics=(nic(9), nic(10))), node("b", nics=(nic(9), nic(10))), node("c")]
     (line,) = confusions(found)
-    assert line.startswith("a and b have a port of one GUID, 0000:0000:0000:0009")
+    assert line.startswith("a and b each have a port with the GUID 0000:0000:0000:0009")
 
 
 def test_ports_without_a_guid_share_none():

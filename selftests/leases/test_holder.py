@@ -231,7 +231,7 @@ def test_a_link_is_not_followed(place: Place) -> None:
     place.file.symlink_to(other)
     said = place.said(ALICE)
     assert isinstance(said, Unleasable)
-    assert "not a file" in said.why
+    assert "not a regular file" in said.why
     assert other.read_text() == "precious"
 
 
@@ -360,7 +360,7 @@ def test_what_a_node_says_is_not_trusted() -> None:
     assert str(hostile).isprintable()
     assert len(str(hostile)) < 200
     assert answer("cannot \x1b[2J") == Unleasable("?[2J")
-    assert answer("") == Unleasable("it says nothing")
+    assert answer("") == Unleasable("the lease script printed nothing")
     assert str(Taken(ALICE)) == "alice on ctl1 since 2026-11-21T14:03:22+00:00 (run run-a)"
 
 

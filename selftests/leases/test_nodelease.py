@@ -123,7 +123,7 @@ def test_a_taken_node_is_named_and_none_is_kept(site):
     with pytest.raises(NodeTaken) as caught:
         site.leases("r1").take(NAMES)
     assert str(caught.value) == (
-        "n03: held by eve on ctl9 since noon (run r8), and 1 more of the nodes are taken; "
+        "n03: held by eve on ctl9 since noon (run r8); 1 more of the nodes are taken; "
         "wait for it: --wait SECONDS"
     )
     assert site.held_by("r1") == []
@@ -225,7 +225,7 @@ def test_a_node_without_a_lease_is_told_once(site, said, why):
     leases = site.leases("r1", told=told)
     threading.Timer(0.2, site.free, ("n01",)).start()
     leases.take(NAMES, 30.0)
-    line = f"lease: n04: cannot be leased, others may use it as well: {why}"
+    line = f"lease: n04: cannot be leased, so other runs may use it: {why}"
     assert [entry for entry in told if "n04" in entry] == [line]
     assert len(site.held_by("r1")) == len(NAMES) - 1
     leases.release()
@@ -250,7 +250,7 @@ def test_a_lost_lease_is_taken_again(site):
     assert told == []
     leases._held["n03"].wait(0)
     leases.renew()
-    assert told == ["lease: n03: lost, and taken again"]
+    assert told == ["lease: n03: the connection was lost; taking the lease again"]
     assert ("sweep", "r1/n03/lease/") in site.log
     assert site.log.count(("held", "n03")) == 2
     leases.renew()
@@ -289,7 +289,7 @@ def test_a_node_that_this_very_run_holds_has_two_names(site):
     """Nobody is waited for, and nobody else is blamed."""
     said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
     site.says = {"n03": f"taken {said}"}
-    with pytest.raises(NodeTaken, match="n03: is a machine that this run holds already") as caught:
+    with pytest.raises(NodeTaken, match="n03: this run already holds this machine") as caught:
         site.leases("mine").take(NAMES, wait_s=60.0)
     assert "held by" not in str(caught.value)
     assert "hostfile" in str(caught.value)

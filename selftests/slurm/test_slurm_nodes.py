@@ -31,10 +31,10 @@ def test_nodes_that_can_be_waited_for(state: str) -> None:
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ("down", "Slurm has it down: lost"),
-        ("down*", "Slurm has it down, not responding: lost"),
-        ("drained", "Slurm has it drained: lost"),
-        ("inval", "Slurm has it inval: lost"),
+        ("down", "its Slurm state is down: lost"),
+        ("down*", "its Slurm state is down, not responding: lost"),
+        ("drained", "its Slurm state is drained: lost"),
+        ("inval", "its Slurm state is inval: lost"),
     ],
 )
 @pytest.mark.parametrize("for_a_job", [True, False])
@@ -44,13 +44,13 @@ def test_nodes_that_are_no_use(state: str, said: str, for_a_job: bool) -> None:
 
 def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
     node = SinfoNode(("main*",), "draining", "")
-    assert node.refusal(None, for_a_job=True) == "Slurm has it draining: no reason given"
+    assert node.refusal(None, for_a_job=True) == "its Slurm state is draining: no reason given"
     assert node.refusal(None, for_a_job=False) == ""
 
 
 def test_a_node_that_missed_a_ping_gets_no_job_and_keeps_the_one_that_is_there() -> None:
     node = SinfoNode(("main*",), "mixed*", "")
-    said = "Slurm has it mixed, not responding: no reason given"
+    said = "its Slurm state is mixed, not responding: no reason given"
     assert node.refusal(None, for_a_job=True) == said
     assert node.refusal(None, for_a_job=False) == ""
 

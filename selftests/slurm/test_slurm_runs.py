@@ -124,7 +124,7 @@ def within_a_job(new_site: Callable[[], Site]) -> Run:
 def test_a_drained_node_is_an_error_with_slurms_reason(with_a_drained_node: Run) -> None:
     run = with_a_drained_node
     assert run.code == 10, run.output
-    assert f"Slurm has it drained: {TICKET}" in run.words
+    assert f"its Slurm state is drained: {TICKET}" in run.words
     assert run.verdict["evidence"] == "hardware"
     causes = {(cause["cause"], cause["where"]["node"]) for cause in run.verdict["causes"]}
     assert causes == {("node-unreachable", "n03")}

@@ -124,7 +124,7 @@ def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.Mo
             assert slurm.jobs() == [job]
             assert said(asked(reached, WHO)) == {
                 "n02": "n02",
-                "n03": f"n03: not in the allocation {job}, which this run is part of; "
+                "n03": f"n03: not in the allocation {job}, in which this run was started; "
                 "see: scontrol show node n03",
             }
         with pytest.raises(BadInput, match=f"allocation {job}.*has none of the nodes"):
@@ -178,7 +178,7 @@ def test_nodes_have_slurms_reason_and_the_others_go_on(slurm: Slurm) -> None:
         answers = asked(reached, WHO)
         assert said(answers) == {
             "n01": "n01",
-            "n02": f"n02: Slurm has it drained: {TICKET}; see: scontrol show node n02",
+            "n02": f"n02: its Slurm state is drained: {TICKET}; see: scontrol show node n02",
             "n05": "n05: not in the default partition but in spare; see: scontrol show node n05",
             "n09": "n09: Slurm knows no node of this name; see: scontrol show node n09",
         }
@@ -194,7 +194,7 @@ def test_where_no_node_is_to_be_had_each_says_why(slurm: Slurm) -> None:
 
 def test_a_node_that_goes_down_during_the_run_has_its_reason(slurm: Slurm) -> None:
     with opened(cluster("n01", "n02")) as reached, slurm.marked("n02", "down", "power lost"):
-        with pytest.raises(NodeUnreachable, match="Slurm has it down: power lost"):
+        with pytest.raises(NodeUnreachable, match="its Slurm state is down: power lost"):
             connect("slurm", reached.node("n02"))
         one = connect("slurm", reached.node("n01")).run(replace(WHO, node="n01"))
         assert one.stdout == "n01\n"

@@ -179,7 +179,7 @@ def test_lists_that_differ_are_a_doubt():
 def test_torn_json_is_no_json():
     assert amd.parse_gpus(WHOLE["amd-smi-metric"][:-30]) == {}
     torn = rocm.parse_json(WHOLE["rocm-smi"][:-30])
-    assert (dict(torn.cards), torn.problem[:16]) == ({}, "the JSON is torn")
+    assert (dict(torn.cards), torn.problem[:21]) == ({}, "the JSON is malformed")
     assert rocm.parse_json("[" * 100_000).problem == "prints no JSON"
     assert amd.parse_gpus("[{" * 100_000) == {}
 

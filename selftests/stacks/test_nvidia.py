@@ -127,7 +127,7 @@ def test_one_of_the_two_is_enough():
     assert ("gpus" in facts.missing, len(facts.gpus), facts.driver) == (False, 2, "550.90.07")
     facts = parse({"nvidia-smi-q": XML[:400]})
     assert ("gpus" in facts.missing, len(facts.gpus)) == (False, 2)
-    assert "the XML is torn" in facts.missing["gpus.*.fabric"]
+    assert "the XML is malformed" in facts.missing["gpus.*.fabric"]
     facts = parse(refused | {"nvidia-smi-q": ""}, {"nvidia-smi-query": 2, "nvidia-smi-q": 9})
     assert facts.missing["gpus"].startswith("nvidia-smi-query: Field")
 
@@ -136,7 +136,7 @@ def test_gpu_that_is_in_one_output_only_is_a_doubt_and_no_smaller_node():
     lost = QUERY_TEXT.replace(ROW.format(index=1, bus="90"), "")
     assert parse({"nvidia-smi-query": lost}).missing["gpus"].endswith("list the same GPUs")
     torn = parse({"nvidia-smi-query": QUERY_TEXT[:-40], "nvidia-smi-q": ""})
-    assert "no whole table of GPUs" in torn.missing["gpus"]
+    assert "the table of GPUs is missing or incomplete" in torn.missing["gpus"]
 
 
 def test_no_devices_is_an_answer():
@@ -218,7 +218,7 @@ def test_xml_of_other_generations(name, driver, gpus, product, memory):
 def test_document_that_was_cut_to_one_of_four_gpus_says_so():
     log = parse_log(recorded("016-q-x-xml-a100-v12.txt"))
     assert (log.driver, log.gpus[0]["name"]) == ("535.54.03", "NVIDIA A100-SXM4-80GB")
-    assert log.problem == "says 4 GPUs are attached and lists 1"
+    assert log.problem == "reports 4 attached GPUs but lists 1"
 
 
 def test_text_with_remapped_rows():
@@ -226,7 +226,7 @@ def test_text_with_remapped_rows():
     gpu = log.gpus[0]
     assert (gpu["dram.corrected.aggregate"], gpu["remapped.correctable"]) == ("177", "1")
     assert (gpu["remapped.pending"], gpu["remapped.failure"]) == ("Yes", "No")
-    assert log.problem == "says 8 GPUs are attached and lists 1"
+    assert log.problem == "reports 8 attached GPUs but lists 1"
 
 
 def test_text_of_page_retirement():

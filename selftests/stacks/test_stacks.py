@@ -88,7 +88,7 @@ def test_lost_row_is_not_a_smaller_node():
     lost = "\n".join(line for line in lines if "0000:11:00.0" not in line)
     facts = metax(lost)
     assert len(facts.gpus) == 7
-    assert facts.missing["gpus"] == "mx-smi: says 8 GPUs are attached and lists 7"
+    assert facts.missing["gpus"] == "mx-smi: reports 8 attached GPUs but lists 7"
 
 
 def test_node_that_reports_seven_gpus_has_seven():

@@ -91,7 +91,8 @@ def test_adapters_without_a_host_s_name_are_no_hosts():
 
 def test_a_dump_that_lacks_a_node_s_record_is_not_whole():
     head, _, _ = NET.rpartition("vendid=")
-    assert topology(head).problem == "1 nodes have no record of their own, first node0008 mlx5_0"
+    what = "1 nodes have no record of their own, first node0008 mlx5_0"
+    assert topology(head).problem == what
 
 
 def test_a_dump_with_a_torn_line_is_not_whole():
@@ -131,10 +132,10 @@ def test_groups_of_the_hostfile_itself_win(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"node": "node0099"}, "fabric: node0099 is not under 'nodes'"),
+        ({"node": "node0099"}, "fabric: node0099 is not listed under 'nodes'"),
         ({"topology": "absent.topo"}, "absent.topo: cannot be read"),
         ({"net": "hello\n"}, "lists no node"),
-        ({"net": NET.replace("node0003", "other")}, "has no host node0003"),
+        ({"net": NET.replace("node0003", "other")}, "does not contain the hosts node0003"),
         ({"net": NET[: NET.rindex("[1](")]}, "no port of"),
     ],
 )

@@ -49,7 +49,7 @@ def sealed(
         run_id=run["run_id"],
         evidence=run["evidence"],
         verdict=verdict["verdict"],
-        software=said.about.software,
+        software=run["software"],
         redacted=said.about.redacted,
     )
     with TemporaryDirectory() as folder:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from railgauge import __version__
 from railgauge.bundle import signing, statement, strict
 from railgauge.bundle.agreement import (
     refuse_other_lists,
@@ -83,6 +84,8 @@ class Report:
     planned and never ended. ``limits`` are those of the bundle. ``other`` is the verdict under
     other limits, ``differences`` what they change. ``shared`` are nodes that are one machine.
     ``untold`` could have been tested there by the verifier's tests, and the verdict is silent.
+    ``is_own`` says that this version of railgauge made the run: then texts and causes were compared
+    too, which another version may put differently.
     """
 
     signature: Signature
@@ -94,6 +97,7 @@ class Report:
     again: int
     kept: int
     absent: int
+    is_own: bool
     other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
@@ -166,9 +170,10 @@ def verify(
     _refuse_other_commands(contents, records.values())
     refuse_left_out(run, contents.results(records, platform))
     own = _judge(contents, records, platform)
-    _refuse_other_items(records, own.records)
+    is_own = run.software == __version__
+    _refuse_other_items(records, own.records, is_own=is_own)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
-    _refuse_other_verdict(contents, own.verdict, said)
+    _refuse_other_verdict(contents, own.verdict, said, is_own=is_own)
     made = statement.predicate(said.sha256, records.values(), said.about)
     refuse_other_lists(said.predicate, made)
     elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
@@ -182,6 +187,7 @@ def verify(
         again=sum(item.by_evidence for item in records.values()),
         kept=sum(not item.by_evidence for item in records.values()),
         absent=len(run.planned) - len(records),
+        is_own=is_own,
         other=elsewhere.verdict if elsewhere else None,
         differences=tuple(_differences(own.records, elsewhere.records)) if elsewhere else (),
         shared=boot.shared(
@@ -226,18 +232,34 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
 
 
 def _refuse_other_items(
-    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord]
+    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord], *, is_own: bool
 ) -> None:
+    """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
     for name, item in recorded.items():
-        if again[name] != item:
+        if again[name] != item and (is_own or _without_texts(again[name]) != _without_texts(item)):
             what = f"{name} is recorded as {item.outcome}, and is {again[name].outcome}"
             if again[name].outcome is item.outcome:
                 what = f"{name} is recorded with other values than its evidence gives"
             _fail(f"{RUN}{record.FILE}", what)
 
 
-def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Statement) -> None:
-    if contents.bytes(VERDICT) != json_text(verdict.to_json()).encode():
+def _without_texts(item: ItemRecord) -> ItemRecord:
+    """The record without the sentences that each version of railgauge may put differently."""
+    judgements = tuple(replace(judgement, reason="") for judgement in item.judgements)
+    return replace(item, title="", reason="", remedy="", judgements=judgements)
+
+
+# What a verdict holds besides texts and causes.
+_FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "counts", "coverage")
+
+
+def _refuse_other_verdict(
+    contents: Contents, verdict: RunVerdict, said: Statement, *, is_own: bool
+) -> None:
+    recorded, again = contents.bytes(VERDICT), json_text(verdict.to_json()).encode()
+    if not is_own:
+        recorded, again = _figures(recorded), _figures(again)
+    if recorded != again:
         what = f"is not the verdict that the evidence gives ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
     about = said.about
@@ -247,6 +269,13 @@ def _refuse_other_verdict(contents: Contents, verdict: RunVerdict, said: Stateme
         verdict.run_id,
     ):
         _fail(NAME, f"says {about.verdict} of {about.run_id}, {about.evidence} evidence")
+
+
+def _figures(verdict: bytes) -> bytes:
+    data = strict.loads(verdict, VERDICT)
+    if not isinstance(data, dict):
+        raise BadBundle("is no verdict", where=VERDICT)
+    return json_text({name: data.get(name) for name in _FIGURES}).encode()
 
 
 def _differences(

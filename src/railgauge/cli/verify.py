@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from railgauge import __version__
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
@@ -109,6 +110,7 @@ def _print_json(report: Report) -> None:
         "run_id": about.run_id,
         "evidence": about.evidence,
         "software": about.software,
+        "texts_compared": report.is_own,
         "files": report.files,
         "one_machine": [list(nodes) for nodes in report.shared],
         "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
@@ -138,6 +140,9 @@ def _print_text(report: Report) -> None:
     print(text.printable(f"limits     {limits.platform}: {limits.title}, sha256 {limits.sha256}"))
     print(f"files      {report.files}, each as the statement says")
     print(f"redacted   {text.redacted(about.redacted)}")
+    if not report.is_own:
+        made = f"railgauge {about.software} made the run, this is {__version__}"
+        print(f"texts      not compared: {made}")
     print(
         f"items      {report.again} judged again, {report.kept} taken as recorded (no evidence "
         f"decides them), {report.absent} never ended"

@@ -1,7 +1,7 @@
-"""What is true of a node: one probe, one round trip, parsed into typed facts.
+"""The facts of a node: one probe, one round trip, parsed into typed values.
 
-``probe_script`` makes the shell text, ``parse_probe`` reads what it printed, ``require`` takes a
-fact or says why it is not known.
+``probe_script`` builds the shell text, ``parse_probe`` parses its output, ``require`` returns one
+fact or raises with the reason why it is not known.
 """
 
 from __future__ import annotations

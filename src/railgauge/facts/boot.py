@@ -1,4 +1,7 @@
-"""Which start of a node it is: the kernel makes up a new id each time (random(4), boot_id)."""
+"""Boot ids, which tell whether a node was rebooted: the kernel draws a new one at each boot.
+
+See ``boot_id`` in random(4).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# What a run keeps of reboots: a line each.
+# The file of a run that has one line for each reboot.
 FILE = "reboots.jsonl"
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -15,9 +18,9 @@ _PATH = "proc/sys/kernel/random/boot_id"
 
 @dataclass(frozen=True, slots=True)
 class Reboot:
-    """A node that is not up since ``was`` any more, but since ``now``; both are boot ids.
+    """A node whose boot id changed from ``was`` to ``now``.
 
-    ``during`` is the run that found out in its course, ``after`` the one that ended before.
+    ``during`` is the run in which it changed, ``after`` the run that had ended before it changed.
     """
 
     node: str
@@ -28,18 +31,18 @@ class Reboot:
 
 
 def parse_boot_id(text: str) -> str | None:
-    """The id, as the kernel writes it."""
+    """Return the boot id that the kernel prints; ``None`` if the text is not one."""
     match = _ID.fullmatch(text.strip())
     return match[0] if match else None
 
 
 def boot_argv(rootfs: str) -> tuple[str, ...]:
-    """The command that prints it."""
+    """Return the command that prints the boot id."""
     return ("cat", f"{rootfs.rstrip('/')}/{_PATH}")
 
 
 def shared(boots: Mapping[str, str | None]) -> tuple[tuple[str, ...], ...]:
-    """Nodes with one boot id, by node: several names of one machine."""
+    """Return the groups of nodes with equal boot ids: several names of one machine."""
     named: dict[str, list[str]] = {}
     for node, boot in boots.items():
         if boot:
@@ -48,6 +51,6 @@ def shared(boots: Mapping[str, str | None]) -> tuple[tuple[str, ...], ...]:
 
 
 def once(reboots: Iterable[Reboot]) -> tuple[Reboot, ...]:
-    """Each reboot once, by node, however many connections have noticed it."""
+    """Return each reboot once, sorted by node, however many connections noticed it."""
     found = {(reboot.node, reboot.now): reboot for reboot in reversed(list(reboots))}
     return tuple(found[key] for key in sorted(found))

@@ -1,4 +1,4 @@
-"""Readers of the host's own files. Each takes a text; ``None`` means that it is not that file."""
+"""Parsers for the host's own files. Each takes a text; ``None`` means it is not that file's."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _PEER = re.compile(r"([\w.\-]+)/version")
 
 
 def parse_line(text: str) -> str | None:
-    """The only line of a file such as ``/proc/sys/kernel/hostname``."""
+    """Return the only word of a file such as ``/proc/sys/kernel/hostname``."""
     lines = text.split()
     return lines[0] if len(lines) == 1 else None
 
 
 def parse_product(text: str) -> str | None:
-    """What ``/sys/class/dmi/id/product_name`` calls the machine: words on one line."""
+    """Return the machine's name in ``/sys/class/dmi/id/product_name``: words on one line."""
     line = text.strip()
     return line if line.isprintable() and 0 < len(line) <= _LONGEST_PRODUCT else None
 
 
 def parse_os(text: str) -> str | None:
-    """``PRETTY_NAME`` of ``/etc/os-release``."""
+    """Return ``PRETTY_NAME`` of ``/etc/os-release``."""
     match = re.search(r"""^PRETTY_NAME=["']?([^"'\n]+)""", text, re.MULTILINE)
     return match[1].strip() or None if match else None
 
 
 def parse_count(text: str) -> int | None:
-    """How many CPUs (or NUMA nodes): the kernel's list ``0-55,112-167``, or their directories."""
+    """Count CPUs or NUMA nodes in the kernel's list ``0-55,112-167``, or in directory names."""
     words = text.replace(",", " ").split()
     if words and all(map(_NUMBERED.fullmatch, words)):
         return len(set(words))
@@ -52,19 +52,19 @@ def parse_count(text: str) -> int | None:
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...] | None:
-    """The CPUs of a kernel list, ``0-2,8`` is 0, 1, 2 and 8; an empty list is one too."""
+    """Return the CPUs in a kernel list: ``0-2,8`` is 0, 1, 2 and 8. An empty list is valid."""
     parts = [_RANGE.fullmatch(part) for part in text.strip().split(",")] if text.strip() else []
     if not all(parts):
         return None
     spans = [(int(m[1]), int(m[2] or m[1])) for m in parts if m]
-    # No machine has so many CPUs; a torn file must not fill the memory.
+    # No machine has more CPUs; a corrupt file must not fill the memory.
     if any(last - first > _MOST_CPUS for first, last in spans):
         return None
     return tuple(sorted({cpu for first, last in spans for cpu in range(first, last + 1)}))
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
-    """The kernel's spelling of a set of CPUs: ``1-16``."""
+    """Return CPUs as a kernel list: ``1-16``."""
     known = set(cpus)
     starts = sorted(cpu for cpu in known if cpu - 1 not in known)
     ends = sorted(cpu for cpu in known if cpu + 1 not in known)
@@ -73,13 +73,13 @@ def format_cpu_list(cpus: Iterable[int]) -> str:
 
 
 def parse_numa_cpus(text: str) -> dict[str, str] | None:
-    """CPUs by NUMA node, from ``node0/cpulist:0-51,104-155``; a node without CPUs has none."""
+    """Return CPUs by NUMA node, from ``node0/cpulist:0-51,104-155``; a list may be empty."""
     found = [_NODE_CPUS.fullmatch(line) for line in text.split()]
     return {m[1]: m[2] for m in found if m} if found and all(found) else None
 
 
 def parse_named_processes(text: str) -> tuple[tuple[int, str, str], ...] | None:
-    """Process id, name and arguments, from ``4711/comm:nvvs`` and ``4711/cmdline:nvvs -x``."""
+    """Return pid, name and arguments, from ``4711/comm:nvvs`` and ``4711/cmdline:nvvs -x``."""
     found = [_COMM.fullmatch(line[:_LONGEST_LINE]) for line in text.splitlines() if line.strip()]
     if not all(found):
         return None
@@ -88,7 +88,7 @@ def parse_named_processes(text: str) -> tuple[tuple[int, str, str], ...] | None:
 
 
 def parse_numa_daemons(text: str) -> tuple[str, ...] | None:
-    """Daemons that run, and units that start at boot (``starts …wants/numad.service``)."""
+    """Return running daemons and units that start at boot (``starts …wants/numad.service``)."""
     lines = text.splitlines()
     starts = [_STARTS.fullmatch(line) for line in lines if line.startswith("starts ")]
     running = parse_named_processes("\n".join(x for x in lines if not x.startswith("starts ")))
@@ -99,47 +99,48 @@ def parse_numa_daemons(text: str) -> tuple[str, ...] | None:
 
 
 def parse_nvmes(text: str) -> tuple[str, ...] | None:
-    """NVMe disks by the names of their first namespaces, ``nvme0n1``; none is an answer too."""
+    """Return NVMe disks by the name of their first namespace, ``nvme0n1``; there may be none."""
     found = [_NVME.fullmatch(word) for word in text.split()]
     # nvme0c1n1 is a path to nvme0n1, which is listed beside it.
     return tuple(sorted({m[0] for m in found if m and not m[1]})) if all(found) else None
 
 
 def parse_governors(text: str) -> tuple[str, ...] | None:
-    """The distinct governors. One line that is not a governor spoils the lot."""
+    """Return the distinct governors; ``None`` if any line is not a governor."""
     words = [line.strip() for line in text.splitlines() if line.strip()]
     return tuple(sorted(set(words))) if words and all(map(_GOVERNOR.fullmatch, words)) else None
 
 
 def parse_ofed(text: str) -> str | None:
-    """``MLNX_OFED_LINUX-23.10-0.5.5.0`` of ``ofed_info -s``, which ends it with a colon."""
+    """Return the release in ``ofed_info -s``: ``MLNX_OFED_LINUX-23.10-0.5.5.0`` and a colon."""
     match = _OFED.fullmatch(parse_line(text) or "")
     return match[1] if match else None
 
 
 def parse_flag(text: str) -> int | None:
-    """A small number, as in ``/proc/sys/kernel/numa_balancing``."""
+    """Return a small number, as in ``/proc/sys/kernel/numa_balancing``."""
     return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else None
 
 
 def parse_memlock(text: str) -> str | None:
-    """The soft limit of locked memory in ``/proc/self/limits``: ``unlimited`` or bytes."""
+    """Return the soft limit of locked memory in ``/proc/self/limits``: ``unlimited`` or bytes."""
     match = _MEMLOCK.search(text)
     return match[1] if match else None
 
 
 def parse_modules(text: str) -> tuple[str, ...] | None:
-    """The loaded modules in ``/proc/modules``, sorted; built-in ones are not listed there."""
+    """Return the loaded modules in ``/proc/modules``, sorted; built-in ones are not listed."""
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_MODULE.fullmatch(line) for line in lines]
     return tuple(sorted({m[1] for m in found if m})) if all(found) else None
 
 
 def parse_boot_modules(text: str) -> tuple[str, ...] | None:
-    """The modules that each boot loads, sorted, spelled as in ``/proc/modules``.
+    """Return the modules that each boot loads, sorted, spelled as in ``/proc/modules``.
 
-    ``file etc/modules-load.d/hpc.conf`` stands before its ``module`` lines; of files with one name
-    under ``modules-load.d`` the first counts, as systemd has it. ``cmdline`` is the kernel's.
+    A line ``file etc/modules-load.d/hpc.conf`` precedes the ``module`` lines of that file. If
+    several folders ``modules-load.d`` have a file of the same name, the first counts, as in
+    systemd. A ``cmdline`` line is a word of the kernel's command line.
     """
     lines = [_LISTED.fullmatch(line) for line in text.splitlines() if line.strip()]
     if not all(lines):
@@ -161,6 +162,6 @@ def parse_boot_modules(text: str) -> tuple[str, ...] | None:
 
 
 def parse_peers(text: str) -> tuple[str, ...] | None:
-    """Peer memory drivers, from lines ``mxcd/version``; none is an answer too."""
+    """Return peer memory drivers, from lines ``mxcd/version``; there may be none."""
     found = [_PEER.fullmatch(line) for line in text.split()]
     return tuple(sorted({m[1] for m in found if m})) if all(found) else None

@@ -1,6 +1,7 @@
-"""Readers of the InfiniBand and RoCE tools: ibdev2netdev, show_gids and ibv_devinfo.
+"""Parsers for the InfiniBand and RoCE tools ibdev2netdev, show_gids and ibv_devinfo.
 
-Each takes what the tool printed, skips lines that are not its own, and never raises.
+Each takes the output of its tool, skips lines that it does not know, and never raises.
+``mlx5_0 port 1 ==> ibs1 (Up)`` becomes ``NetdevLine("mlx5_0", 1, "ibs1", "Up")``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _LONGEST_LINE = 2000
-# The description holds commas and parentheses, so the fields after it hang on " fw " and "==>".
+# The description contains commas and parentheses, so " fw " and "==>" mark the fields after it.
 _NETDEV = re.compile(
     r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) )?(?P<name>[\w.\-]+)"
     r"(?: \((?P<type>\w+) - (?P<part>[^)]*)\).* fw (?P<firmware>\S+))?"
@@ -28,7 +29,10 @@ _NO_PART = {"", "NA", "N/A"}
 
 @dataclass(frozen=True, slots=True)
 class NetdevLine:
-    """One line of ibdev2netdev; ``None`` for what only ``-v`` prints. ``link`` is ``Up|Down``."""
+    """One line of ibdev2netdev. ``link`` is ``Up`` or ``Down``.
+
+    Fields that only ``-v`` prints are ``None`` without it.
+    """
 
     name: str
     port: int
@@ -56,9 +60,9 @@ class GidLine:
 
 @dataclass(frozen=True, slots=True)
 class HcaPort:
-    """One port with the tool's own words: ``{"state": "PORT_ACTIVE (4)", "sm_lid": "1", …}``.
+    """One port, with its fields as printed: ``{"state": "PORT_ACTIVE (4)", "sm_lid": "1", …}``.
 
-    ``device`` holds the fields of the HCA it belongs to.
+    ``device`` holds the fields of its HCA.
     """
 
     name: str
@@ -67,13 +71,13 @@ class HcaPort:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int | None:
-        """The number that a field starts with, ``4096`` of ``4096 (5)``."""
+        """Return the number at the start of a field: 4096 for ``4096 (5)``."""
         match = re.match(r"\d{1,9}(?!\S)", self.fields.get(name, ""))
         return int(match[0]) if match else None
 
 
 def parse_ibdev2netdev(text: str) -> tuple[NetdevLine, ...]:
-    """Both forms, plain and ``-v``; a part number that is blank or ``NA`` is ``None``."""
+    """Parse both forms, plain and ``-v``; a part number that is blank or ``NA`` is ``None``."""
     found = (_NETDEV.fullmatch(line) for line in _lines(text))
     return tuple(_netdev(match) for match in found if match)
 
@@ -94,7 +98,7 @@ def _netdev(match: re.Match[str]) -> NetdevLine:
 
 
 def parse_show_gids(text: str) -> tuple[GidLine, ...]:
-    """Rows in the order printed; the IPv4 address and the netdev may be absent."""
+    """Parse the rows in printed order; the IPv4 address and the netdev may be missing."""
     found = (_GID.fullmatch(line) for line in _lines(text))
     return tuple(
         GidLine(
@@ -112,12 +116,12 @@ def parse_show_gids(text: str) -> tuple[GidLine, ...]:
 
 
 def parse_ibv_devinfo(text: str) -> tuple[HcaPort, ...]:
-    """Every port of every HCA, with fields such as ``state``, ``active_mtu`` and ``sm_lid``."""
+    """Parse every port of every HCA, with fields such as ``state``, ``active_mtu``, ``sm_lid``."""
     return tuple(_ports(text))
 
 
 def _ports(text: str) -> Iterator[HcaPort]:
-    """A device, its fields, and then the same for each of its ports."""
+    """Read the output in its order: an HCA and its fields, then each port and its fields."""
     name, port = "", 0
     of_device: dict[str, str] = {}
     of_port: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""Which names of a hostfile are one machine, by what the nodes say of themselves. Pure.
+"""Find names of a hostfile that are the same machine, from what the nodes report. Pure.
 
-A boot id is the kernel's own and new at each start. Network namespaces and containers share it with
-their host: such nodes are told apart by their host names, and by the GUIDs of their NICs. A machine
-id is copied with the image of a machine, and an SSH host key is so too: neither says anything.
+The kernel draws a new boot id at each boot. Network namespaces and containers share it with their
+host; host names and the GUIDs of the NICs distinguish such nodes. Machine ids and SSH host keys
+are copied with a system image and therefore prove nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from railgauge.facts.boot import parse_boot_id
 from railgauge.facts.host import parse_line
 from railgauge.facts.model import GidFacts, NicFacts, NodeFacts
 
-# A link-local GID is this and the port's GUID; other GIDs may be given to several ports on purpose.
+# A link-local GID is this prefix and the port's GUID. Several ports may share any other GID.
 _LINK_LOCAL = "fe80:0000:0000:0000:"
 _NO_GUID = "0000:0000:0000:0000"
 _SCRIPT = (
@@ -27,12 +27,12 @@ _GID = re.compile(r"([^/]+)/ports/1/gids/0:(.+)")
 
 
 def identity_argv(rootfs: str) -> tuple[str, ...]:
-    """The command that prints host name, boot id, and the first GID of each NIC, a line each."""
+    """Return the command that prints host name, boot id, and each NIC's first GID, one per line."""
     return ("sh", "-c", _SCRIPT, "railgauge", rootfs.rstrip("/"))
 
 
 def parse_identity(node: str, text: str) -> NodeFacts:
-    """What ``identity_argv`` printed; nothing else is known of the node."""
+    """Parse the output of ``identity_argv``; all other facts are left unset."""
     hostname, boot_id, *lines = [*text.splitlines(), "", ""]
     nics = tuple(
         NicFacts(match[1], gids=(GidFacts(0, match[2].strip(), None, None),))
@@ -43,7 +43,7 @@ def parse_identity(node: str, text: str) -> NodeFacts:
 
 
 def confusions(found: Iterable[NodeFacts]) -> tuple[str, ...]:
-    """A line for each set of names that are one machine, or that are taken for one another."""
+    """Return a line for each set of names that are one machine or may be confused."""
     nodes = {facts.node: facts for facts in found}
     same = list(_same_machine(nodes))
     together = {frozenset(pair) for names in same for pair in combinations(names, 2)}
@@ -54,7 +54,7 @@ def confusions(found: Iterable[NodeFacts]) -> tuple[str, ...]:
 
 
 def _same_machine(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[str, ...]]:
-    """Names with one boot id that cannot be told apart, or that have a port in common."""
+    """Yield names with the same boot id, and with the same host name or a common port."""
     booted: defaultdict[str, list[str]] = defaultdict(list)
     for name, facts in nodes.items():
         if facts.boot_id:
@@ -78,22 +78,22 @@ def _is_one(one: NodeFacts, other: NodeFacts) -> bool:
 
 def _one_machine(names: tuple[str, ...], facts: NodeFacts) -> str:
     return (
-        f"{', '.join(names)} are {len(names)} names for one machine: it calls itself "
-        f"{facts.hostname or 'nothing'} and was started once (boot id {facts.boot_id}); "
+        f"{', '.join(names)} are {len(names)} names of one machine: its host name is "
+        f"{facts.hostname or 'unknown'}, and all have the boot id {facts.boot_id}; "
         "keep one of them in the hostfile"
     )
 
 
 def _misnamed(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[frozenset[str], str]]:
-    """Nodes that call themselves by the name of another node of the hostfile."""
+    """Yield nodes whose host name is the name of another node of the hostfile."""
     named = {_short(name): name for name in nodes}
     for name, facts in nodes.items():
         own = _short(facts.hostname or "")
         other = facts.hostname if facts.hostname in nodes else named.get(own, "")
         if own != _short(name) and other and other != name:
             line = (
-                f"{name} calls itself {facts.hostname}, which is another node of the hostfile; "
-                "mend its address there, or its host name"
+                f"{name} has the host name {facts.hostname}, which is another node of the "
+                "hostfile; correct its address there, or its host name"
             )
             yield frozenset((name, other)), line
 
@@ -103,19 +103,23 @@ def _short(name: str) -> str:
 
 
 def _shared_guids(nodes: Mapping[str, NodeFacts]) -> Iterator[tuple[frozenset[str], str]]:
-    """A subnet has each GUID once; Ethernet addresses need to be unique on one link only."""
+    """Yield pairs of nodes that have a GUID in common.
+
+    Only InfiniBand counts: a GUID is unique in its subnet, an Ethernet address only on its link.
+    """
     having: defaultdict[str, list[str]] = defaultdict(list)
     for name, facts in nodes.items():
         for guid in sorted(_guids(facts, "InfiniBand")):
             having[guid].append(name)
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for guid, names in having.items():
         for pair in map(frozenset, combinations(names, 2)):
-            if pair not in told:
-                told.add(pair)
+            if pair not in reported:
+                reported.add(pair)
                 line = (
-                    f"{' and '.join(sorted(pair))} have a port of one GUID, {guid}; if they are "
-                    "one machine, keep one of them in the hostfile, else give each port its own"
+                    f"{' and '.join(sorted(pair))} each have a port with the GUID {guid}; if they "
+                    "are one machine, keep one of them in the hostfile, otherwise give each port "
+                    "its own GUID"
                 )
                 yield pair, line
 

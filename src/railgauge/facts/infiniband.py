@@ -1,4 +1,4 @@
-"""The HCAs of a node: what sysfs says, completed by the tools for what sysfs does not know."""
+"""The HCAs of a node, from sysfs; the tools add the values that sysfs does not have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SysfsNic:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the tools said, by HCA name, and why a tool said nothing (``""`` if it spoke)."""
+    """The output of the tools by HCA name, and why a tool failed (``""`` if it did not)."""
 
     devinfo: Mapping[str, HcaPort] = field(default_factory=dict)
     netdevs: Mapping[str, NetdevLine] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Tools:
 
 
 def parse_sysfs(text: str) -> dict[str, SysfsNic]:
-    """The dump of the probe's section ``infiniband``, in the natural order of the names."""
+    """Parse the probe's section ``infiniband`` into HCAs in the natural order of their names."""
     nics: defaultdict[str, SysfsNic] = defaultdict(SysfsNic)
     listed: set[str] = set()
     for line in text.splitlines():
@@ -68,21 +68,21 @@ def _keep(nic: SysfsNic, path: str, value: str | None) -> None:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """``mlx5_2`` before ``mlx5_10``."""
+    """Return a sort key that puts ``mlx5_2`` before ``mlx5_10``."""
     return [(int(d or 0), rest) for d, rest in re.findall(r"(\d{1,18})|(\D+|\d+)", name)]
 
 
-# --- single values; each reader returns None for what it does not understand ---
+# --- single values; each parser returns None for a text that it does not understand ---
 
 
 def _after_colon(text: str) -> str | None:
-    """``ACTIVE`` of ``4: ACTIVE``."""
+    """Return ``ACTIVE`` for ``4: ACTIVE``."""
     match = re.fullmatch(r"\d{1,2}: (\S.*)", text)
     return match[1] if match else None
 
 
 def _leading(text: str) -> float | None:
-    """``400`` of ``400 Gb/sec (4X NDR)``, ``32`` of ``32.0 GT/s PCIe``."""
+    """Return 400 for ``400 Gb/sec (4X NDR)`` and 32 for ``32.0 GT/s PCIe``."""
     match = re.match(r"(\d{1,6}(?:\.\d{1,6})?) G", text)
     return float(match[1]) if match else None
 
@@ -118,9 +118,9 @@ _FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def nic_facts(name: str, nic: SysfsNic, tools: Tools) -> tuple[NicFacts, dict[str, str]]:
-    """The facts of one HCA, and for each field without a value the reason.
+    """Return the facts of one HCA, and the reason for each field without a value.
 
-    Having no netdev at all is a fact, as on InfiniBand without IPoIB.
+    An HCA without any netdev, as on InfiniBand without IPoIB, is no missing value.
     """
     values: dict[str, Any] = {fact: _read(nic, fact) for fact in _FILES}
     port, line = tools.devinfo.get(name), tools.netdevs.get(name)
@@ -141,7 +141,8 @@ def _read(nic: SysfsNic, fact: str) -> Any:
 
 
 def _netdev(nic: SysfsNic, line: NetdevLine | None) -> str | None:
-    """Several netdevs (IPoIB children, representors) are for ibdev2netdev to choose from."""
+    """Return the HCA's netdev; if it has several (IPoIB children, representors), the one that
+    ibdev2netdev names."""
     if len(nic.netdevs) == 1:
         return nic.netdevs[0]
     return line.netdev if line else None
@@ -190,7 +191,7 @@ def _why(name: str, nic: SysfsNic, fact: str, tools: Tools) -> str:
         return _unread(name, nic, _FILES[fact][0])
     folder = f"/sys/class/infiniband/{name}"
     return {
-        "active_mtu_bytes": tools.devinfo_failure or f"ibv_devinfo: no active_mtu of {name}",
+        "active_mtu_bytes": tools.devinfo_failure or f"ibv_devinfo: no active_mtu for {name}",
         "part_number": tools.netdevs_failure or "neither ibdev2netdev nor lspci shows one",
         "netdev": f"{folder}/device/net: several: {', '.join(nic.netdevs)}",
         "pci_address": f"{folder}/device: not a link to a PCI device",
@@ -206,12 +207,12 @@ def _unread(name: str, nic: SysfsNic, path: str) -> str:
 
 
 def by_name(ports: tuple[HcaPort, ...]) -> dict[str, HcaPort]:
-    """The first port of every HCA."""
+    """Return port 1 of every HCA, by HCA name."""
     return {port.name: port for port in ports if port.port == 1}
 
 
 def gids_by_name(lines: tuple[GidLine, ...]) -> dict[str, tuple[GidLine, ...]]:
-    """The rows of show_gids, HCA by HCA."""
+    """Return the rows of show_gids by HCA name."""
     return {name: tuple(i for i in lines if i.name == name) for name in _names(lines)}
 
 

@@ -1,7 +1,7 @@
-"""What is known about a node, as plain data that can be stored and handed to workers.
+"""The facts of a node, as plain data that can be stored and passed to workers.
 
-A value that could not be read is ``None`` (or empty) *and* named in ``NodeFacts.missing`` with the
-reason: a default is never put in its place.
+A value that could not be read is ``None`` (or empty) *and* listed in ``NodeFacts.missing`` with the
+reason. It is never replaced by a default.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 class GidFacts:
     """One entry of a port's GID table. ``roce_version`` is ``v1`` or ``v2``.
 
-    The kernel calls the GIDs of an InfiniBand port ``v1`` too.
+    The kernel reports ``v1`` for the GIDs of an InfiniBand port too.
     """
 
     index: int
@@ -41,7 +41,7 @@ class GidFacts:
 
 @dataclass(frozen=True, slots=True)
 class NicFacts:
-    """Port 1 of one HCA and the PCIe link under it.
+    """Port 1 of one HCA, and its PCIe link.
 
     ``port_state`` is ``ACTIVE``, ``DOWN``, …, ``physical_state`` ``LinkUp``, ``Disabled``, …,
     ``link_layer`` ``InfiniBand`` or ``Ethernet``; ``rate_gbps`` is decimal Gb/s over all lanes.
@@ -68,10 +68,10 @@ class NicFacts:
 
 @dataclass(frozen=True, slots=True)
 class NetdevFacts:
-    """One network device with hardware behind it, such as a gVNIC that no HCA belongs to.
+    """One network device backed by hardware, such as a gVNIC without an HCA.
 
-    ``state`` is the kernel's ``operstate``: ``up``, ``down``, …; ``rate_gbps`` is decimal Gb/s,
-    which a port that is down does not tell.
+    ``state`` is the kernel's ``operstate``: ``up``, ``down``, …; ``rate_gbps`` is decimal Gb/s;
+    a port that is down does not report it.
     """
 
     name: str
@@ -85,10 +85,10 @@ class NetdevFacts:
 
 @dataclass(frozen=True, slots=True)
 class IrqFacts:
-    """Where the interrupts of one NIC are served: how many there are, on which CPUs in all.
+    """The number of interrupts of one NIC, and the CPUs that serve them.
 
-    Worth knowing and worth nothing as an explanation: interrupts on the far NUMA node were found
-    beside full bandwidth.
+    For information only, not as the cause of a low bandwidth: full bandwidth was measured with
+    interrupts on the remote NUMA node.
     """
 
     name: str
@@ -98,24 +98,25 @@ class IrqFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Everything one probe found out about a node.
+    """All facts that one probe collected on a node.
 
-    ``ofed`` is the release of the RDMA drivers where they are not the kernel's own.
-    ``boot_id`` is random and new at each start of the node: nothing to judge, but what tells that
-    it was rebooted. ``product`` is what the machine's firmware calls it: which machine
-    it is, nothing to judge. ``nvmes`` are its NVMe disks, ``nvme0n1``. ``governors`` are the
-    distinct ones, sorted. ``memlock`` is ``unlimited`` or bytes as digits. ``numa_daemons`` run or
-    start at boot; ``boot_modules`` are those that each boot loads, whether or not they are loaded
-    now.
-    ``acs_enabled`` names the PCI devices whose access control redirects peer traffic by address,
-    or ``bridge #n`` (from 1, in the order of lspci) where none was printed. ``topology`` maps
-    ``gpu0`` to the distances of the other devices. ``numa_cpus`` maps ``0`` to the CPUs of that
-    NUMA node, ``0-51,104-155``.
-    ``gpu_processes`` are the processes that hold GPU memory and the diagnostics that run.
-    ``peer_memory`` is what shows that NICs reach GPU memory: directories under ``memory_peers``
-    with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` where kernel and
-    driver have it. ``missing`` maps a field, ``nics.mlx5_0.lid`` or, where no GPU has it,
-    ``gpus.*.fabric`` to why it was not read.
+    ``boot_id`` is new at each boot and shows that the node was rebooted; it is not judged.
+    ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
+    ``product`` is the machine's name in its firmware; it is not judged.
+    ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
+    ``nvmes`` are the NVMe disks, ``nvme0n1``. ``governors`` are the distinct ones, sorted.
+    ``memlock`` is ``unlimited`` or a number of bytes in digits.
+    ``numa_daemons`` run now or start at boot. ``boot_modules`` are loaded at each boot, whether or
+    not they are loaded now.
+    ``acs_enabled`` lists the PCI addresses of the devices whose access control redirects peer
+    traffic, or ``bridge #n`` (from 1, in the order of lspci) if no address was printed.
+    ``gpu_processes`` are the processes that hold GPU memory, and running diagnostics.
+    ``topology`` maps ``gpu0`` to the distances of the other devices.
+    ``peer_memory`` is the evidence that NICs can access GPU memory: directories under
+    ``memory_peers`` with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` if
+    kernel and driver support it.
+    ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it) to the
+    reason why it was not read.
     """
 
     node: str
@@ -150,16 +151,17 @@ class NodeFacts:
 
 NodeAnswer = NodeFacts | NoEvidence
 FactsByNode = Mapping[str, NodeAnswer]
-"""What the survey found on each node: its facts, or why there are none."""
+"""The result of the survey for each node: its facts, or why there are none."""
 
 
 def require(facts: NodeFacts, path: str) -> Any:
-    """The value at ``governors``, ``nics.mlx5_0.lid``, ``gpus.0.bus_id``, ``topology.gpu0.mlx5_0``.
+    """Return the value at a path such as ``governors``, ``nics.mlx5_0.lid``, ``gpus.0.bus_id`` or
+    ``topology.gpu0.mlx5_0``.
 
-    ``gpus.#`` is how many there are.
+    ``gpus.#`` is the number of GPUs.
 
     Raises ``FactMissing`` with the node, the path, the reason and a remedy if it was not read.
-    A field that does not exist at all is a mistake of the caller and an ``AttributeError``.
+    Raises ``AttributeError`` for a field that no facts have, which is an error of the caller.
     """
     value: Any = facts
     walked: list[str] = []
@@ -173,7 +175,7 @@ def require(facts: NodeFacts, path: str) -> Any:
 
 
 def _reason(missing: Mapping[str, str], walked: list[str]) -> str:
-    """Of that one item, or of this field in all items of its list."""
+    """Return the reason for this item, or the one for this field in all items of its list."""
     everywhere = [*walked[:1], "*", *walked[2:]] if len(walked) > 2 else walked  # noqa: PLR2004
     return missing.get(".".join(walked)) or missing.get(".".join(everywhere), "")
 
@@ -184,11 +186,11 @@ def _step(value: Any, name: str) -> Any:
     if isinstance(value, tuple):
         if name == "#":
             return len(value)
-        return next((item for item in value if _called(item) == name), None)
+        return next((item for item in value if _key(item) == name), None)
     return getattr(value, name)
 
 
-def _called(item: Any) -> str:
+def _key(item: Any) -> str:
     if isinstance(item, NicFacts | NetdevFacts | IrqFacts):
         return item.name
     return str(item.index if isinstance(item, GpuFacts | GidFacts) else item)
@@ -211,10 +213,10 @@ def _remedy(reason: str) -> str:
 
 
 def from_json(data: object) -> NodeFacts:
-    """The facts that ``to_plain`` wrote. Raises ``BadInput`` for anything else.
+    """Return the facts that ``to_plain`` wrote. Raises ``BadInput`` for any other data.
 
-    Every field must be given: a default would pass for something that was read. Numbers may be as
-    large as a node prints them: what they mean is judged, not read.
+    Every field must be given: a default would look like a value that was read. Numbers have no
+    upper limit here; the judges decide whether a value is plausible.
     """
     try:
         facts = from_plain(NodeFacts, data, any_number=True)
@@ -222,7 +224,7 @@ def from_json(data: object) -> NodeFacts:
             raise BadInput("some fields are not given")
     except BadInput as error:
         raise BadInput(
-            f"these are not the facts of a node: {error}",
+            f"the data are not the facts of a node: {error}",
             remedy="use the environment.json of a run of this version",
         ) from error
     return facts

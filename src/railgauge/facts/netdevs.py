@@ -1,4 +1,4 @@
-"""Network devices and their interrupts, as the probe lists them."""
+"""Network devices and their interrupts, parsed from the probe's output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def parse_netdevs(text: str) -> tuple[tuple[NetdevFacts, ...], dict[str, str]]:
-    """The devices in the natural order of their names, and the reason of each missing value."""
+    """Return the devices in the natural order of their names, and why each missing value is so."""
     drivers = _drivers(text)
     found: list[NetdevFacts] = []
     missing: dict[str, str] = {}
@@ -69,7 +69,10 @@ def _why(name: str, fact: str, files: dict[str, str]) -> str:
 
 
 def parse_irqs(text: str) -> tuple[IrqFacts, ...]:
-    """The interrupts of every NIC. Where the kernel tells it, the CPU in effect counts."""
+    """Return the interrupts of every NIC.
+
+    The CPU in effect counts; the allowed CPUs count if the kernel does not report it.
+    """
     allowed: dict[str, str] = {}
     effective: dict[str, str] = {}
     numbers: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the probe printed, read into facts. Pure; whatever is absent or odd ends in ``missing``."""
+"""Parse the probe's output into facts. Pure; absent or malformed values go into ``missing``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from railgauge.stacks import Section, Stack, StackFacts, section
 _NO_STACK = "the platform declares no GPU stack"
 _GPU_FACTS = ("gpus", "gpu_driver", "gpu_software", "gpu_processes", "topology")
 
-# Field of NodeFacts and section of the probe, its reader, and the value that stands for nothing.
+# By field of NodeFacts, which is also the probe's section: its parser, and its value if missing.
 _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hostname": (host.parse_line, None),
     "kernel": (host.parse_line, None),
@@ -45,16 +45,16 @@ Sections = Mapping[str, Section]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Fields of ``NodeFacts``, and for those without a value the reasons."""
+    """Fields of ``NodeFacts``, and the reasons for those without a value."""
 
     values: Mapping[str, Any]
     missing: Mapping[str, str]
 
 
 def parse_probe(node: str, output: str, nonce: str, stack: Stack | None) -> NodeFacts:
-    """The facts of a node from the output of ``probe_script`` with the same nonce and stack.
+    """Return the facts in the output of ``probe_script`` with the same nonce and stack.
 
-    Never raises, whatever was printed: what was not read is in ``missing`` with the reason.
+    Never raises, whatever was printed: ``missing`` has the reason for each value not read.
     """
     sections = split_sections(output, nonce)
     pci = _pci(sections)
@@ -73,7 +73,8 @@ def parse_probe(node: str, output: str, nonce: str, stack: Stack | None) -> Node
 
 
 def _peer_memory(values: Mapping[str, Any], stack: Stack | None) -> tuple[str, ...]:
-    """Registered clients, modules that load only where they could register, what the stack saw."""
+    """Return registered clients, modules that load only if they can register, and the evidence of
+    the GPU stack."""
     modules = set(values["modules"]).intersection(stack.peer_modules if stack else ())
     return tuple(sorted({*values["peer_memory"], *modules, *values["peer_evidence"]}))
 
@@ -90,13 +91,13 @@ def _host(sections: Sections) -> _Read:
         value = None if printed.failure else reader(printed.text)
         values[name] = nothing if value is None else value
         if value is None:
-            missing[name] = printed.failure or _odd(printed)
+            missing[name] = printed.failure or _malformed(printed)
     return _Read(values, missing)
 
 
-def _odd(printed: Section) -> str:
+def _malformed(printed: Section) -> str:
     first = printed.text.strip().partition("\n")[0]
-    return f"{printed.name}: cannot be understood: {first[:80]!r}"
+    return f"{printed.name}: cannot be parsed: {first[:80]!r}"
 
 
 def _pci(sections: Sections) -> PciReport:
@@ -150,19 +151,19 @@ def _gpus(sections: Sections, stack: Stack | None) -> _Read:
         "topology": facts.topology,
         "peer_evidence": facts.peer_memory,
     }
-    # A foreign process that was found stays found, whatever else could not be asked.
+    # Processes that were found are kept even if the search for others failed.
     missing = {**_reason("gpu_processes", problem), **facts.missing}
     return _Read(values, missing)
 
 
 def _diagnostics(sections: Sections, stack: Stack | None) -> tuple[tuple[str, ...], str]:
-    """Stress tests that run on the node, and why that is not known."""
+    """Return the GPU diagnostics that run on the node, and the problem if that is not known."""
     printed = section(sections, "diagnostics")
     if not stack:
         return (), ""
     found = None if printed.failure else host.parse_named_processes(printed.text)
     if found is None:
-        return (), printed.failure or _odd(printed)
+        return (), printed.failure or _malformed(printed)
     lines = (
         f"{arguments or name} (pid {pid}): a GPU diagnostic"
         for pid, name, arguments in found
@@ -172,7 +173,7 @@ def _diagnostics(sections: Sections, stack: Stack | None) -> tuple[tuple[str, ..
 
 
 def _is_diagnostic(name: str, arguments: str, diagnostics: tuple[str, ...]) -> bool:
-    """Without arguments that could be read, the name alone is enough."""
+    """Whether a process is one of ``diagnostics``; its name decides if it has no arguments."""
     wanted = [words for words in map(str.split, diagnostics) if words[0] == name]
     given = set(arguments.split())
     return any(not given or given.issuperset(words[1:]) for words in wanted)

@@ -1,4 +1,8 @@
-"""``lspci -vvv``, whole or reduced to addresses, access control, denials and part numbers."""
+"""Parse ``lspci -vvv``, complete or reduced to addresses, ACS, denials and part numbers.
+
+``17:00.0`` followed by ``ACSCtl: SrcValid+ … ReqRedir+ …`` puts ``0000:17:00.0`` among the devices
+that redirect peer traffic.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ from dataclasses import dataclass
 
 _ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s.*)?")
 # The bits of ACSCtl that send a peer's requests, its completions, or both up to the root complex.
-# SrcValid only checks the sender's bus number; UpstreamFwd and TransBlk concern what comes from
-# above a port or is translated already. ``pci=disable_acs_redir`` clears just these three.
+# SrcValid only checks the sender's bus number; UpstreamFwd and TransBlk concern traffic that comes
+# from upstream or is already translated. ``pci=disable_acs_redir`` clears exactly these three.
 _REDIRECTS = ("ReqRedir+", "CmpltRedir+", "EgressCtrl+")
 _PART = "[PN] Part number:"
 _SHORT_ADDRESS = len("17:00.0")
@@ -17,9 +21,10 @@ _SHORT_ADDRESS = len("17:00.0")
 
 @dataclass(frozen=True, slots=True)
 class PciReport:
-    """``acs_enabled`` are the devices that redirect peer traffic; ``problem`` why none is known.
+    """``acs_enabled`` are the devices that redirect peer traffic.
 
     ``part_numbers`` maps a PCI address with its domain to the part number in its product data.
+    ``problem`` is the reason if ``acs_enabled`` could not be read.
     """
 
     acs_enabled: tuple[str, ...]
@@ -28,7 +33,10 @@ class PciReport:
 
 
 def parse_lspci(text: str) -> PciReport:
-    """Access control of every bridge. Lines of a bare ``grep ACSCtl`` are ``bridge #n``, from 1."""
+    """Return the access control of every bridge and all part numbers.
+
+    In the output of ``grep ACSCtl``, which has no addresses, bridges are ``bridge #n``, from 1.
+    """
     enabled: list[str] = []
     parts: dict[str, str] = {}
     address, bridges, devices, denied = "", 0, 0, False
@@ -46,16 +54,16 @@ def parse_lspci(text: str) -> PciReport:
 
 
 def redirects(line: str) -> bool:
-    """Whether an ``ACSCtl:`` line sends traffic between peers on a detour."""
+    """Whether an ``ACSCtl:`` line redirects traffic between peers to the root complex."""
     return any(flag in line for flag in _REDIRECTS)
 
 
 def full_address(address: str) -> str:
-    """``17:00.0`` with the domain that lspci leaves out where there is only one."""
+    """Return the address with its domain, which lspci omits if there is only one."""
     return f"0000:{address}" if len(address) == _SHORT_ADDRESS else address
 
 
 def _problem(bridges: int, devices: int, denied: bool) -> str:
     if denied:
-        return "capabilities read <access denied>"
-    return "" if bridges or devices else "lists no device"
+        return "the capabilities read <access denied>"
+    return "" if bridges or devices else "lists no devices"

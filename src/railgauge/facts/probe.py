@@ -1,4 +1,12 @@
-"""The text of the probe: one shell script for a node, and its output cut into sections."""
+"""The text of the probe, one shell script for a node, and the sections of its output.
+
+With the nonce ``ab12``, the section ``kernel`` is printed as::
+
+    ab12 begin kernel
+    6.8.0-45-generic
+
+    ab12 end kernel 0
+"""
 
 from __future__ import annotations
 
@@ -13,10 +21,11 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def probe_script(rootfs: str, stack: Stack | None, nonce: str) -> str:
-    """POSIX shell text for ``sh -c`` that prints every section of one node.
+    """Return the POSIX shell text, for ``sh -c``, that prints every section of one node.
 
-    ``rootfs`` is where the host's /sys, /proc and /etc are (``/``, ``/host``, or relative to the
-    working directory of the command). ``nonce`` is a word that no output can contain by chance.
+    ``rootfs`` is the folder of the host's /sys, /proc and /etc: ``/``, ``/host``, or a path
+    relative to the working directory of the command. ``nonce`` is a word that no output contains
+    by chance.
     """
     settings = f"R={shlex.quote(rootfs.rstrip('/'))}; N={shlex.quote(nonce)}"
     return "\n".join((settings, *_host_lines(), *_stack_lines(stack))) + "\n"
@@ -30,7 +39,7 @@ def _host_lines() -> Iterator[str]:
 def _stack_lines(stack: Stack | None) -> Iterator[str]:
     if not stack:
         return
-    # A command that still runs is known by its first word; its arguments are looked at later.
+    # The node finds running diagnostics by name only; ``parse`` compares their arguments.
     names = dict.fromkeys(diagnostic.split()[0] for diagnostic in stack.diagnostics)
     yield " ".join(("section diagnostics named", *map(shlex.quote, names)))
     for name, text in stack.probe_commands.items():
@@ -38,9 +47,9 @@ def _stack_lines(stack: Stack | None) -> Iterator[str]:
 
 
 def split_sections(output: str, nonce: str) -> dict[str, Section]:
-    """The sections by name, without carriage returns and colour.
+    """Return the sections by name, without carriage returns and colour codes.
 
-    A section that was cut off, or that appears twice, is kept with its problem and no exit code.
+    A section that was cut off has no exit code; one that appears twice has no text and a problem.
     """
     sections: dict[str, Section] = {}
     for found in _sections(output, nonce):
@@ -66,7 +75,10 @@ def _sections(output: str, nonce: str) -> Iterator[Section]:
 
 
 def _mark(line: str, nonce: str) -> tuple[str, str, str] | None:
-    """``begin NAME`` or ``end NAME EXITCODE`` of the probe itself, else nothing."""
+    """Return the parts of a line ``begin NAME`` or ``end NAME EXITCODE`` with the nonce.
+
+    ``None`` for any other line.
+    """
     if not line.startswith(f"{nonce} "):
         return None
     match = re.fullmatch(r"(begin|end) (\S+)(?: (\d{1,3}))?", line[len(nonce) + 1 :])
@@ -76,5 +88,5 @@ def _mark(line: str, nonce: str) -> tuple[str, str, str] | None:
 
 
 def _text(lines: list[str]) -> str:
-    # The probe starts its end mark on a line of its own, which adds one line end.
+    # The probe prints a line end before its end mark.
     return _ESCAPES.sub("", "\n".join(lines)).removesuffix("\n")

@@ -1,11 +1,11 @@
-# Everything that is asked of a node, in one round trip. POSIX sh; changes nothing.
-# Set before this text: R, the host's root ('' for /), and N, the nonce that marks the lines
-# which are the probe's own. Comment lines are not sent.
+# All facts of a node in one round trip. POSIX sh; changes nothing on the node.
+# Set before this text: R, the host's root ('' for /), and N, the nonce that marks the probe's own
+# lines. Comment lines are not sent.
 LC_ALL=C; export LC_ALL
 case $R in ''|/*) ;; *) R=$PWD/$R ;; esac
 export R; hung=
 
-# A subshell each, with no input, so that no section can disturb the next.
+# Each section runs in a subshell without input, so that it cannot affect the next.
 section() {
   name=$1; shift
   printf '%s begin %s\n' "$N" "$name"
@@ -15,9 +15,9 @@ section() {
   case $code in 124|137) hung=$name ;; esac
 }
 limited() { timeout -k 5 20 sh -c "$1"; }
-# A driver that hangs one of its tools hangs them all: the others are not waited for.
+# If one tool of a driver hangs, so do all others: they are not run.
 asked() {
-  [ -z "$hung" ] || { printf 'not asked: no answer to %s within its time limit\n' "$hung"; exit 75; }
+  [ -z "$hung" ] || { printf 'not run: %s did not answer within its time limit\n' "$hung"; exit 75; }
   limited "$1"
 }
 absent() { printf '/%s: no such file\n' "$1"; exit 66; }
@@ -38,22 +38,22 @@ numa_cpus() {
   [ -e "$1" ] || absent 'sys/devices/system/node/node*/cpulist'
   grep -H '' "$@"
 }
-# One namespace a disk: partitions and the paths of a disk with several are not listed here.
+# One namespace for each disk; partitions and the paths of a multipath disk are not listed.
 nvmes() {
   [ -d "$R/sys/block" ] || absent sys/block
   cd "$R/sys/block" || exit
   for disk in nvme*n1; do [ -e "$disk" ] || [ -L "$disk" ] || continue; printf '%s\n' "$disk"; done
   exit 0
 }
-# Where /sys is there, a directory that is not is an answer: no HCA, no peer memory.
+# If /sys exists, a missing directory is an answer: no HCA, no peer memory.
 peers() {
   [ -d "$R/sys" ] || absent sys
   cd "$R/sys/kernel/mm/memory_peers" 2>/dev/null || exit 0
   for file in */version; do [ -e "$file" ] && printf '%s\n' "$file"; done
   exit 0
 }
-# Names with a device behind them; bridges, bonds and the ends of containers have none. Where no
-# name has one, as inside a container or a network namespace, its Ethernet devices stand for them.
+# Network devices with hardware, which bridges, bonds and veth pairs do not have. If there are none,
+# as inside a container or a network namespace, its Ethernet devices are listed instead.
 netdevs() {
   [ -d "$R/sys/class" ] || absent sys/class
   cd "$R/sys/class/net" 2>/dev/null || exit 0
@@ -73,7 +73,7 @@ netdevs() {
   grep -sH -e PCI_SLOT_NAME= -e DRIVER= /dev/null */device/uevent
   exit 0
 }
-# Interrupts by device: "irq NAME NUMBER ...", then where each of them is served.
+# Interrupts by device: "irq NAME NUMBER ...", then the CPUs that serve each of them.
 irqs() {
   [ -d "$R/sys/class" ] || absent sys/class
   cd "$R/" || exit
@@ -89,7 +89,8 @@ irqs() {
   [ -z "$lists" ] || grep -sH . $lists
   exit 0
 }
-# Processes of the given names; the arguments of each, for those that do harm only with some.
+# Processes with the given names, and their arguments: some disturb a measurement only with certain
+# arguments.
 named() {
   [ $# -gt 0 ] || exit 0
   cd "$R/proc" 2>/dev/null || absent proc
@@ -102,7 +103,7 @@ named() {
   done
   exit 0
 }
-# Daemons that move memory between NUMA nodes: those that run, and those that the boot will start.
+# Daemons that move memory between NUMA nodes: those that run, and those that start at boot.
 numa_daemons() {
   (named numad) || exit
   cd "$R/etc/systemd/system" 2>/dev/null || exit 0
@@ -110,7 +111,7 @@ numa_daemons() {
   exit 0
 }
 # Modules that each boot loads: the lists of systemd (modules-load.d(5)) and of rdma-core. A file
-# is named even if it is empty, for it hides those of its name in the folders after it.
+# is named even if it is empty, because it hides files of the same name in later folders.
 boot_modules() {
   [ -d "$R/etc" ] || absent etc
   cd "$R/" || exit
@@ -125,7 +126,7 @@ boot_modules() {
   for word in $line; do case $word in *modules[_-]load=*) printf 'cmdline %s\n' "$word" ;; esac; done
   exit 0
 }
-# Unset GIDs end in 64 zero bits; reading the type of an unset GID is an error that says nothing.
+# Unset GIDs end in 64 zero bits. Reading the type of an unset GID fails; that error is ignored.
 hcas() {
   [ -d "$R/sys/class" ] || absent sys/class
   [ -d "$R/sys/class/infiniband" ] || exit 0
@@ -141,17 +142,17 @@ hcas() {
   grep -sH . */ports/1/gid_attrs/types/*
   exit 0
 }
-# The release of the vendor's RDMA drivers: in its own words, or else those of its kernel module.
+# The release of the vendor's RDMA drivers, from ofed_info, or from the kernel module if there is none.
 ofed() {
   if command -v ofed_info >/dev/null; then limited 'ofed_info -s'
   else show sys/module/mlx5_core/version; fi
 }
-# show_gids forks for every entry of every table: only where sysfs has no tables.
+# show_gids forks for every entry of every table, so it runs only if sysfs has no GID tables.
 gids() {
   set -- "$R"/sys/class/infiniband/*/ports/1/gids/0
   [ -e "$1" ] || limited show_gids
 }
-# Addresses, access control and part numbers are all that leaves the node of some megabytes.
+# lspci prints some megabytes; only addresses, access control and part numbers leave the node.
 pci() {
   out=$(limited 'lspci -vvv'); code=$?
   [ "$code" -eq 0 ] || { printf '%s\n' "$out" | tail -n 3; exit "$code"; }
@@ -184,5 +185,5 @@ section ibv_devinfo limited ibv_devinfo
 section ibdev2netdev limited 'ibdev2netdev -v'
 section show_gids gids
 section lspci pci
-# What follows is asked of the GPU stack.
+# The sections that follow are those of the GPU stack.
 hung=

@@ -1,4 +1,4 @@
-"""Ways to start one process per GPU on several nodes: one module each, found by name.
+"""Launchers, which start one process per GPU on several nodes: one module for each, by name.
 
 A launcher turns a ``Launch`` into the argv of one command, which runs on the first node.
 """
@@ -26,11 +26,11 @@ class Launcher(Protocol):
     """The contract of a launcher module."""
 
     def argv(self, launch: Launch) -> tuple[str, ...]:
-        """The command that starts all ranks. Raises ``BadInput`` for what it cannot start."""
+        """Return the command that starts all ranks. Raises ``BadInput`` if it cannot start them."""
 
 
 def launcher(name: str) -> Launcher:
-    """The launcher module ``name``. Raises ``BadInput`` for an unknown one."""
+    """Return the launcher module ``name``. Raises ``BadInput`` for an unknown one."""
     if name not in _MODULES:
         raise BadInput(f"unknown launcher {name!r}", remedy=f"known: {', '.join(NAMES)}")
     return cast(Launcher, import_module(_MODULES[name]))

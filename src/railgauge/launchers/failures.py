@@ -1,6 +1,7 @@
-"""What a launcher's output says about ranks that could not be started, or did not survive. Pure.
+"""Find in a launcher's output why ranks did not start, or died. Pure.
 
-``find_failures`` names each kind of failure; ``culprit`` says on which of the launch's hosts.
+``find_failures`` finds each kind of failure; ``culprit`` finds the host on which it happened.
+``ssh: connect to host n02 port 22: No route to host`` is ``host-unreachable``, on n02.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One complaint: its kind, and the words that show it."""
+    """One failure: its kind, and the text in the output that shows it."""
 
     kind: ProblemKind
     message: str
 
 
-# What a launcher could not do: the ranks never ran together.
+# Failures of the launcher: the ranks never ran together.
 NOT_STARTED = frozenset(kind for kind in ProblemKind if kind.error is LaunchFailed)
-# What happened to ranks that ran.
+# Failures of ranks that ran.
 DIED = frozenset(kind for kind in ProblemKind if kind.error is RankDied)
-# Complaints of the first host about another one.
+# Failures that the first host reports about another host.
 _OF_ANOTHER = frozenset(NOT_STARTED) - {
     ProblemKind.RUN_AS_ROOT,
     ProblemKind.NOT_ENOUGH_SLOTS,
@@ -38,7 +39,7 @@ _HOST_OPTIONS = ("--host", "-host", "-H", "-hosts", "--hosts")
 
 
 def find_failures(text: str) -> list[Failure]:
-    """One failure a kind, the most telling first."""
+    """Return at most one failure of each kind, the most specific first."""
     found = {kind: message[:_LONGEST_MESSAGE] for kind, message in mpi_failures.find(text)}
     for kind, position in slurm_failures.find(text):
         found.setdefault(kind, _line_at(text, position))
@@ -52,7 +53,7 @@ def _line_at(text: str, position: int) -> str:
 
 
 def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
-    """The hosts of an ``mpirun`` or ``mpiexec`` command, in its order; none in any other."""
+    """Return the hosts of an ``mpirun`` or ``mpiexec`` command in order; empty for any other."""
     if not argv or not re.search(r"(?:^|/)(?:mpirun|mpiexec|prterun)[^/]*$", argv[0]):
         return ()
     for index, option in enumerate(argv[:-1]):
@@ -62,23 +63,24 @@ def launched_on(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def culprit(kind: ProblemKind, message: str, argv: Sequence[str], nodes: Sequence[str]) -> str:
-    """The node that a failure is about; empty if that cannot be told.
+    """Return the node that a failure is about; empty if that is not known.
 
-    ``nodes`` are the names of the hosts of ``argv``, in its order. A node is named in the message
-    by its name or address, or is the only one that the first host had to reach.
+    ``nodes`` are the names of the hosts of ``argv``, in the same order. It is the node whose name
+    or address is in the message, or the only one that the first host had to reach.
     """
     hosts = launched_on(argv)
     if len(hosts) != len(nodes):
         return ""
     others = nodes[1:] if kind in _OF_ANOTHER else nodes
-    said = {node for node, host in zip(nodes, hosts, strict=True) if _says(message, node, host)}
-    named = [node for node in others if node in said]
+    pairs = zip(nodes, hosts, strict=True)
+    mentioned = {node for node, host in pairs if _mentions(message, node, host)}
+    named = [node for node in others if node in mentioned]
     if len(named) == 1:
         return named[0]
     is_plain = kind in _OF_ANOTHER and not named and len(others) == 1
     return others[0] if is_plain else ""
 
 
-def _says(message: str, *names: str) -> bool:
+def _mentions(message: str, *names: str) -> bool:
     signs = (rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)" for name in names)
     return any(re.search(sign, message) for sign in signs)

@@ -1,4 +1,4 @@
-"""What every launcher is told, and what none of them can do."""
+"""The input of every launcher, and the checks that hold for all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A node, the address at which MPI contacts it, and how many ranks run there."""
+    """A node, the address at which MPI contacts it, and the number of its ranks."""
 
     name: str
     address: str
@@ -27,10 +27,12 @@ class Host:
 class Launch:
     """One program on several hosts, with its environment.
 
-    ``bind`` is ``numa`` or ``none``. ``network`` are networks (``10.2.122.0/24``) or interfaces,
-    with commas, for the launcher's own messages; empty leaves them to it. ``options`` are further
-    arguments of the launcher; they come after this project's own and replace its binding and
-    mapping where they name their own.
+    ``bind`` is ``numa`` or ``none``. ``network`` is a comma-separated list of networks
+    (``10.2.122.0/24``) or interfaces for the launcher's own messages; empty leaves the choice to
+    the launcher. ``options`` are further arguments of the launcher. They come after railgauge's
+    own; options for binding or mapping replace railgauge's.
+
+    Raises ``BadInput`` for a launch that no launcher can start.
     """
 
     hosts: tuple[Host, ...]
@@ -43,9 +45,10 @@ class Launch:
 
     def __post_init__(self) -> None:
         if not self.hosts or not self.program:
-            raise BadInput("nothing to launch: no host or no program")
+            raise BadInput("the launch has no host or no program")
         if self.bind not in BINDINGS:
-            raise BadInput(f"unknown binding {self.bind!r}", remedy=f"one of {', '.join(BINDINGS)}")
+            known = ", ".join(BINDINGS)
+            raise BadInput(f"unknown binding {self.bind!r}", remedy=f"use one of {known}")
         for host in self.hosts:
             _check_host(host)
         for name, value in self.environment.items():
@@ -57,26 +60,27 @@ class Launch:
 
     @property
     def ranks_per_host(self) -> int | None:
-        """How many ranks run on each host; ``None`` where hosts differ."""
+        """The number of ranks on each host; ``None`` if hosts differ."""
         counts = {host.ranks for host in self.hosts}
         return counts.pop() if len(counts) == 1 else None
 
     def has_option(self, *names: str) -> bool:
-        """Whether the options already say one of ``names``, alone or as ``name=value``."""
+        """Whether the options contain one of ``names``, alone or as ``name=value``."""
         return any(option.partition("=")[0] in names for option in self.options)
 
 
 def _check_host(host: Host) -> None:
-    # A colon or a comma would be read as a count or as another host.
+    # A launcher takes what follows a colon as a count, and what follows a comma as another host.
     for name in (host.name, host.address):
         if not _HOST.fullmatch(name):
-            raise BadInput(f"{name!r} cannot be given to a launcher", remedy="give a host name")
+            what = f"{name!r} is not a host name that a launcher accepts"
+            raise BadInput(what, remedy="use letters, digits, dots, hyphens and underscores")
     if host.ranks < 1:
-        raise BadInput(f"{host.ranks} ranks on {host.name}", remedy="1 or more")
+        raise BadInput(f"{host.ranks} ranks on {host.name}", remedy="use 1 rank or more")
 
 
 def _check_variable(name: str, value: str) -> None:
     if not _VARIABLE.fullmatch(name):
         raise BadInput(f"{name!r} is not the name of an environment variable")
     if "\0" in value or "\n" in value:
-        raise BadInput(f"the value of {name} has a line end")
+        raise BadInput(f"the value of {name} contains a line end or a NUL")

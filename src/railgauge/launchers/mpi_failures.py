@@ -1,7 +1,7 @@
-"""What Open MPI and MPICH say when ranks could not be started, or did not survive. Pure.
+"""The messages of Open MPI and MPICH when ranks did not start, or died. Pure.
 
-Texts as Open MPI 4.1 and MPICH 4.0 print them between hosts whose ssh, daemons and networks were
-broken on purpose; those of Open MPI 5 and of mismatched versions from their print statements.
+The texts are those that Open MPI 4.1 and MPICH 4.0 printed on hosts whose ssh, daemons and networks
+were broken on purpose. Those of Open MPI 5 and of mismatched versions are from the source code.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from railgauge.core.problems import ProblemKind
 
 _DAEMONS = r"(?:orted|prted|hydra_pmi_proxy|hydra_bstrap_proxy)"
 
-# The cause comes before what it brings about: ssh's own words before those of the launcher, whose
-# daemon then fails to start. Open MPI's advice lists everything that might be, and is no sign.
-# A kind that stands twice is looked for in the more telling words first.
+# Causes come before their consequences: ssh's message before that of the launcher, whose daemon
+# then fails to start. Open MPI's advice lists every possible cause and is therefore not matched.
+# If a kind is listed twice, its more specific messages come first.
 _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (
         ProblemKind.TOOL_MISSING,
@@ -61,7 +61,7 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         rf"(?:\S{{1,80}}/)?{_DAEMONS}: (?:command not found|not found|No such file|Permission "
         r"denied)[^\n]{0,80}",
     ),
-    # Hydra's own proxy went away before it had started anything; of another version, it does.
+    # Hydra's own proxy ended before it started any rank, as a proxy of another version does.
     (
         ProblemKind.LAUNCHER_DAEMON_LOST,
         r"\[mpiexec@[^\]\n]{1,80}\] control_cb \([^\n]{1,80}assert \(!closed\)",
@@ -90,16 +90,16 @@ _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
 
 
 def find(text: str) -> Iterator[tuple[ProblemKind, str]]:
-    """Each kind of failure in ``text`` with the words that show it, the most telling first."""
-    told: set[ProblemKind] = set()
+    """Yield each kind of failure in ``text`` with the text that shows it, most specific first."""
+    seen: set[ProblemKind] = set()
     for kind, sign in _COMPILED:
-        if kind not in told and (found := sign.search(text)):
-            told.add(kind)
-            yield kind, " ".join(_words(text, found).split())
+        if kind not in seen and (found := sign.search(text)):
+            seen.add(kind)
+            yield kind, " ".join(_context(text, found).split())
 
 
-def _words(text: str, found: re.Match[str]) -> str:
-    """The match and the rest of its line, from the beginning of the line."""
+def _context(text: str, found: re.Match[str]) -> str:
+    """Return the match with the rest of its first and last line, at most 200 characters of each."""
     start = text.rfind("\n", max(0, found.start() - _LONGEST), found.start()) + 1
     start = max(start, found.start() - _LONGEST)
     end = text.find("\n", found.end())

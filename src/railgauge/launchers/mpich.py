@@ -7,10 +7,10 @@ from railgauge.launchers.model import Launch
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """``mpiexec -hosts a:8,b:8 … -n N -env NAME VALUE program``.
+    """Return ``mpiexec -hosts a:8,b:8 … -n N -env NAME VALUE program``.
 
-    Hydra has no switch against root and needs none. ``-n`` and ``-env`` belong to the program
-    that follows, so they come last. Raises ``BadInput`` for a network that is no interface.
+    Hydra runs as root without an option. ``-n`` and ``-env`` apply to the program that follows,
+    so they come last. Raises ``BadInput`` for a network that is not an interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     per_host = launch.ranks_per_host
@@ -27,11 +27,11 @@ def argv(launch: Launch) -> tuple[str, ...]:
 
 
 def _interface(network: str) -> str:
-    """Hydra knows interfaces by their names alone. Raises ``BadInput`` for anything else."""
+    """Return the interface. Raises ``BadInput`` for a network: Hydra takes only interface names."""
     if any(sign in network for sign in ",/:"):
         raise BadInput(
             f"mpi_network {network}: MPICH takes the name of one interface",
-            remedy="name it in the hostfile: mpi_network: eth0",
+            remedy="set it in the hostfile, for example: mpi_network: eth0",
         )
     return network
 

@@ -6,7 +6,7 @@ from railgauge.launchers.model import Launch
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """``mpirun -np N --host a:8,b:8 … program``; the environment by ``-x NAME=VALUE``."""
+    """Return ``mpirun -np N --host a:8,b:8 … -x NAME=VALUE program``."""
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     return (
         "mpirun",
@@ -21,8 +21,8 @@ def argv(launch: Launch) -> tuple[str, ...]:
 
 
 def _placement(launch: Launch) -> tuple[str, ...]:
-    # Without a mapping of its own Open MPI may spread ranks over the nodes in turn; tests take
-    # GPU number "rank within the node", so a node must get all of its ranks one after the other.
+    # Without this mapping Open MPI may distribute ranks over the nodes in turn. A test uses the GPU
+    # with the number of the rank on its node, so consecutive ranks must run on the same node.
     mapping = ("--map-by", "slot") if not launch.has_option("--map-by", "-map-by") else ()
     if launch.has_option("--bind-to", "-bind-to"):
         return mapping
@@ -30,7 +30,8 @@ def _placement(launch: Launch) -> tuple[str, ...]:
 
 
 def _network(launch: Launch) -> tuple[str, ...]:
-    """For the daemons that start the ranks (oob), and for what the ranks say over TCP (btl)."""
+    """Return the options that set the network of the daemons that start the ranks (oob), and that
+    of the ranks' own TCP messages (btl)."""
     if not launch.network:
         return ()
     both = ("btl_tcp_if_include", "oob_tcp_if_include")

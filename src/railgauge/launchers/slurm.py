@@ -10,21 +10,21 @@ _BINDINGS = {"numa": "ldoms", "none": "none"}
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """``srun --nodes=2 --nodelist=a,b --ntasks=16 … program``.
+    """Return ``srun --nodes=2 --nodelist=a,b --ntasks=16 … program``.
 
-    Nodes go by the names that Slurm knows them by. What kind of MPI (``--mpi``) and which GPUs
-    (``--gres``) the site uses is for the options. Raises ``BadInput`` for hosts with different
-    numbers of ranks, which one job step cannot have, and for a network, which slurm.conf names.
+    The names of the nodes must be those in Slurm. The site's kind of MPI (``--mpi``) and its GPUs
+    (``--gres``) are set by ``options``. Raises ``BadInput`` if hosts have different numbers of
+    ranks, which one job step cannot have, and for a network, which is set in slurm.conf.
     """
     per_host = launch.ranks_per_host
     if launch.network:
         raise BadInput(
-            f"mpi_network {launch.network}: srun takes no network for MPI",
+            f"mpi_network {launch.network}: srun has no option for the network of MPI",
             where="slurm",
-            remedy="drop it from the hostfile; Slurm's own network is set in slurm.conf",
+            remedy="remove it from the hostfile; Slurm's own network is set in slurm.conf",
         )
     if per_host is None:
-        raise BadInput("srun starts the same number of ranks on each node", where="slurm")
+        raise BadInput("srun can only start the same number of ranks on each node", where="slurm")
     return (
         "srun",
         f"--nodes={len(launch.hosts)}",
@@ -32,7 +32,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
         f"--ntasks={launch.ranks}",
         f"--ntasks-per-node={per_host}",
         *_placement(launch),
-        # A rank that dies would otherwise leave the others waiting for it until the time limit.
+        # Without this, the other ranks would wait for a dead rank until the time limit.
         "--kill-on-bad-exit=1",
         _export(launch),
         *launch.options,
@@ -55,7 +55,7 @@ def _export(launch: Launch) -> str:
 
 
 def _by_env(launch: Launch) -> tuple[str, ...]:
-    """``--export`` has no way to quote a comma; ``env`` on the node needs none."""
+    """Return an ``env`` command for values that ``--export`` cannot quote, such as a comma."""
     pairs = sorted(launch.environment.items())
     awkward = tuple(f"{name}={value}" for name, value in pairs if not _is_plain(value))
     return ("env", *awkward) if awkward else ()

@@ -1,7 +1,7 @@
-"""What Slurm says when a job step could not be started, or did not survive. Pure.
+"""The messages of Slurm when a job step did not start, or died. Pure.
 
-Texts as Slurm 22.05 prints them; those of a job's own limits from the print statements of
-slurmstepd.
+The texts are those that Slurm 22.05 printed; those about a job's own limits are from the source
+code of slurmstepd.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from railgauge.core.problems import ProblemKind
 
-# The cause comes before what it brings about.
+# Causes come before their consequences.
 _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (ProblemKind.JOB_TIME_LIMIT, r"DUE TO TIME LIMIT"),
     (ProblemKind.NODE_FAILED, r"DUE TO NODE FAILURE|error: Node failure on "),
@@ -49,8 +49,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"Task launch for \S+ failed on node |Unable to contact slurm controller",
     ),
 )
-# With --kill-on-bad-exit the first rank that ends badly takes the others with it: they are told as
-# terminated, and the step as cancelled, as if somebody had done it.
+# With --kill-on-bad-exit the first rank that fails ends the others: Slurm reports them as
+# terminated, and the step as cancelled, as if a user had cancelled it.
 _DIED = re.compile(
     r"^srun: error: \S+: tasks? [\d,-]+: (?:Killed|Aborted|Segmentation fault|Bus error|"
     r"Exited with exit code \d+)",
@@ -60,7 +60,7 @@ _CANCELLED = re.compile(r"\*\*\* (?:STEP|JOB) [^\n]{0,80} CANCELLED AT ")
 
 
 def find(text: str) -> Iterator[tuple[ProblemKind, int]]:
-    """Each kind of failure in ``text`` and where its line is, the most telling first."""
+    """Yield each kind of failure in ``text`` and its position, the most specific first."""
     for kind, sign in _SIGNS:
         if found := re.search(sign, text):
             yield kind, found.start()

@@ -1,1 +1,1 @@
-"""One measurement at a time on a node: leases among workers, and on the nodes themselves."""
+"""Leases: one measurement at a time on a node, among a run's workers and among runs."""

@@ -1,7 +1,7 @@
-"""One measurement at a time on a node: a lease for each node, held by a file lock.
+"""Leases among the workers of one run: a file lock for each node.
 
-The kernel frees the lock when its process ends, however it ends. Leases are taken in sorted order,
-so that two measurements can never wait for each other.
+The kernel releases a lock when its process ends, for whatever reason. Leases are taken in sorted
+order, so that two measurements can never wait for each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Leases:
 
     @contextmanager
     def hold(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Wait until all ``nodes`` are free, and keep them until the block ends."""
+        """Wait until all ``nodes`` are free, and hold their leases until the block ends."""
         with ExitStack() as held:
             for node in sorted(set(nodes)):
                 held.enter_context(locked(self._folder / f"{node}.lease"))
@@ -31,21 +31,21 @@ class Leases:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is made if it is not there."""
+    """Hold an exclusive lock on a file, which is created if it does not exist."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def held_open(path: Path) -> BinaryIO:
-    """Lock a file until the file object that is given back is closed, or its process ends."""
+    """Lock a file until the returned file object is closed or this process ends."""
     file = path.open("ab")
     fcntl.flock(file, fcntl.LOCK_EX)
     return file
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody holds the lock of a file that is there."""
+    """Whether a process holds the lock of an existing file."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

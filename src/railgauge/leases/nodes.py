@@ -1,8 +1,11 @@
-"""Leases on the nodes themselves: no two runs at once on a node, whoever starts them.
+"""Leases on the nodes themselves: no two runs on a node at once, whichever user starts them.
 
-All nodes are asked at the same time. Where some are taken, only the leases before the first of them
-(in sorted order) are kept while it is waited for: nobody waits for a node while holding one that
-comes after it, so that two runs can never wait for each other.
+All nodes are asked at the same time. If some are taken, a run waits for the first of them (in
+sorted order) and meanwhile keeps only the leases before it. No run thus waits for a node while it
+holds one that comes later in the order, and two runs can never wait for each other.
+
+With the nodes n1, n2 and n3, of which n2 is taken, the run keeps n1, releases n3, waits for n2, and
+then asks n3 again.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ _AT_ONCE = 64
 _ANSWER_LIMIT_S = 30.0
 _END_LIMIT_S = 5.0
 _POLL_S = 0.5
-# Of two runs that start at the same moment, one lets go of what the other wants within this time.
+# If two runs start at the same moment, one of them releases what the other wants within this time.
 _GRACE_S = 2.0
 _MOST_NAMED = 3
 
@@ -44,31 +47,31 @@ R = TypeVar("R")
 
 
 class NodeTaken(BadInput):
-    """Somebody else holds a node; nothing was measured."""
+    """Another run holds a node; nothing was measured."""
 
     kind = "node-taken"
 
 
 class NamedTwice(NodeTaken):
-    """The holder is this very run: the node is another one of it under a second name."""
+    """This run itself holds the node: it is one machine under two names of the hostfile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all leases of a run have in common."""
+    """The settings that all leases of a run share."""
 
     holder: Holder
     rootfs: str = "/"
 
     @property
     def run(self) -> str:
-        """How the tags of the run begin."""
+        """The prefix of all tags of the run."""
         return self.holder.tag
 
 
 @dataclass
 class NodeLeases:
-    """The leases of one run. ``tell`` is given a line for whoever watches."""
+    """The leases of one run. ``tell`` gets the lines that the user should see."""
 
     sessions: Sessions
     terms: Terms
@@ -78,92 +81,97 @@ class NodeLeases:
     _beat_s: float = 0.0
 
     def take(self, nodes: Iterable[str], wait_s: float = 0.0) -> None:
-        """Hold all ``nodes`` that can be reached. Raises ``NodeTaken`` after ``wait_s`` seconds.
+        """Hold the leases of all ``nodes`` that can be reached.
 
-        None is held then. Who cannot be reached is left to the survey; who has no lock is told.
+        Raises ``NodeTaken`` if a node is still taken after ``wait_s`` seconds; no lease is held
+        then. The survey reports nodes that cannot be reached. ``tell`` gets a line for each node
+        that cannot be leased.
         """
         wanted = sorted(set(nodes))
         self._beat_s = beat_s(len(wanted))
-        deadline, told = time.monotonic() + max(wait_s, _GRACE_S), ""
+        deadline, shown = time.monotonic() + max(wait_s, _GRACE_S), ""
         while taken := _taken(self._ask(wanted)):
             self._refuse_own(taken)
             first = next(iter(taken))
-            self._let_go(node for node in wanted if node > first)
-            if wait_s and told != (told := _who(taken)):
-                self.tell(f"lease: waiting up to {wait_s:g} s for {told}")
+            self._release_some(node for node in wanted if node > first)
+            if wait_s and shown != (shown := _holders(taken)):
+                self.tell(f"lease: waiting up to {wait_s:g} s for {shown}")
             if not self._comes_free(first, deadline):
-                self._let_go(list(self._held))
+                self._release_some(list(self._held))
                 raise _refusal(taken, wait_s)
             wanted = [node for node in wanted if node > first]
 
     def _refuse_own(self, taken: dict[str, Taken]) -> None:
-        """A node that this very run holds is one that has another name as well."""
-        own = [n for n, said in taken.items() if said.holder and said.holder.tag == self.terms.run]
+        """Raise ``NamedTwice`` if this run itself holds one of the taken nodes."""
+        run = self.terms.run
+        own = [n for n, reply in taken.items() if reply.holder and reply.holder.tag == run]
         if own:
-            self._let_go(list(self._held))
+            self._release_some(list(self._held))
             raise NamedTwice(
-                "is a machine that this run holds already, under another name",
+                "this run already holds this machine under another name",
                 where=", ".join(own[:_MOST_NAMED]),
-                remedy="keep one of its names in the hostfile",
+                remedy="keep only one of its names in the hostfile",
             )
 
     def renew(self) -> None:
-        """Take leases again whose connection was lost. Raises ``NodeTaken`` if another has one.
+        """Take the leases again whose connection was lost.
 
-        A node that cannot be reached any more keeps none; those who measure there find out.
+        Raises ``NodeTaken`` if another run has one now. A node that can no longer be reached has
+        no lease; the next measurement there reports it.
         """
         for node in [node for node, running in self._held.items() if running.has_ended]:
             del self._held[node]
-            self.tell(f"lease: {node}: lost, and taken again")
-            self._sweep(node, PART)  # of a connection that the node believes to be alive
-            said = self._ask([node])[node]
-            if isinstance(said, Taken):
-                raise _refusal({node: said}, 0.0)
+            self.tell(f"lease: {node}: the connection was lost; taking the lease again")
+            # The node may not have noticed the loss, so that the old script still holds the lease.
+            self._sweep(node, PART)
+            reply = self._ask([node])[node]
+            if isinstance(reply, Taken):
+                raise _refusal({node: reply}, 0.0)
 
     def sweep(self, part: str) -> None:
-        """End what a part of the run that died has left on the nodes."""
+        """End the processes that a dead part of the run left on the nodes."""
         _at_once(lambda node: self._sweep(node, part), self._reached)
 
     def release(self) -> None:
-        """End what is left of the run on every node, let go of it, and close the connection."""
+        """End all processes of the run on every node, release it, and close the connection."""
         _at_once(self._leave, self._reached)
         self._held.clear()
         self._reached.clear()
 
     # --- one node ---
 
-    def _try(self, node: str) -> LeaseAnswer | None:
+    def _ask_one(self, node: str) -> LeaseAnswer | None:
         """Ask for the lease of a node; ``None`` if it cannot be reached."""
         terms = self.terms
         command = hold_command(node, terms.rootfs, terms.holder, terms.run, self._beat_s)
         try:
-            said = self._asked(command)
+            reply = self._reply_to(command)
         except NoEvidence:
             return None
-        if isinstance(said, Unleasable) and node not in self._reached:
-            self.tell(f"lease: {node}: cannot be leased, others may use it as well: {said.why}")
+        if isinstance(reply, Unleasable) and node not in self._reached:
+            self.tell(f"lease: {node}: cannot be leased, so other runs may use it: {reply.why}")
         self._reached.add(node)
-        return said
+        return reply
 
-    def _asked(self, command: Command) -> LeaseAnswer:
+    def _reply_to(self, command: Command) -> LeaseAnswer:
         running = self.sessions[command.node].start(command)
         try:
-            said = answer(running.first_line(_ANSWER_LIMIT_S))
+            reply = answer(running.first_line(_ANSWER_LIMIT_S))
         except ConnectionLost:
             raise
         except NoEvidence as error:
-            said = Unleasable(error.what)
-        if isinstance(said, Held):
+            reply = Unleasable(error.what)
+        if isinstance(reply, Held):
             self._held[command.node] = running
         else:
             running.wait(_END_LIMIT_S)
-        return said
+        return reply
 
     def _comes_free(self, node: str, deadline: float) -> bool:
-        """Whether a taken node is ours, or out of the question, before the deadline."""
+        """Wait until a taken node is ours or out of reach; return false at the deadline."""
         while time.monotonic() < deadline:
             time.sleep(_POLL_S)
-            if not isinstance(self._try(node), Taken):
+            if not isinstance(self._ask_one(node), Taken):
                 return True
         return False
 
@@ -171,9 +179,9 @@ class NodeLeases:
         try:
             done = self.sessions[node].run(sweep_command(node, self.terms.run, part))
         except NoEvidence:
-            return  # the node is out of reach; its lease holder sees to it there
+            return  # the node is out of reach; the lease script there ends the processes
         if done.exit_code == 1:
-            self.tell(f"lease: {node}: processes of this run could not be ended")
+            self.tell(f"lease: {node}: some processes of this run could not be ended")
 
     def _leave(self, node: str) -> None:
         self._sweep(node, "")
@@ -182,9 +190,9 @@ class NodeLeases:
     # --- many nodes ---
 
     def _ask(self, nodes: Sequence[str]) -> dict[str, LeaseAnswer | None]:
-        return dict(zip(nodes, _at_once(self._try, nodes), strict=True))
+        return dict(zip(nodes, _at_once(self._ask_one, nodes), strict=True))
 
-    def _let_go(self, nodes: Iterable[str]) -> None:
+    def _release_some(self, nodes: Iterable[str]) -> None:
         held = [running for node in nodes if (running := self._held.pop(node, None))]
         _at_once(lambda running: running.stop(), held)
 
@@ -195,21 +203,21 @@ def _at_once(act: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 
 def _taken(answers: dict[str, LeaseAnswer | None]) -> dict[str, Taken]:
-    return {node: said for node, said in answers.items() if isinstance(said, Taken)}
+    return {node: reply for node, reply in answers.items() if isinstance(reply, Taken)}
 
 
-def _who(taken: dict[str, Taken]) -> str:
-    named = [f"{node}, held by {said}" for node, said in list(taken.items())[:_MOST_NAMED]]
+def _holders(taken: dict[str, Taken]) -> str:
+    named = [f"{node}, held by {reply}" for node, reply in list(taken.items())[:_MOST_NAMED]]
     more = [f"and {len(taken) - _MOST_NAMED} more"] if len(taken) > _MOST_NAMED else []
     return "; ".join([*named, *more])
 
 
 def _refusal(taken: dict[str, Taken], waited_s: float) -> NodeTaken:
-    (node, said), *others = taken.items()
-    more = f", and {len(others)} more of the nodes are taken" if others else ""
+    (node, reply), *others = taken.items()
+    more = f"; {len(others)} more of the nodes are taken" if others else ""
     waited = f" after {waited_s:g} s" if waited_s else ""
     return NodeTaken(
-        f"held by {said}{waited}{more}",
+        f"held by {reply}{waited}{more}",
         where=node,
         remedy="wait longer: --wait SECONDS" if waited_s else "wait for it: --wait SECONDS",
     )

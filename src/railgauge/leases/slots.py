@@ -1,7 +1,7 @@
-"""Limits that are a share of what a GPU's own slot can carry. Pure.
+"""Limits that are a share of the bandwidth of a GPU's own PCIe slot. Pure.
 
-A platform file for GPUs of any model cannot know their slots: the driver says how wide and how
-fast GPU and slot can be together.
+A platform file for GPUs of any model cannot state their slots. The driver reports the highest PCIe
+generation and width that GPU and slot support together.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _GPU = re.compile(r"gpu(\d{1,4})")
 def in_its_slot(
     limit: Limit, node: str, placement: str | None, found: FactsByNode
 ) -> tuple[Limit, float | None]:
-    """The limit in its own unit, and the physical ceiling of the slot; other limits as they are.
+    """Return the limit with its floor in ``limit.unit``, and the slot's bandwidth as its ceiling.
 
-    ``found`` are the facts of the nodes, ``placement`` the GPU (``gpu0``). Raises ``NoEvidence``
-    if it is not known what the slot can carry.
+    A limit that is not a share of the slot is returned unchanged, with ``None``. ``found`` are the
+    facts of the nodes, ``placement`` the GPU (``gpu0``). Raises ``NoEvidence`` if the bandwidth of
+    the slot is not known.
     """
     if limit.of != GPU_SLOT:
         return limit, None

@@ -1,4 +1,4 @@
-"""GPU vendors: one module each behind one contract, imported only when it is asked for."""
+"""GPU vendors: one module for each, all behind one contract, imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VENDORS = {
 
 
 def stack(vendor: str) -> Stack:
-    """The stack of a vendor. Raises ``BadInput`` for a vendor nobody wrote a module for."""
+    """Return the stack of a vendor. Raises ``BadInput`` for a vendor without a module."""
     if vendor not in _VENDORS:
         known = ", ".join(sorted(_VENDORS))
         raise BadInput(f"unknown GPU vendor {vendor!r}", remedy=f"known vendors: {known}")

@@ -1,6 +1,6 @@
-"""AMD: ``amd-smi`` and its elder ``rocm-smi``, ROCm memory of perftest, RCCL.
+"""AMD: ``amd-smi`` and the older ``rocm-smi``, perftest with ROCm memory, RCCL.
 
-Either tool may be absent. amd-smi knows health and links, rocm-smi processes and link types.
+Either tool may be missing. amd-smi reports health and links, rocm-smi processes and link types.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unrea
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
-# Every release knows these options; one that it does not know would cost the whole answer.
+# Every release has these options; with an unknown one it would print nothing.
 _ROCM_SMI = (
     "rocm-smi --showproductname --showbus --showmeminfo vram --showdriverversion --showuniqueid"
     " --showmaxpower --showclocks --showtopo --showpids --json"
 )
-# The two settings without which the kernel can't give a NIC the memory of a GPU by dma-buf.
+# The two settings that the kernel needs to give a NIC access to GPU memory by dma-buf.
 _DMA_BUF_SETTINGS = ("CONFIG_DMABUF_MOVE_NOTIFY=y", "CONFIG_PCI_P2PDMA=y")
 
-# Where each field of GpuFacts stands in the output of amd-smi, over its releases.
+# The places of each field of GpuFacts in the output of amd-smi, for all its releases.
 _PLACES: dict[str, tuple[str, ...]] = {
     "model": ("asic/market_name",),
     "bus_id": ("bus/bdf", "bdf"),
@@ -43,8 +43,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "memory_partition": ("partition/memory_partition",),
 }  # fmt: skip
 _NOT_AMD = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric")
-# The same where only rocm-smi is there.
-_ELDER_PLACES = {
+# The names of these fields in the output of rocm-smi; the others have the same name there.
+_ROCM_PLACES = {
     "memory_mib": "memory",
     "power_limit_w": "power_limit",
     "pcie_gen": "pcie",
@@ -54,7 +54,7 @@ _ELDER_PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Amd:
-    """Instinct MI200, MI300 and their kin."""
+    """The stack of Instinct MI200, MI300 and later GPUs."""
 
     name: str = "amd"
     probe_commands: Mapping[str, str] = field(
@@ -70,33 +70,33 @@ class Amd:
             ' grep -e ^CONFIG_DMABUF_MOVE_NOTIFY= -e ^CONFIG_PCI_P2PDMA= "$R/boot/config-$release"',
         }
     )
-    # RCCL is configured by the variables of NCCL.
+    # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     peer_memory: str = "amdkfd"
     peer_modules: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ("rvs", "agfhc")
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
-        elder = _elder(section(sections, "rocm-smi"))
+        rocm = _rocm_log(section(sections, "rocm-smi"))
         raws = _raws(sections)
         links = section(sections, "amd-smi-xgmi")
-        gpus, problem = _gpus(raws, elder, parse_xgmi("" if links.failure else links.text))
-        problem = problem or _gpu_problem(sections, raws, elder)
-        driver = _driver(raws, elder)
+        gpus, problem = _gpus(raws, rocm, parse_xgmi("" if links.failure else links.text))
+        problem = problem or _gpu_problem(sections, raws, rocm)
+        driver = _driver(raws, rocm)
         software, unknown = versions(_software(sections))
-        topology = _topology(gpus, elder)
+        topology = _topology(gpus, rocm)
         missing = {
             "gpus": problem,
-            "gpu_driver": "" if driver else elder.problem or "rocm-smi: shows no driver version",
-            "gpu_processes": elder.problem,
-            "topology": "" if topology else elder.problem or "rocm-smi: shows no link types",
+            "gpu_driver": "" if driver else rocm.problem or "rocm-smi: shows no driver version",
+            "gpu_processes": rocm.problem,
+            "topology": "" if topology else rocm.problem or "rocm-smi: shows no link types",
         }
         return StackFacts(
             gpus=gpus,
             driver=driver,
             software=software,
             topology=topology,
-            processes=elder.processes,
+            processes=rocm.processes,
             peer_memory=_dma_buf(section(sections, "amd-dma-buf")),
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
@@ -107,7 +107,7 @@ class Amd:
         return (f"--use_rocm={gpu}",)
 
 
-def _elder(printed: Section) -> RocmLog:
+def _rocm_log(printed: Section) -> RocmLog:
     if printed.failure:
         return RocmLog(problem=printed.failure)
     log = parse_json(printed.text)
@@ -116,7 +116,7 @@ def _elder(printed: Section) -> RocmLog:
 
 
 def _raws(sections: Mapping[str, Section]) -> dict[int, Raw]:
-    """What all subcommands of amd-smi say of each GPU that its inventory lists."""
+    """Return the output of all subcommands of amd-smi, for each GPU in its inventory."""
     parts = [_part(sections, name) for name in ("static", "metric", "bad-pages")]
     return {
         gpu: {path: text for part in parts for path, text in part.get(gpu, {}).items()}
@@ -130,12 +130,13 @@ def _part(sections: Mapping[str, Section], name: str) -> dict[int, Raw]:
 
 
 def _gpus(
-    raws: Mapping[int, Raw], elder: RocmLog, links: Mapping[int, Xgmi]
+    raws: Mapping[int, Raw], rocm: RocmLog, links: Mapping[int, Xgmi]
 ) -> tuple[tuple[GpuFacts, ...], str]:
-    """The GPUs of amd-smi, or else of rocm-smi, and why they can't be believed."""
-    cards = {read.bus_id(card.get("bus_id")): card for card in elder.cards.values()}
+    """Return the GPUs of amd-smi, or of rocm-smi if it lists none, and the problem if both tools
+    list different GPUs."""
+    cards = {read.bus_id(card.get("bus_id")): card for card in rocm.cards.values()}
     if not raws:
-        return tuple(_gpu(i, {}, card, None) for i, card in sorted(elder.cards.items())), ""
+        return tuple(_gpu(i, {}, card, None) for i, card in sorted(rocm.cards.items())), ""
     listed = {gpu: read.bus_id(_first(raw, "bus_id")) for gpu, raw in raws.items()}
     differ = bool(cards) and set(cards) != set(listed.values())
     found = tuple(
@@ -150,34 +151,34 @@ def _first(raw: Raw, name: str) -> str | None:
 
 
 def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> GpuFacts:
-    def told(name: str) -> str | None:
-        return _first(raw, name) or card.get(_ELDER_PLACES.get(name, name))
+    def text(name: str) -> str | None:
+        return _first(raw, name) or card.get(_ROCM_PLACES.get(name, name))
 
     retired, pending = (bad_pages(raw, kind) for kind in ("retired", "pending"))
     unreservable = bad_pages(raw, "un_res")
     return GpuFacts(
         index=index,
-        model=told("model") or "",
-        bus_id=read.bus_id(told("bus_id")),
+        model=text("model") or "",
+        bus_id=read.bus_id(text("bus_id")),
         memory_mib=_memory_mib(_first(raw, "memory_mib"), card.get("memory")),
-        numa_node=read.whole(told("numa_node")),
+        numa_node=read.whole(text("numa_node")),
         vbios=read.said(_first(raw, "vbios")),
-        power_limit_w=read.number(told("power_limit_w")),
-        clock_max_mhz=read.whole(told("clock_max_mhz")),
-        ecc_enabled=read.switch(told("ecc_enabled")),
-        ecc_uncorrected=read.whole(told("ecc_uncorrected")),
+        power_limit_w=read.number(text("power_limit_w")),
+        clock_max_mhz=read.whole(text("clock_max_mhz")),
+        ecc_enabled=read.switch(text("ecc_enabled")),
+        ecc_uncorrected=read.whole(text("ecc_uncorrected")),
         retired_pages=retired,
         remap_pending=None if pending is None else pending > 0,
         remap_failed=None if unreservable is None else unreservable > 0,
         links_up=link.up if link else None,
         links_total=link.total if link else None,
         link_rate_gbps=link.rate_gbps if link else None,
-        pcie_gen=read.generation(_pcie(told("pcie_gen"), 0)),
-        pcie_width=read.width(_pcie(told("pcie_width"), -1)),
-        pcie_max_gen=read.generation(told("pcie_max_gen")),
-        pcie_max_width=read.width(told("pcie_max_width")),
-        compute_partition=told("compute_partition"),
-        memory_partition=told("memory_partition"),
+        pcie_gen=read.generation(_pcie(text("pcie_gen"), 0)),
+        pcie_width=read.width(_pcie(text("pcie_width"), -1)),
+        pcie_max_gen=read.generation(text("pcie_max_gen")),
+        pcie_max_width=read.width(text("pcie_max_width")),
+        compute_partition=text("compute_partition"),
+        memory_partition=text("memory_partition"),
     )
 
 
@@ -186,56 +187,59 @@ def _memory_mib(size: str | None, size_bytes: str | None) -> int | None:
 
 
 def _pcie(text: str | None, which: int) -> str | None:
-    """rocm-smi prints both as ``0 (8.0GT/s x16)``."""
+    """Return one of the two values that rocm-smi prints together: ``0 (8.0GT/s x16)``."""
     words = (text or "").strip(")").partition("(")[2].split()
     return words[which] if words else text
 
 
-def _topology(gpus: tuple[GpuFacts, ...], elder: RocmLog) -> dict[str, dict[str, str]]:
-    """Link types between GPUs, numbered as in ``gpus``; the tools say nothing about NICs."""
+def _topology(gpus: tuple[GpuFacts, ...], rocm: RocmLog) -> dict[str, dict[str, str]]:
+    """Return the link types between GPUs, numbered as in ``gpus``; the tools do not list NICs."""
     numbers = {gpu.bus_id: gpu.index for gpu in gpus}
     cards = {
-        card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in elder.cards.items()
+        card: numbers.get(read.bus_id(raw.get("bus_id")), card) for card, raw in rocm.cards.items()
     }
     found: dict[str, dict[str, str]] = {}
-    for (one, other), kind in elder.links.items():
+    for (one, other), kind in rocm.links.items():
         a, b = f"gpu{cards.get(one, one)}", f"gpu{cards.get(other, other)}"
         found.setdefault(a, {})[b] = kind
         found.setdefault(b, {})[a] = kind
     return found
 
 
-def _driver(raws: Mapping[int, Raw], elder: RocmLog) -> str | None:
-    told = (read.said(raw.get("driver/version")) for raw in raws.values())
-    return elder.driver or next((version for version in told if version), None)
+def _driver(raws: Mapping[int, Raw], rocm: RocmLog) -> str | None:
+    found = (read.said(raw.get("driver/version")) for raw in raws.values())
+    return rocm.driver or next((version for version in found if version), None)
 
 
 def _software(sections: Mapping[str, Section]) -> dict[str, Version]:
-    """Each with why it is not known, should it be none."""
+    """Return each version, with the reason to report if it is ``None``."""
     printed = section(sections, "amd-smi-version")
-    told = {} if printed.failure else parse_versions(printed.text)
+    found = {} if printed.failure else parse_versions(printed.text)
     return {
-        "runtime": (told.get("rocm"), printed.failure or "amd-smi version: shows no ROCm version"),
+        "runtime": (found.get("rocm"), printed.failure or "amd-smi version: shows no ROCm version"),
         "collective_library": library_version(section(sections, "amd-rccl"), "librccl"),
     }
 
 
 def _dma_buf(settings: Section) -> tuple[str, ...]:
-    """``dma-buf`` where the kernel was built for it; in use it is only if the log says so."""
+    """Return ``dma-buf`` if the kernel was built with support for it.
+
+    Whether a collective used it is shown by the collective's own log.
+    """
     lines = set() if settings.failure else set(settings.text.split())
     return ("dma-buf",) if lines.issuperset(_DMA_BUF_SETTINGS) else ()
 
 
-def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], elder: RocmLog) -> str:
-    if raws or elder.cards:
+def _gpu_problem(sections: Mapping[str, Section], raws: Mapping[int, Raw], rocm: RocmLog) -> str:
+    if raws or rocm.cards:
         return ""
     static = section(sections, "amd-smi-static")
-    return static.failure or elder.problem or "amd-smi static: lists no GPU"
+    return static.failure or rocm.problem or "amd-smi static: lists no GPU"
 
 
 def _why(name: str, sections: Mapping[str, Section]) -> str:
     if name in _NOT_AMD:
-        return "AMD's GPUs have no such value"
+        return "AMD GPUs have no such value"
     asked = _asked(name)
     failure = section(sections, asked).failure
     return failure or f"{asked}: shows no {name}"

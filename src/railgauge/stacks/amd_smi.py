@@ -1,7 +1,8 @@
-"""Readers of ``amd-smi``: its nested text and its JSON, the table of xGMI links.
+"""Parsers for ``amd-smi``: its nested text, its JSON, and the table of xGMI links.
 
-Text and JSON say the same under the same names, so both are read into values by path, in lower
-case: ``limit/socket_power`` is ``550 W`` in either.
+Text and JSON hold the same values under the same names, so both are parsed into values by path, in
+lower case. A line ``SOCKET_POWER: 550 W`` below ``LIMIT:`` becomes ``limit/socket_power``:
+``550 W``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _METRIC_ROW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Xgmi:
-    """The xGMI links of one GPU; a link that the vendor disabled is none of its links."""
+    """The xGMI links of one GPU; links that the vendor disabled are not counted."""
 
     up: int | None = None
     total: int | None = None
@@ -40,9 +41,9 @@ class Xgmi:
 
 
 def parse_gpus(text: str) -> dict[int, Raw]:
-    """``static``, ``metric``, ``list`` or ``bad-pages``, as text or JSON, GPU by GPU.
+    """Parse ``static``, ``metric``, ``list`` or ``bad-pages``, text or JSON, into values by GPU.
 
-    Empty where the output is neither; torn JSON is no JSON.
+    Empty if the output is neither, or if the JSON is cut off.
     """
     start = re.search(r"^(?:\{|\[\s*[{\]])", text, re.MULTILINE)
     return _from_json(text[start.start() :]) if start else _from_text(text)
@@ -53,7 +54,7 @@ def _from_json(text: str) -> dict[int, Raw]:
         data = json.JSONDecoder().raw_decode(text)[0]
     except (ValueError, RecursionError):
         return {}
-    # Since release 7 the list of GPUs stands under a key of its own.
+    # Since release 7 the list of GPUs has its own key.
     listed = data.get("gpu_data", []) if isinstance(data, dict) else data
     entries = [item for item in listed if isinstance(item, dict)] if listed else []
     return {
@@ -64,7 +65,10 @@ def _from_json(text: str) -> dict[int, Raw]:
 
 
 def _flat(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Values by path, a value with its unit as one text. Not recursive, as nesting has no end."""
+    """Yield values by path; a value and its unit become one text.
+
+    Not recursive, because a node may print arbitrarily deep nesting.
+    """
     waiting: list[tuple[str, Any]] = [("", dict(entry))]
     while waiting:
         path, value = waiting.pop()
@@ -86,7 +90,7 @@ def _from_text(text: str) -> dict[int, Raw]:
     for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
         if line and not line.startswith(" "):
             start = _GPU.fullmatch(line.rstrip())
-            # What stands under "CPU: 0" or another heading belongs to no GPU.
+            # Lines below "CPU: 0" or another heading belong to no GPU.
             gpu = gpus.setdefault(int(start[1]), {}) if start else None
             labels = []
         elif gpu is not None and (match := _ENTRY.fullmatch(line.rstrip())):
@@ -101,24 +105,27 @@ def _from_text(text: str) -> dict[int, Raw]:
 
 
 def _count_entry(gpu: dict[str, str], path: str) -> None:
-    """A row of a table under a label, such as one bad page."""
+    """Count a row of the table below a label, such as one bad page."""
     counted = re.fullmatch(r"(\d{1,9}) entries", gpu.get(path, "0 entries"))
     if counted:
         gpu[path] = f"{int(counted[1]) + 1} entries"
 
 
 def parse_versions(text: str) -> dict[str, str]:
-    """``amd-smi``, ``rocm``, ``amdgpu``, ``vbios``: what ``version`` or the table's head names."""
+    """Return the versions of ``amd-smi``, ``rocm``, ``amdgpu`` and ``vbios`` that are printed."""
     found = {name: pattern.search(text) for name, pattern in _VERSIONS.items()}
     return {name: match[1] for name, match in found.items() if match and read.said(match[1])}
 
 
 def bad_pages(raw: Raw, kind: str) -> int | None:
-    """How many pages are ``retired``, ``pending`` or unreservable (``un_res``)."""
-    said = next((text for path, text in raw.items() if path.split("/")[0] == kind), None)
-    if said is None or said.startswith("No bad pages"):
-        return 0 if said else None
-    counted = re.fullmatch(r"(\d{1,9}) entries", said)
+    """Count the pages that are ``retired``, ``pending`` or unreservable (``un_res``).
+
+    ``None`` if that is not printed.
+    """
+    value = next((text for path, text in raw.items() if path.split("/")[0] == kind), None)
+    if value is None or value.startswith("No bad pages"):
+        return 0 if value else None
+    counted = re.fullmatch(r"(\d{1,9}) entries", value)
     return int(counted[1]) if counted else None
 
 
@@ -126,7 +133,7 @@ def bad_pages(raw: Raw, kind: str) -> int | None:
 
 
 def parse_xgmi(text: str) -> dict[int, Xgmi]:
-    """``amd-smi xgmi``: the table of states (newer releases) and that of rates and traffic."""
+    """Parse ``amd-smi xgmi``: the table of states (newer releases), that of rates and traffic."""
     found: dict[int, Xgmi] = {}
     for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
         if row := _STATUS_ROW.fullmatch(line):

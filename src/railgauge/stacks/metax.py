@@ -1,6 +1,6 @@
-"""MetaX: ``mx-smi``, the MACA memory of perftest, MCCL, and the peer memory driver ``mxcd``.
+"""MetaX: ``mx-smi``, perftest with MACA memory, MCCL, and the peer memory driver ``mxcd``.
 
-The table has two generations: 2.2.3 shows ``GPU NAME``, 2.2.9 puts ``Board Name`` before ``GPU``.
+mx-smi prints one of two tables: 2.2.3 shows ``GPU NAME``, 2.2.9 puts ``Board Name`` before ``GPU``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class MetaX:
-    """The MetaX C500 and its kin."""
+    """The stack of the MetaX C500 and related GPUs."""
 
     name: str = "metax"
     probe_commands: Mapping[str, str] = field(
@@ -48,12 +48,12 @@ class MetaX:
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         table = section(sections, "mx-smi")
         text = "" if table.failure else table.text
-        told = parse_versions(text)
-        driver = told.get("driver")
-        maca = (told.get("maca"), table.failure or _silent("MACA version"))
+        found = parse_versions(text)
+        driver = found.get("driver")
+        maca = (found.get("maca"), table.failure or _silent("MACA version"))
         software, unknown = versions({"runtime": maca})
         topology = parse_topology(section(sections, "mx-smi-topo").text)
-        gpus = _placed(parse_gpus(text), topology, told.get("bios"))
+        gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)
         missing = {
             "gpus": table.failure or _gpu_problem(text, gpus),
@@ -78,13 +78,13 @@ class MetaX:
 
 
 def parse_versions(text: str) -> dict[str, str]:
-    """``driver``, ``mx-smi``, ``maca`` and ``bios``, as far as the heading names them."""
+    """Return the versions of ``driver``, ``mx-smi``, ``maca`` and ``bios`` in the heading."""
     found = {name: pattern.search(text) for name, pattern in _VERSIONS.items()}
     return {name: match[1] for name, match in found.items() if match}
 
 
 def parse_gpus(text: str) -> tuple[GpuFacts, ...]:
-    """The GPUs of the default table; each takes two rows, the second with the memory."""
+    """Parse the GPUs of the default table; each has two rows, the second with the memory."""
     rows = [_cells(line) for line in text.splitlines() if line.startswith("|")]
     pairs = zip(rows, [*rows[1:], []], strict=False)
     gpus = [gpu for first, second in pairs if (gpu := _gpu(first, second))]
@@ -100,7 +100,7 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
     board = _NUMBERED.fullmatch(first[0])
     if not where or not board:
         return None
-    # Newer tables number boards first; the GPU's own number opens the cell before the bus id.
+    # Newer tables put the board's number first, and the GPU's own into the cell before the bus id.
     own = _NUMBERED.fullmatch(first[where - 1])
     memory = next((m for m in map(_MEMORY.fullmatch, second) if m), None)
     power = next((m for m in map(_POWER.fullmatch, second) if m), None)
@@ -120,13 +120,13 @@ def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
 def _placed(
     gpus: tuple[GpuFacts, ...], topology: GpuTopology, bios: str | None
 ) -> tuple[GpuFacts, ...]:
-    """With the NUMA node of each; the heading names one BIOS, which stands for all GPUs."""
+    """Add the NUMA node of each GPU, and the BIOS version, which the heading gives once for all."""
     nodes = topology.numa_nodes
     return tuple(replace(gpu, numa_node=nodes.get(f"gpu{gpu.index}"), vbios=bios) for gpu in gpus)
 
 
 def parse_processes(text: str) -> tuple[str, ...] | None:
-    """``GPU 0: python3 (pid 4711, 63000 MiB)``; ``None`` where the table is not there."""
+    """Return lines ``GPU 0: python3 (pid 4711, 63000 MiB)``; ``None`` if the table is missing."""
     _, heading, table = text.partition("| Process:")
     found = tuple(_processes(table))
     if not heading or not (found or "no process found" in table):
@@ -143,9 +143,9 @@ def _processes(table: str) -> Iterator[str]:
 def _gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
     attached = _ATTACHED.search(text)
     if not attached:
-        return "mx-smi: does not say how many GPUs are attached"
+        return "mx-smi: does not report how many GPUs are attached"
     if int(attached[1]) != len(gpus):
-        return f"mx-smi: says {attached[1]} GPUs are attached and lists {len(gpus)}"
+        return f"mx-smi: reports {attached[1]} attached GPUs but lists {len(gpus)}"
     return ""
 
 

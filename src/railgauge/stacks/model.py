@@ -1,4 +1,4 @@
-"""What a GPU stack is asked, and what it answers: values and the contract, no vendor."""
+"""The contract of a GPU stack, and the values that it takes and returns; nothing of one vendor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Protocol
 _ABSENT_FILE = 66
 _TIMED_OUT = (124, 137)
 _NOT_FOUND = 127
-_WHO_WAS_NOT_FOUND = re.compile(r"([^\s:]+): (?:command )?not found")
+_NOT_FOUND_PROGRAM = re.compile(r"([^\s:]+): (?:command )?not found")
 _LONGEST_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one command of the probe printed, stdout and stderr together.
+    """The output of one command of the probe, stdout and stderr together.
 
-    ``exit_code`` is ``None`` where the section has no proper end; ``problem`` then says why.
+    ``exit_code`` is ``None`` if the section's end is missing; ``problem`` is then the reason.
     """
 
     name: str
@@ -28,45 +28,45 @@ class Section:
 
     @property
     def failure(self) -> str:
-        """Why the text is no evidence, in one line; empty when the command went well."""
+        """Return why the text is no evidence, in one line; empty if the command succeeded."""
         if self.exit_code is None:
-            return f"{self.name}: {self.problem or 'the output is cut off'}"
+            return f"{self.name}: {self.problem or 'the output is truncated'}"
         if self.exit_code == 0:
             return ""
         return self._explain(self.exit_code)
 
     def _explain(self, code: int) -> str:
-        said = next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
-        said = said[:_LONGEST_REASON]
+        last = next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
+        last = last[:_LONGEST_REASON]
         if code == _ABSENT_FILE:
-            return said or f"{self.name}: no such file"
+            return last or f"{self.name}: no such file"
         if code in _TIMED_OUT:
             return f"{self.name}: no answer within its time limit (exit {code})"
         if code == _NOT_FOUND:
-            match = _WHO_WAS_NOT_FOUND.search(said)
+            match = _NOT_FOUND_PROGRAM.search(last)
             return f"{match[1] if match else self.name}: command not found (exit {code})"
-        return f"{self.name}: {said or 'printed nothing'} (exit {code})"
+        return f"{self.name}: {last or 'printed nothing'} (exit {code})"
 
 
 def section(sections: Mapping[str, Section], name: str) -> Section:
-    """The section of that name; one that was never printed reads as cut off."""
+    """Return the section of that name; one that was not printed has a problem and no exit code."""
     return sections.get(name) or Section(name, "", None, "the probe printed no such section")
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """One GPU as its vendor's tools list it; ``None`` is what no tool of this node told.
+    """One GPU as its vendor's tools list it. ``None`` is a value that no tool reported.
 
-    ``bus_id`` is spelled as the kernel does, ``memory_mib`` is the size and not the use.
-    ``power_limit_w`` is the cap in force, ``power_default_w`` that of the board as it is delivered.
-    ``clock_mhz`` is that of the compute units at the moment, which a lock holds also while idle.
+    ``bus_id`` is in the kernel's notation, ``memory_mib`` is the size, not the use.
+    ``power_limit_w`` is the limit in force, ``power_default_w`` the board's default.
+    ``clock_mhz`` is the current clock of the compute units; locked clocks hold it while idle too.
     ``ecc_uncorrected`` counts errors since the driver was loaded. ``remap_pending`` and
-    ``remap_failed`` speak of memory rows (NVIDIA) or pages (AMD) that wait to be replaced.
-    ``links_up`` of ``links_total`` are NVLink, xGMI or MetaXLink; ``link_rate_gbps`` is the slowest
-    of them, decimal Gb/s one way. ``pcie_gen`` may be below its maximum while the GPU is idle.
-    ``mig_enabled`` says whether the GPU is cut into parts (MIG; sGPU of MetaX);
-    ``compute_partition`` is ``SPX``, ``CPX``, …; ``fabric`` is what the GPU says of its
-    registration with the NVLink fabric, state and status: ``Completed, Success``.
+    ``remap_failed`` concern memory rows (NVIDIA) or pages (AMD) that are to be replaced.
+    ``links_up`` and ``links_total`` count NVLink, xGMI or MetaXLink links; ``link_rate_gbps`` is
+    the rate of the slowest, decimal Gb/s in one direction. ``pcie_gen`` may be below its maximum
+    while the GPU is idle. ``mig_enabled`` is whether the GPU is partitioned (MIG; sGPU of MetaX);
+    ``compute_partition`` is ``SPX``, ``CPX``, …. ``fabric`` is the state and status of the GPU's
+    registration with the NVLink fabric: ``Completed, Success``.
     """
 
     index: int
@@ -100,29 +100,29 @@ class GpuFacts:
 
 
 def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, str]:
-    """The reason ``why(field)`` of every field that has no value, for ``StackFacts.missing``.
+    """Return the reason ``why(field)`` for every field without a value, for ``StackFacts.missing``.
 
-    What no GPU has is named once, ``gpus.*.fabric``, and otherwise GPU by GPU.
+    A field that no GPU has is listed once, as ``gpus.*.fabric``; others are listed for each GPU.
     """
     found: dict[str, str] = {}
     for item in fields(GpuFacts):
-        lacking = [gpu.index for gpu in gpus if getattr(gpu, item.name) is None]
-        if lacking and len(lacking) == len(gpus):
+        missing = [gpu.index for gpu in gpus if getattr(gpu, item.name) is None]
+        if missing and len(missing) == len(gpus):
             found[f"gpus.*.{item.name}"] = why(item.name)
         else:
-            found |= {f"gpus.{index}.{item.name}": why(item.name) for index in lacking}
+            found |= {f"gpus.{index}.{item.name}": why(item.name) for index in missing}
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """What a vendor's tools said about a node.
+    """The values of one node that a vendor's tools reported.
 
-    ``software`` holds versions: ``runtime`` (CUDA, ROCm or MACA), ``collective_library``,
-    ``fabric_manager``, and the kind of the ``kernel_module``; what was not read is absent there.
-    ``topology`` maps ``gpu0`` to the distance of every other device: ``{"mlx5_0": "PXB"}``.
-    ``processes`` are the processes that hold GPU memory, one readable line each.
-    ``peer_memory`` is evidence beside the kernel's list of peer memory clients and modules.
+    ``software`` holds the versions of ``runtime`` (CUDA, ROCm or MACA), ``collective_library`` and
+    ``fabric_manager``, and the kind of the ``kernel_module``; a version that was not read is left
+    out. ``topology`` maps ``gpu0`` to the distance of every other device: ``{"mlx5_0": "PXB"}``.
+    ``processes`` are the processes that hold GPU memory, one readable line for each.
+    ``peer_memory`` is evidence in addition to the kernel's list of peer memory clients and modules.
     ``missing`` maps a field of ``NodeFacts`` to the reason why it could not be read.
     """
 
@@ -136,19 +136,19 @@ class StackFacts:
 
 
 class Stack(Protocol):
-    """One GPU vendor: how its tools are asked and read, and what its libraries are called."""
+    """One GPU vendor: the commands of its tools, their parser, and the names of its libraries."""
 
     @property
     def name(self) -> str:
-        """The vendor, as platform files spell it."""
+        """The vendor's name in platform files."""
 
     @property
     def probe_commands(self) -> Mapping[str, str]:
-        """Section name (no blanks) to shell text, which runs in a shell of its own.
+        """Shell texts by section name (without blanks); each runs in its own shell.
 
         The probe limits its time, gives it no input and merges its stderr into its stdout. After
-        one of them has run out of time, the others are not asked any more. ``$R`` is the host's
-        root without its last slash.
+        one of them hits the time limit, the rest are not run. ``$R`` is the host's root without
+        the trailing slash.
         """
 
     @property
@@ -157,26 +157,26 @@ class Stack(Protocol):
 
     @property
     def peer_memory(self) -> str:
-        """What proves that NICs reach GPU memory: a name of ``NodeFacts.peer_memory``.
+        """The entry of ``NodeFacts.peer_memory`` that proves that NICs can access GPU memory.
 
-        That is a directory under ``/sys/kernel/mm/memory_peers``, one of ``peer_modules``, or a
-        word of the stack's own (``StackFacts.peer_memory``).
+        It is a directory under ``/sys/kernel/mm/memory_peers``, one of ``peer_modules``, or an
+        entry of ``StackFacts.peer_memory``.
         """
 
     @property
     def peer_modules(self) -> tuple[str, ...]:
-        """Kernel modules that load only if they could register with the RDMA stack."""
+        """Kernel modules that load only if they can register with the RDMA stack."""
 
     @property
     def diagnostics(self) -> tuple[str, ...]:
-        """Processes that load the GPUs though no list of theirs need show it: their ``comm``.
+        """Names (``comm``) of processes that load the GPUs, even if no GPU tool lists them.
 
-        A name that is followed by words, ``dcgmi diag``, counts only with these words among its
-        arguments.
+        A name with further words, ``dcgmi diag``, matches only a process that has these words
+        among its arguments.
         """
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
-        """Read the sections of ``probe_commands``; never raises, whatever they hold."""
+        """Parse the sections of ``probe_commands``. Never raises, whatever they contain."""
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
-        """The arguments that make perftest use the memory of that GPU."""
+        """Return the arguments that make perftest use the memory of that GPU."""

@@ -1,7 +1,7 @@
-"""NVIDIA: ``nvidia-smi``, CUDA memory of perftest, NCCL, and ``nvidia_peermem``.
+"""NVIDIA: ``nvidia-smi``, perftest with CUDA memory, NCCL, and ``nvidia_peermem``.
 
-CSV and XML are both asked for: a driver that does not know one field of a query refuses all of it,
-and no query gives remapped rows, processes and the fabric's state together.
+The probe asks for both CSV and XML. A driver that does not know one field of a CSV query rejects
+the query, and no query returns remapped rows, processes and the fabric's state together.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Parser = Callable[[str], SmiLog]
 _OPEN_MODULE = re.compile(r"NVRM version:.*\bOpen Kernel Module\b")
 _KERNEL = re.compile(r"(\d{1,3})\.(\d{1,3})\b.*", re.DOTALL)
 _DMA_BUF_SINCE = (5, 12)
-# nv-fabricmanager says "Fabric Manager version is : 550.90.07".
+# nv-fabricmanager prints "Fabric Manager version is : 550.90.07".
 _MANAGER = re.compile(r"version is\s*:\s*([\w.\-]{1,40})", re.IGNORECASE)
 _LONGEST = 1000
 _BUS_IN_FRONT = re.compile(r"GPU ([0-9A-Fa-f:.]{12,16}): ")
 
-# Fields of GpuFacts and the raw text that each is read from.
+# The raw value from which each field of GpuFacts is read.
 _SOURCES = {
     "model": "name",
     "bus_id": "pci.bus_id",
@@ -61,7 +61,7 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Nvidia:
-    """H100, H200 and whatever else ``nvidia-smi`` lists."""
+    """The stack of every GPU that ``nvidia-smi`` lists."""
 
     name: str = "nvidia"
     probe_commands: Mapping[str, str] = field(
@@ -80,24 +80,24 @@ class Nvidia:
     collective_prefix: str = "NCCL"
     peer_memory: str = "nvidia_peermem"
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
-    # The second is what dcgmi's levels start, the third is EUD itself; dcgmi also only monitors.
+    # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         query = _asked(section(sections, "nvidia-smi-query"), parse_query)
-        whole = _asked(section(sections, "nvidia-smi-q"), parse_log)
+        log = _asked(section(sections, "nvidia-smi-q"), parse_log)
         topology = section(sections, "nvidia-smi-topo")
         distances = parse_topology("" if topology.failure else topology.text)
         links = section(sections, "nvidia-smi-nvlink")
-        raws, problem = _merged(query, whole)
+        raws, problem = _merged(query, log)
         gpus = _gpus(raws, distances, parse_nvlink("" if links.failure else links.text))
-        processes = _processes(section(sections, "nvidia-smi-apps"), whole, gpus)
-        driver = read.said(query.driver) or read.said(whole.driver)
-        software, unknown = versions(_software(whole, sections))
+        processes = _processes(section(sections, "nvidia-smi-apps"), log, gpus)
+        driver = read.said(query.driver) or read.said(log.driver)
+        software, unknown = versions(_software(log, sections))
         missing = {
             "gpus": problem,
-            "gpu_driver": "" if driver else _silent("driver", query, whole),
-            "gpu_processes": "" if processes is not None else _silent("processes", whole, whole),
+            "gpu_driver": "" if driver else _silent("driver", query, log),
+            "gpu_processes": "" if processes is not None else _silent("processes", log, log),
             "topology": topology.failure
             or (distances.problem and f"nvidia-smi topo -m: {distances.problem}"),
         }
@@ -110,7 +110,7 @@ class Nvidia:
             peer_memory=_dma_buf(sections),
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
-            | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, whole)),
+            | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, log)),
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -126,25 +126,31 @@ def _asked(printed: Section, parser: _Parser) -> SmiLog:
 
 
 def _is_broken(printed: Section) -> bool:
-    """A driver that finds no device says so with an exit code; that is an answer all the same."""
+    """Whether the output is no answer.
+
+    "No devices were found" is an answer, although the tool exits with an error.
+    """
     none_found = printed.exit_code is not None and printed.text.strip() == "No devices were found"
     return bool(printed.failure) and not none_found
 
 
-def _merged(query: SmiLog, whole: SmiLog) -> tuple[tuple[Raw, ...], str]:
-    """The GPUs of both outputs, and why they can't be believed; one of the two is enough."""
-    if query.problem and whole.problem:
-        return (query.gpus or whole.gpus), query.problem
-    if query.problem or whole.problem:
-        return (whole.gpus if query.problem else query.gpus), ""
-    rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in whole.gpus}
+def _merged(query: SmiLog, log: SmiLog) -> tuple[tuple[Raw, ...], str]:
+    """Return the GPUs of both outputs, and the problem if neither works or they disagree.
+
+    If one output has a problem, the other is enough.
+    """
+    if query.problem and log.problem:
+        return (query.gpus or log.gpus), query.problem
+    if query.problem or log.problem:
+        return (log.gpus if query.problem else query.gpus), ""
+    rows = {read.bus_id(raw.get("pci.bus_id")): raw for raw in log.gpus}
     if set(rows) != {read.bus_id(raw.get("pci.bus_id")) for raw in query.gpus}:
         return query.gpus, "nvidia-smi: its query and its -q do not list the same GPUs"
     both = ((rows[read.bus_id(raw.get("pci.bus_id"))], raw) for raw in query.gpus)
-    return tuple({**asked, **told, **_told(asked)} for told, asked in both), ""
+    return tuple({**queried, **logged, **_values(queried)} for logged, queried in both), ""
 
 
-def _told(raw: Raw) -> Raw:
+def _values(raw: Raw) -> Raw:
     return {name: text for name, text in raw.items() if read.said(text) is not None}
 
 
@@ -190,7 +196,7 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
 
 
 def _fabric(raw: Raw) -> str | None:
-    """State and status; drivers before 535 show the state alone."""
+    """Return state and status; drivers before 535 show only the state."""
     words = (read.said(raw.get(name)) for name in ("fabric", "fabric.status"))
     return ", ".join(word for word in words if word) or None
 
@@ -200,11 +206,14 @@ def _sum(raw: Raw, *names: str) -> int | None:
     return sum(count for count in counts if count is not None) if None not in counts else None
 
 
-def _processes(apps: Section, whole: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
-    """From the query, by GPU number; from ``-q`` where the query was refused."""
+def _processes(apps: Section, log: SmiLog, gpus: tuple[GpuFacts, ...]) -> tuple[str, ...] | None:
+    """Return the processes of the query, by GPU number; those of ``-q`` if the query failed.
+
+    ``None`` if neither lists them.
+    """
     listed = None if apps.failure else parse_compute_apps(apps.text)
     if listed is None:
-        return None if whole.problem else whole.processes
+        return None if log.problem else log.processes
     numbers = {gpu.bus_id: gpu.index for gpu in gpus}
     return tuple(_by_number(line, numbers) for line in listed)
 
@@ -215,16 +224,16 @@ def _by_number(line: str, numbers: Mapping[str | None, int]) -> str:
     return f"GPU {number}: {line[match.end() :]}" if match and number is not None else line
 
 
-def _software(whole: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
-    """Each with why it is not known, should it be none."""
+def _software(log: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version]:
+    """Return each version, with the reason to report if it is ``None``."""
     manager = section(sections, "nvidia-fabricmanager")
-    told = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
+    version = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
     return {
-        "runtime": (read.said(whole.cuda), _silent("CUDA version", whole)),
+        "runtime": (read.said(log.cuda), _silent("CUDA version", log)),
         "kernel_module": _kind_of_module(section(sections, "nvidia-module")),
         "collective_library": library_version(section(sections, "nvidia-nccl"), "libnccl"),
         "fabric_manager": (
-            told[1] if told else None,
+            version[1] if version else None,
             manager.failure or "nv-fabricmanager --version: shows no version",
         ),
     }
@@ -241,9 +250,9 @@ def _has_open_module(module: Section) -> bool:
 
 
 def _dma_buf(sections: Mapping[str, Section]) -> tuple[str, ...]:
-    """``dma-buf`` where the driver exports it: the open module on Linux 5.12 or newer.
+    """Return ``dma-buf`` if the driver exports it: the open module on Linux 5.12 or newer.
 
-    That it *can* be used; whether a collective did is said by the collective's own log.
+    Whether a collective used it is shown by the collective's own log.
     """
     module, kernel = section(sections, "nvidia-module"), section(sections, "kernel")
     release = None if kernel.failure else _KERNEL.fullmatch(kernel.text.strip()[:100])
@@ -257,7 +266,10 @@ def _silent(what: str, *logs: SmiLog) -> str:
 
 
 def _absent(name: str, sections: Mapping[str, Section]) -> str:
-    """Why a value is lacking that other subcommands than the inventory print."""
+    """Return why a value is missing that another subcommand than the inventory prints.
+
+    Empty for values of the inventory.
+    """
     if name.startswith("link"):
         links = section(sections, "nvidia-smi-nvlink")
         return links.failure or "nvidia-smi nvlink -s: shows no such link"
@@ -267,15 +279,15 @@ def _absent(name: str, sections: Mapping[str, Section]) -> str:
     return ""
 
 
-def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, whole: SmiLog) -> str:
+def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, log: SmiLog) -> str:
     source = _SOURCES.get(name)
     if source is None:
         return "nvidia-smi: has no such value"
     printed = (raw[source] for raw in raws if source in raw)
-    odd = next((text for text in printed if read.said(text) is None), None)
-    if odd is not None:
-        return f"nvidia-smi: {source} reads {odd!r}"
-    return whole.problem or query.problem or f"nvidia-smi: shows no {source}"
+    malformed = next((text for text in printed if read.said(text) is None), None)
+    if malformed is not None:
+        return f"nvidia-smi: {source} reads {malformed!r}"
+    return log.problem or query.problem or f"nvidia-smi: shows no {source}"
 
 
 STACK = Nvidia()

@@ -1,6 +1,7 @@
-"""Readers of ``nvidia-smi``: CSV queries, ``-q`` as text and as XML, and the plain table.
+"""Parsers for ``nvidia-smi``: CSV queries, and ``-q`` as text and as XML.
 
-Each yields, GPU by GPU, the raw texts under the names that ``--query-gpu`` gives them.
+Each returns, for each GPU, the raw texts under the names of ``--query-gpu``:
+``<current_power_limit>700.00 W</current_power_limit>`` becomes ``power.limit``: ``700.00 W``.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ QUERY = (
 )  # fmt: skip
 _CSV_NAMES = {"clocks.current.sm": "clocks.sm", "pcie.link.gen.gpucurrent": "pcie.link.gen.current"}
 
-# Under each name of a query (or one of our own for what no query gives) the places in -q -x, over
-# the generations of its schema, and then in -q; the first that is there counts.
+# For each name of --query-gpu (or our own name, if no query returns the value): its places in
+# -q -x, for all versions of the schema, then in -q. The first one present counts.
 _PLACES: dict[str, tuple[str, ...]] = {
     "name": ("product_name", "Product Name"),
     "pci.bus_id": ("pci/pci_bus_id", "PCI/Bus Id"),
@@ -69,7 +70,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "fabric": ("fabric/state", "Fabric/State"),
     "fabric.status": ("fabric/status", "Fabric/Status"),
 }  # fmt: skip
-# Sums; a part that reads N/A spoils nothing as long as another is a number.
+# Sums of several values. A value that reads N/A is skipped if another is a number.
 _SUMS: dict[str, re.Pattern[str]] = {
     "ecc.errors.uncorrected.volatile.total": re.compile(
         r"ecc_errors/volatile/(?:[sd]ram_uncorrectable\w*|double_bit/total)"
@@ -92,9 +93,9 @@ _SUMS: dict[str, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SmiLog:
-    """What one run of nvidia-smi said; ``problem`` is why it can't be relied on.
+    """The output of one run of nvidia-smi; ``problem`` is why it is not reliable.
 
-    ``processes`` are ``None`` where the output has no place for them.
+    ``processes`` is ``None`` if this kind of output does not list them.
     """
 
     gpus: tuple[Raw, ...] = ()
@@ -106,7 +107,7 @@ class SmiLog:
 
 @dataclass(slots=True)
 class _Gpu:
-    """One GPU of ``-q``: its values by the path of their labels."""
+    """One GPU of ``-q``, with its values by the path of their labels."""
 
     bus_id: str
     values: dict[str, str] = field(default_factory=dict)
@@ -116,16 +117,20 @@ class _Gpu:
 
 
 def parse_query(text: str) -> SmiLog:
-    """``--query-gpu=… --format=csv``: rows under their headings, units kept."""
+    """Parse ``--query-gpu=… --format=csv``; values keep their units."""
     rows = _csv(text)
     gpus = tuple(row for row in rows if row and row.get("index", "").isdigit())
-    problem = "" if gpus and len(gpus) == len(rows) else _not_this(text, "no whole table of GPUs")
+    complete = bool(gpus) and len(gpus) == len(rows)
+    problem = "" if complete else _not_this(text, "the table of GPUs is missing or incomplete")
     driver = gpus[0].get(_DRIVER) if gpus else None
     return SmiLog(gpus, driver, problem="" if _has_no_gpu(text) else problem)
 
 
 def parse_compute_apps(text: str) -> tuple[str, ...] | None:
-    """``--query-compute-apps``: ``GPU 00000000:8F:00.0: python3 (pid 4711, 63000 MiB)``."""
+    """Parse ``--query-compute-apps`` to ``GPU 00000000:8F:00.0: python3 (pid 4711, 63000 MiB)``.
+
+    ``None`` if the text is not its output.
+    """
     rows = _csv(text)
     if not text.lstrip().startswith("gpu_bus_id, ") or any("pid" not in row for row in rows):
         return None
@@ -137,12 +142,12 @@ def parse_compute_apps(text: str) -> tuple[str, ...] | None:
 
 
 def _memory(row: Raw) -> str:
-    """The heading says ``used_gpu_memory`` or, in other drivers, ``used_memory``."""
+    """Return the used memory; its heading depends on the driver."""
     return row.get("used_gpu_memory", row.get("used_memory", "?"))
 
 
 def _csv(text: str) -> list[dict[str, str]]:
-    """Rows by heading without its unit; a row that does not fit its heading is empty."""
+    """Return each row by heading without unit; a row of the wrong length is empty."""
     lines = [line[:_LONGEST_LINE] for line in text.splitlines() if ", " in line]
     rows = list(csv.reader(lines, skipinitialspace=True, quoting=csv.QUOTE_NONE))
     heading = [_csv_name(cell) for cell in rows[0]] if rows else []
@@ -162,7 +167,7 @@ def _csv_name(heading: str) -> str:
 
 
 def parse_log(text: str) -> SmiLog:
-    """``nvidia-smi -q`` or ``-q -x``, whole or cut to some of its sections."""
+    """Parse ``nvidia-smi -q`` or ``-q -x``, complete or reduced to some of its sections."""
     if _has_no_gpu(text):
         return SmiLog()
     return _xml_log(text) if "<nvidia_smi_log>" in text else _text_log(text)
@@ -171,10 +176,10 @@ def parse_log(text: str) -> SmiLog:
 def _xml_log(text: str) -> SmiLog:
     start = text.find("<nvidia_smi_log>")
     try:
-        # Without its DOCTYPE, the only place that could define entities.
+        # The DOCTYPE, the only place that could define entities, is skipped.
         root = ElementTree.fromstring(text[start:])  # noqa: S314
     except ElementTree.ParseError as error:
-        return SmiLog(problem=f"the XML is torn: {error}")
+        return SmiLog(problem=f"the XML is malformed: {error}")
     gpus = [_Gpu(item.get("id", ""), _flat(item)) for item in root.findall("gpu")]
     top = {child.tag: (child.text or "").strip() for child in root}
     log = _log(gpus, top.get(_DRIVER), top.get(_CUDA), top.get("attached_gpus"))
@@ -183,7 +188,7 @@ def _xml_log(text: str) -> SmiLog:
 
 
 def _flat(root: ElementTree.Element) -> dict[str, str]:
-    """Values by path. Not recursive: what a node prints may be nested without end."""
+    """Return values by path. Not recursive: a node may print arbitrarily deep nesting."""
     found: dict[str, str] = {}
     waiting = [("", child) for child in root]
     while waiting:
@@ -199,7 +204,7 @@ def _flat(root: ElementTree.Element) -> dict[str, str]:
 def _xml_processes(root: ElementTree.Element) -> Iterator[str]:
     for index, gpu in enumerate(root.findall("gpu")):
         for item in gpu.iterfind("processes/process_info"):
-            # Type G draws pictures and computes nothing.
+            # Type G is graphics only and does not compute.
             if "C" in (item.findtext("type") or "C"):
                 name, memory = item.findtext("process_name"), item.findtext("used_memory")
                 yield f"GPU {index}: {name} (pid {item.findtext('pid')}, {memory})"
@@ -228,9 +233,9 @@ def _text_log(text: str) -> SmiLog:
 def _log(gpus: list[_Gpu], driver: str | None, cuda: str | None, attached: str | None) -> SmiLog:
     raws = tuple({"index": str(index)} | _raw(gpu) for index, gpu in enumerate(gpus))
     if attached is None:
-        problem = "does not say how many GPUs are attached"
+        problem = "does not report how many GPUs are attached"
     else:
-        problem = f"says {attached} GPUs are attached and lists {len(gpus)}"
+        problem = f"reports {attached} attached GPUs but lists {len(gpus)}"
         problem = "" if attached == str(len(gpus)) else problem
     return SmiLog(raws, driver, cuda, problem=problem)
 

@@ -1,4 +1,7 @@
-"""Reader of ``nvidia-smi nvlink -s``: how many links of each GPU are up, and how fast."""
+"""Parser for ``nvidia-smi nvlink -s``: how many links of each GPU are up, and their rate.
+
+``Link 0: 26.562 GB/s`` is one link that is up with 212.496 Gb/s.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ _BITS_PER_BYTE = 8
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links of one GPU. ``rate_gbps`` is the slowest that is up, decimal Gb/s one way."""
+    """The links of one GPU.
+
+    ``total`` is ``None`` if all are inactive, because the tool then does not list them.
+    ``rate_gbps`` is the rate of the slowest link that is up, decimal Gb/s in one direction.
+    """
 
     up: int
     total: int | None
@@ -21,7 +28,7 @@ class Links:
 
 
 def parse_nvlink(text: str) -> dict[int, Links]:
-    """``nvidia-smi nvlink -s`` by GPU. One without any line of its own has no links."""
+    """Parse ``nvidia-smi nvlink -s`` into links by GPU. A GPU without link lines has 0 links."""
     rates: dict[int, list[float | None]] = {}
     gpu, unknown = -1, set[int]()
     for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):

@@ -1,6 +1,7 @@
-"""What vendors' tools print for a value, read: numbers with units, switches, bus ids.
+"""Parsers for the values that vendors' tools print: numbers with units, switches, bus ids.
 
-``None`` is everything that is no value: ``N/A``, ``[Not Supported]``, ``Unknown Error``, prose.
+All return ``None`` for a text that is no value: ``N/A``, ``[Not Supported]``, ``Unknown Error``,
+or prose.
 """
 
 from __future__ import annotations
@@ -17,41 +18,41 @@ _GENERATIONS_GTS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 
 def said(text: str | None) -> str | None:
-    """The text itself, unless it stands for nothing."""
+    """Return the text itself; ``None`` if it means that there is no value."""
     text = (text or "")[:_LONGEST].strip()
     return None if _NO_VALUE.fullmatch(text) else text
 
 
 def number(text: str | None) -> float | None:
-    """``700.0`` of ``700.00 W``, ``300.0`` of ``(300Mhz)``."""
+    """Return 700.0 for ``700.00 W`` and 300.0 for ``(300Mhz)``."""
     match = _NUMBER.fullmatch((text or "")[:_LONGEST].strip())
     return float(match[1]) if match else None
 
 
 def whole(text: str | None) -> int | None:
-    """``143771`` of ``143771 MiB``; nothing for a broken number."""
+    """Return 143771 for ``143771 MiB``; ``None`` for a number with a fraction."""
     value = number(text)
     return int(value) if value is not None and value.is_integer() else None
 
 
 def switch(text: str | None) -> bool | None:
-    """``Enabled``, ``On`` and ``Yes`` against ``Disabled``, ``Off`` and ``No``."""
+    """Return true for ``Enabled``, ``On`` or ``Yes``, false for ``Disabled``, ``Off`` or ``No``."""
     word = (text or "")[:_LONGEST].strip().lower()
     return True if word in _ON else False if word in _OFF else None
 
 
 def width(text: str | None) -> int | None:
-    """``16`` of ``16x``, ``x16`` and ``16``."""
+    """Return 16 for ``16x``, ``x16`` and ``16``."""
     return whole((text or "").strip().strip("x"))
 
 
 def generation(text: str | None) -> int | None:
-    """PCIe generation of a transfer rate: ``5`` of ``32 GT/s``."""
+    """Return the PCIe generation of a transfer rate: 5 for ``32 GT/s``."""
     return _GENERATIONS_GTS.get(number(text) or 0.0)
 
 
 def bus_id(text: str | None) -> str | None:
-    """A PCI address as the kernel spells it: ``0000:8f:00.0`` of ``00000000:8F:00.0``."""
+    """Return a PCI address in the kernel's notation: ``0000:8f:00.0`` for ``00000000:8F:00.0``."""
     match = _BUS_ID.fullmatch((text or "").strip())
     if not match:
         return None
@@ -59,7 +60,7 @@ def bus_id(text: str | None) -> str | None:
 
 
 def mib(text: str | None) -> int | None:
-    """A size in MiB. AMD's tools write ``MB`` and mean 2^20; ``B`` and ``GB`` are converted."""
+    """Return a size in MiB. ``B`` and ``GB`` are converted; ``MB`` of AMD's tools means 2^20."""
     value = number(text)
     unit = _NUMBER.fullmatch((text or "").strip())
     if value is None or unit is None:

@@ -1,4 +1,4 @@
-"""Reader of ``rocm-smi … --json``, whose keys change with the release."""
+"""Parser for ``rocm-smi … --json``, whose keys differ between releases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CARD = re.compile(r"card(\d{1,4})")
 _LINK = re.compile(r"\(topology\) link type between drm devices (\d{1,4}) and (\d{1,4})")
 _PID = re.compile(r"pid(\d{1,10})")
 
-# What the releases call one thing; keys are compared in lower case and without a last colon.
+# The key of each value in the various releases, in lower case and without a trailing colon.
 _KEYS = {
     "model": ("device name", "card series"),
     "bus_id": ("pci bus",),
@@ -35,9 +35,9 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class RocmLog:
-    """What one ``rocm-smi … --json`` said: cards, and what it says of the whole system.
+    """The output of one ``rocm-smi … --json``: its cards, and the values of the whole system.
 
-    ``links`` are link types by pair of cards; ``problem`` is why there is nothing.
+    ``links`` are link types by pair of cards; ``problem`` is why there are no cards.
     """
 
     cards: Mapping[int, Raw] = field(default_factory=dict)
@@ -48,12 +48,15 @@ class RocmLog:
 
 
 def parse_json(text: str) -> RocmLog:
-    """The JSON may follow a blank line or warnings; torn JSON is a problem, never fewer cards."""
+    """Parse the JSON, which may follow a blank line or warnings.
+
+    JSON that is cut off is a problem, and never gives a part of the cards.
+    """
     start = re.search(r"^\{", text, re.MULTILINE)
     try:
         data = json.JSONDecoder().raw_decode(text, start.start())[0] if start else None
     except (ValueError, RecursionError) as error:
-        return RocmLog(problem=f"the JSON is torn: {error}"[:200])
+        return RocmLog(problem=f"the JSON is malformed: {error}"[:200])
     if not isinstance(data, dict):
         return RocmLog(problem="prints no JSON")
     objects = {str(name): _plain(item) for name, item in data.items() if isinstance(item, dict)}
@@ -92,5 +95,5 @@ def _process(pid: re.Match[str], text: str) -> str:
 
 
 def _works(text: str) -> bool:
-    """Name, GPUs, memory, SDMA, occupancy: one with none only looked."""
+    """Whether a process uses a GPU: one of its GPUs, memory, SDMA or occupancy is not 0."""
     return any(word.strip() != "0" for word in text.split(",")[1:]) or "," not in text

@@ -1,6 +1,8 @@
-"""The matrix of distances of ``nvidia-smi topo -m``, which ``mx-smi topo -n`` prints alike.
+"""Parser for the matrix of distances that ``nvidia-smi topo -m`` and ``mx-smi topo -n`` print.
 
-A heading of device names, one row a device, and a legend that says which NIC is ``NIC0``.
+It has a heading of device names, one row for each device, and a legend that gives the name of
+``NIC0``. The row ``GPU0   X   NV18   PXB`` below ``GPU0   GPU1   NIC0`` becomes
+``{"gpu0": {"gpu1": "NV18", "mlx5_0": "PXB"}}``.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ _LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
 class GpuTopology:
     """Distances by device name, ``{"gpu0": {"gpu1": "MX", "mlx5_0": "PXB"}}``.
 
-    ``cpus`` and ``numa_nodes`` are the affinities of the GPUs, as far as they are printed.
-    ``problem`` says what could not be read; such a matrix is not to be relied on.
+    ``cpus`` and ``numa_nodes`` are the affinities of the GPUs that are printed. ``problem`` is what
+    could not be read; the matrix is then not reliable.
     """
 
     distances: Mapping[str, Mapping[str, str]]
@@ -31,7 +33,7 @@ class GpuTopology:
 
 
 def parse_topology(text: str) -> GpuTopology:
-    """Every GPU's distance to every other GPU and NIC; NICs by the name in the legend."""
+    """Parse each GPU's distance to every other GPU and to each NIC, named as in the legend."""
     lines = text.splitlines()
     columns = next(_headings(lines), ())
     names = {column: column.lower() for column in columns if column.startswith("GPU")}
@@ -54,7 +56,10 @@ def parse_topology(text: str) -> GpuTopology:
 
 
 def _affinities(lines: list[str], columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """The cells behind the matrix. A row that leaves one empty can't be told apart: no cells."""
+    """Return the affinity cells after the matrix.
+
+    A row with an empty cell is left out, because its other cells cannot be assigned.
+    """
     heading = next((line for line in lines if _AFFINITY.search(line[:_LONGEST_LINE])), "")
     kinds = [match[1] or "GPU" for match in _AFFINITY.finditer(heading[:_LONGEST_LINE])]
     words = [line.split() for line in lines]
@@ -71,7 +76,7 @@ def _numa_node(cells: Mapping[str, str]) -> str:
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[str, ...]]:
-    """Heading rows: two devices or more, or one alone, before any other word."""
+    """Yield heading rows: they begin with two or more devices, or consist of one."""
     for line in lines:
         words = line.split()
         if words and _DEVICE.fullmatch(words[0]) and (len(words) == 1 or _is_heading(words)):
@@ -88,13 +93,13 @@ def _rows(lines: list[str], columns: tuple[str, ...]) -> dict[str, list[str]]:
         name, *cells = line.split() or [""]
         if name.startswith("GPU") and name in columns:
             cells = cells[: len(columns)]
-            if len(cells) == len(columns) and _is_whole(cells, columns.index(name)):
+            if len(cells) == len(columns) and _is_complete(cells, columns.index(name)):
                 rows[name] = cells
     return rows
 
 
-def _is_whole(cells: list[str], own: int) -> bool:
-    """A row is in step with its heading if only its own cell is ``X`` and none is an affinity."""
+def _is_complete(cells: list[str], own: int) -> bool:
+    """Whether a row fits its heading: only its own cell is ``X``, and no cell is an affinity."""
     return cells[own] == "X" and cells.count("X") == 1 and all(map(_DISTANCE.fullmatch, cells))
 
 
@@ -106,5 +111,5 @@ def _problem(
     unnamed = [column for column in columns if column not in names]
     if unnamed:
         return f"the legend does not name {', '.join(unnamed)}"
-    torn = [column for column in columns if column.startswith("GPU") and column not in rows]
-    return f"no complete row for {', '.join(torn)}" if torn else ""
+    incomplete = [column for column in columns if column.startswith("GPU") and column not in rows]
+    return f"no complete row for {', '.join(incomplete)}" if incomplete else ""

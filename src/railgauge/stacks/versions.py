@@ -1,4 +1,4 @@
-"""Versions of what a GPU stack is made of: each is known, or there is a reason why it is not."""
+"""Versions of the parts of a GPU stack, each with the reason to report if it is not known."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from railgauge.stacks.model import Section
 
-# A version and, for the case that there is none, why.
+# A version or ``None``, and the reason to report if it is ``None``.
 Version = tuple[str | None, str]
 
-# Where packages, vendors' archives and hand-made installations put shared libraries.
+# Where packages, vendors' archives and manual installations put shared libraries.
 _FOLDERS = (
     "/usr/lib/*", "/usr/lib*", "/usr/local/lib*", "/usr/local/*/lib*", "/opt/*/lib*",
     "/opt/*/*/lib*",
@@ -19,10 +19,10 @@ _FILE = re.compile(r"(lib\w{1,40})\.so\.(\d{1,6}(?:\.\d{1,6}){1,4})")
 
 
 def library_files(name: str) -> str:
-    """Shell text that lists the files ``NAME.so.1.2.3`` of a library, each name once.
+    """Return shell text that lists the files ``NAME.so.1.2.3`` of a library, each name once.
 
-    The version is that of the file and not of a package: a library that was copied to its place
-    has one too. Links such as ``NAME.so.1`` are left out.
+    The version is that of the file, not of a package, so that libraries copied by hand have one
+    too. Links such as ``NAME.so.1`` are left out.
     """
     places = " ".join(f'"$R"{folder}/{name}.so.*.*' for folder in _FOLDERS)
     each = f'for file in {places}; do [ -e "$file" ] && echo "${{file##*/}}"; done'
@@ -30,7 +30,7 @@ def library_files(name: str) -> str:
 
 
 def library_version(printed: Section, name: str) -> Version:
-    """All versions that are installed, ``2.18.5, 2.22.3``: which is loaded the job decides."""
+    """Return all installed versions, ``2.18.5, 2.22.3``; the job decides which one is loaded."""
     files = (_FILE.fullmatch(line[:200].strip()) for line in printed.text.splitlines())
     found = sorted({match[2] for match in files if match and match[1] == name}, key=_number)
     absent = f"no {name}.so with a version in its name under /usr/lib, /usr/local or /opt"
@@ -42,7 +42,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def versions(found: Mapping[str, Version]) -> tuple[dict[str, str], dict[str, str]]:
-    """``StackFacts.software``, and the reasons for what is lacking there, by path."""
+    """Return ``StackFacts.software``, and the reasons for missing versions by path."""
     known = {name: version for name, (version, _) in found.items() if version}
-    lacking = {f"gpu_software.{name}": why for name, (version, why) in found.items() if not version}
-    return known, lacking
+    missing = {f"gpu_software.{name}": why for name, (version, why) in found.items() if not version}
+    return known, missing

@@ -1,4 +1,4 @@
-"""The InfiniBand subnet as values: the declared cables, and what the tools say of them."""
+"""The InfiniBand subnet as values: the declared cables, and parsers for the tools' output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subnet that a hostfile declares: its node, its topology file, and the leaves in that."""
+"""The subnet that a hostfile declares: its node, its topology file, and the leaves in that file."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ _SHOWN = 3
 def declared_fabric(
     hostfile: Path, entry: Mapping[str, str] | None, nodes: Collection[str], line: int
 ) -> Fabric | None:
-    """``fabric`` of a hostfile with the text of its topology file. Raises ``HostfileError``.
+    """Return ``fabric`` of a hostfile with the text of its topology file.
 
-    ``None`` where there is none, or only the reason why (``none``).
+    ``None`` if there is no such entry, or if it only gives a reason (``none``). Raises
+    ``HostfileError``.
     """
     if entry is None or "none" in entry:
         return None
     where = f"{hostfile}:{line}"
     if entry["node"] not in nodes:
-        what = f"fabric: {entry['node']} is not under 'nodes'"
-        raise HostfileError(what, where=where, remedy="name a node of this file")
+        what = f"fabric: {entry['node']} is not listed under 'nodes'"
+        raise HostfileError(what, where=where, remedy="use a node of this hostfile")
     path = hostfile.parent / Path(entry["topology"]).expanduser()
     text = read_topology(path)
-    _refuse_strangers(path, topology(text), nodes)
+    _refuse_unknown_nodes(path, topology(text), nodes)
     return Fabric(entry["node"], text, str(path), entry.get("hca", ""))
 
 
 def read_topology(path: Path) -> str:
-    """The text of a topology file that is whole. Raises ``HostfileError``."""
+    """Return the text of a topology file. Raises ``HostfileError`` if it is not complete."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             _refuse(path, f"is larger than {_MOST_BYTES // 2**20} MiB")
@@ -49,16 +50,20 @@ def read_topology(path: Path) -> str:
     return text
 
 
-def _refuse_strangers(path: Path, subnet: Topology, nodes: Iterable[str]) -> None:
-    """A node that the declared subnet does not have would never be missed."""
+def _refuse_unknown_nodes(path: Path, subnet: Topology, nodes: Iterable[str]) -> None:
+    """Refuse nodes that the declared subnet does not have: their missing cables would go unnoticed.
+
+    Raises ``HostfileError``.
+    """
     hosts = subnet.hosts()
     absent = sorted(node for node in nodes if node.partition(".")[0] not in hosts)
     if absent:
         more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
         raise HostfileError(
-            f"has no host {', '.join(absent[:_SHOWN])}{more}",
+            f"does not contain the hosts {', '.join(absent[:_SHOWN])}{more}",
             where=str(path),
-            remedy="name nodes as the first word of their adapters' descriptions, or dump it anew",
+            remedy="use as a node's name the first word of its adapters' node descriptions, or "
+            "dump the subnet again",
         )
 
 
@@ -67,10 +72,10 @@ def _refuse(path: Path, what: str) -> NoReturn:
 
 
 def declared_leaves(fabric: Fabric, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The groups of a hostfile that declares none."""
+    """Return the leaf groups for a hostfile that declares none."""
     return leaf_groups(topology(fabric.topology), nodes)
 
 
 def declared_switches(fabric: Fabric | None) -> tuple[str, ...]:
-    """The switches that answer for the declared cables; none without a subnet."""
+    """Return the switches to which the declared cables are assigned; empty without a subnet."""
     return topology(fabric.topology).owners if fabric else ()

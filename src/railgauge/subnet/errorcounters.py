@@ -1,4 +1,8 @@
-"""Reader of ``ibqueryerrors`` and ``perfquery``: the error counters of every port."""
+"""Parsers for ``ibqueryerrors`` and ``perfquery``: the error counters of every port.
+
+``GUID 0x100001 port 3: [SymbolErrorCounter == 12]`` below ``Errors for "leaf01"`` becomes
+``PortErrors(0x100001, "leaf01", 3, {"SymbolErrorCounter": 12})``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors"
 _PERFQUERY = re.compile(r"# Port\w{0,40} counters: Lid (\d{1,6}) port (\d{1,4})")
 _FIELD = re.compile(r"(\w{1,60}):\.{1,60}(0x[0-9a-f]{1,16}|\d{1,20})")
 
-# PortCounters of the InfiniBand Architecture Specification stop at their largest value.
+# The largest values of PortCounters, at which they stop (InfiniBand Architecture Specification).
 FULL = {
     "SymbolErrorCounter": 65535,
     "LinkErrorRecoveryCounter": 255,
@@ -35,7 +39,10 @@ FULL = {
 
 @dataclass(frozen=True, slots=True)
 class PortErrors:
-    """The counters of one port that are not 0. ``guid`` of a channel adapter is the port's."""
+    """The counters of one port that are not 0.
+
+    ``guid`` is that of the switch, or that of the port of a channel adapter.
+    """
 
     guid: int
     node: str
@@ -45,9 +52,10 @@ class PortErrors:
 
 @dataclass(frozen=True, slots=True)
 class ErrorScan:
-    """What ``ibqueryerrors`` found. ``nodes_checked`` is ``None`` if it did not reach its end.
+    """The output of ``ibqueryerrors``. ``nodes_checked`` is ``None`` if it was cut off.
 
-    ``by_end`` are the counters by port, a switch's under its GUID, an adapter's by description.
+    ``by_end`` has the counters by port: the GUID of a switch, or the description of a channel
+    adapter, and the port's number.
     """
 
     ports: tuple[PortErrors, ...]
@@ -59,7 +67,10 @@ class ErrorScan:
 
 @lru_cache(maxsize=4)
 def parse_ibqueryerrors(text: str) -> ErrorScan:
-    """Counters above the tool's threshold (0 by default); not the sums over a switch (``ALL``)."""
+    """Parse the counters above the tool's threshold (0 by default).
+
+    The sums over a switch (``port ALL``) are skipped.
+    """
     ports: list[PortErrors] = []
     node = ""
     for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
@@ -82,7 +93,7 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
 
 
 def parse_perfquery(text: str) -> dict[str, int]:
-    """The counters of one port by name, ``-E`` with what they are made of; else empty."""
+    """Parse the counters of one port by name, with ``-E`` also their parts; ``{}`` if none."""
     if not _PERFQUERY.search(text):
         return {}
     fields = (_FIELD.fullmatch(line.strip()) for line in text[:_LONGEST_LINE].splitlines())

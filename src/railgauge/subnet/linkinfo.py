@@ -1,4 +1,8 @@
-"""Reader of ``iblinkinfo -l``: one line a port, with what is at the other end."""
+"""Parser for ``iblinkinfo -l``, which prints one line for each port, with its peer.
+
+A line with ``0x100001 "leaf01" … 3[ ] ==( 4X 53.125 Gbps Active/ LinkUp)==>`` is port 3 of leaf01,
+with a width of 4 and 53.125 Gb/s on each lane.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,10 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LinkPort:
-    """One port. ``guid`` is a switch's own, of a channel adapter that of the port.
+    """One port. ``guid`` is that of the switch, or that of the port of a channel adapter.
 
     ``state`` is ``Active``, ``Initialize``, ``Armed`` or ``Down``; a port that is down has no
-    ``width`` and no ``lane_gbps``.
+    ``width`` and no ``lane_gbps``, the signalling rate of one lane in Gb/s.
     """
 
     guid: int
@@ -33,10 +37,10 @@ class LinkPort:
 
 @dataclass(frozen=True, slots=True)
 class LinkTable:
-    """Every port, in the order of the output, and where to find it.
+    """Every port in the order of the output, and an index of them.
 
-    A switch's port stands under the switch's GUID. A channel adapter's port has a GUID of its own
-    that no topology file knows: it stands under the description.
+    The key of a switch's port is the switch's GUID and the port. A channel adapter's port has its
+    own GUID, which topology files do not contain; its key has the adapter's description instead.
     """
 
     ports: tuple[LinkPort, ...]
@@ -51,7 +55,7 @@ def link_table(text: str) -> LinkTable:
 
 
 def parse_link_lines(text: str) -> tuple[LinkPort, ...]:
-    """Every port in the order of the output; lines of anything else are passed over."""
+    """Parse every port in the order of the output; skip other lines."""
     matches = (_LINE.match(line[:_LONGEST_LINE]) for line in text.splitlines())
     return tuple(map(_port, filter(None, matches)))
 

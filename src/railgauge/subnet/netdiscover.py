@@ -1,6 +1,6 @@
-"""Reader of ``ibnetdiscover``: a subnet as it was found, and as a site declares it.
+"""Parser for ``ibnetdiscover``: a subnet as discovered, or as a site declares it.
 
-The format is its own, so that a site's dump is what the site declares.
+Topology files have the same format, so that a site can declare its subnet with a dump of it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LID = re.compile(r".* lid (\d{1,6}) ")
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredPort:
-    """One port of ``ibnetdiscover``; ``peer`` is empty where nothing is connected.
+    """One port of ``ibnetdiscover``; ``peer`` is empty if nothing is connected.
 
-    ``node`` and ``peer`` are descriptions, quotes and blanks as set by their owners removed.
-    ``guid`` is of the node as the format names it: ``0x…`` with ``-p``, else ``S-…`` or ``H-…``.
+    ``node`` and ``peer`` are node descriptions without quotes and outer blanks. ``guid`` is that
+    of the node in the notation of the format: ``0x…`` with ``-p``, otherwise ``S-…`` or ``H-…``.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class DiscoveredPort:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A fabric as discovered; ``problem`` names what is cut off: records of nodes, lines."""
+    """A fabric as discovered; ``problem`` is set if records of nodes or lines are cut off."""
 
     ports: tuple[DiscoveredPort, ...]
     nodes: Mapping[str, str]
@@ -52,7 +52,7 @@ class Discovery:
 
 
 def parse_ibnetdiscover(text: str) -> Discovery:
-    """Either format: records of nodes with their ports, or one line a port (``-p``)."""
+    """Parse either format: records of nodes with their ports, or one line per port (``-p``)."""
     lines = [line[:_LONGEST_LINE].rstrip() for line in text.splitlines()]
     rows = [match for match in map(_PORT_LINE.fullmatch, lines) if match]
     return _from_rows(rows) if rows else _from_records(lines)
@@ -81,7 +81,7 @@ def _row(match: re.Match[str]) -> DiscoveredPort:
 
 def _from_records(lines: list[str]) -> Discovery:
     head: re.Match[str] | None = None
-    torn = ""
+    malformed = ""
     nodes: dict[str, str] = {}
     ports: list[DiscoveredPort] = []
     for line in lines:
@@ -91,11 +91,11 @@ def _from_records(lines: list[str]) -> Discovery:
         elif head and (match := _RECORD_PORT.fullmatch(line)):
             ports.append(_record_port(head, match))
         elif head and line.startswith("["):
-            torn = torn or line
+            malformed = malformed or line
     empty = sorted(set(nodes) - {port.guid for port in ports})
     problem = f"no port of {', '.join(empty)}" if empty else "" if nodes else "lists no node"
-    if torn and not problem:
-        problem = f"a port that cannot be read: {torn[:60]}"
+    if malformed and not problem:
+        problem = f"a port that cannot be read: {malformed[:60]}"
     return Discovery(tuple(ports), nodes, problem)
 
 
@@ -105,7 +105,7 @@ def _record_port(head: re.Match[str], match: re.Match[str]) -> DiscoveredPort:
         kind={"Ca": "CA", "Switch": "SW", "Rt": "RT"}[head[1]],
         guid=head[3],
         node=head[4].strip(),
-        # A switch has one lid, a CA one for each of its ports.
+        # A switch has one LID, a channel adapter one for each of its ports.
         lid=_number(match[4]) or (int(own[1]) if own else None),
         port=int(match[1]),
         speed=match[7].replace(" ", ""),

@@ -1,4 +1,4 @@
-"""Width and speed of InfiniBand links, as the tools spell them."""
+"""Width and speed of InfiniBand links in the notation of the tools: ``4xHDR``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ LANE_GBPS = {
     "XDR": 212.5,
 }
 _SPEED = re.compile(r"(\d{1,2})x(\w{1,5})")
-_SAME = 0.01  # as a share: the tools round, and no two speeds are closer than 3 %
+_SAME = 0.01  # a relative difference: the tools round, and any two speeds differ by 3 % or more
 
 
 def lanes_of(speed: str) -> tuple[int, float] | None:
-    """``4xHDR`` as lanes and the signalling rate of each in Gb/s; ``None`` for anything else."""
+    """Return the lanes of ``4xHDR`` and the signalling rate of each in Gb/s.
+
+    ``None`` for a text of another form or an unknown speed.
+    """
     match = _SPEED.fullmatch(speed)
     if not match or match[2] not in LANE_GBPS:
         return None
@@ -29,13 +32,13 @@ def lanes_of(speed: str) -> tuple[int, float] | None:
 
 
 def signalling_gbps(speed: str) -> float | None:
-    """The rate of all lanes together."""
+    """Return the signalling rate of all lanes together in Gb/s; ``None`` as in ``lanes_of``."""
     found = lanes_of(speed)
     return None if found is None else found[0] * found[1]
 
 
 def spelled(width: int | None, lane_gbps: float | None) -> str:
-    """Four lanes of 53.125 Gb/s are ``4xHDR``; a speed without a name is told in Gb/s."""
+    """Return ``4xHDR`` for four lanes of 53.125 Gb/s; a speed without a name is given in Gb/s."""
     if width is None or lane_gbps is None:
         return "no rate"
     name = next((n for n, g in LANE_GBPS.items() if abs(g - lane_gbps) < _SAME * g), "")

@@ -1,4 +1,4 @@
-"""A subnet as cables between ports, and the leaf switches that its hosts hang on. Pure."""
+"""A subnet as cables between ports, and the leaf switches to which its hosts connect. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from railgauge.subnet.netdiscover import DiscoveredPort, Discovery, parse_ibnetd
 
 _SWITCH = "SW"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
-# What the firmware calls an adapter before its host does, and the one inside a switch.
+# Descriptions that firmware sets: of an adapter that its host has not named, and of the adapter
+# inside a switch.
 _NOT_NAMED = ("Mellanox Technologies", "Aggregation Node")
 _KINDS = {"S": "SW", "H": "CA", "R": "RT"}
 
@@ -21,8 +22,8 @@ _KINDS = {"S": "SW", "H": "CA", "R": "RT"}
 class FabricNode:
     """A switch (``SW``), a channel adapter (``CA``) or a router (``RT``).
 
-    ``description`` is what its owner calls it; ``name`` is short, unique in the subnet and fit for
-    test ids: ``leaf01`` of ``MF0;leaf01:MQM9701/U1``.
+    ``description`` is its node description; ``name`` is short, unique in the subnet and valid in
+    test ids: ``leaf01`` for ``MF0;leaf01:MQM9701/U1``.
     """
 
     guid: int
@@ -32,7 +33,7 @@ class FabricNode:
 
     @property
     def host(self) -> str:
-        """Of ``node01 mlx5_0`` the host's name; empty for a switch, or where no host gave one."""
+        """The host's name in ``node01 mlx5_0``; empty for a switch, or if the host set none."""
         words = self.description.split() if self.kind == "CA" else []
         if not words or any(sign in self.description for sign in _NOT_NAMED):
             return ""
@@ -40,7 +41,7 @@ class FabricNode:
 
     @property
     def device(self) -> str:
-        """Of ``node01 mlx5_0`` the adapter's name; empty for a switch."""
+        """The adapter's name in ``node01 mlx5_0``; empty for a switch."""
         return self.description.partition(" ")[2].strip() if self.kind == "CA" else ""
 
 
@@ -54,9 +55,9 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """Two ports joined; ``speed`` as ``ibnetdiscover`` spells it: ``4xHDR``.
+    """A connection of two ports; ``speed`` is in the notation of ``ibnetdiscover``: ``4xHDR``.
 
-    ``near`` is the end of the switch that answers for the cable.
+    ``near`` is the port of the switch to which the cable is assigned (its owner).
     """
 
     near: End
@@ -66,10 +67,10 @@ class Cable:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Nodes by GUID and every cable once. ``problem`` says why a dump cannot be whole.
+    """Nodes by GUID, and every cable once. ``problem`` is why the dump cannot be complete.
 
-    ``by_owner`` holds the cables by the switch that answers for them, ``joined`` the other end of
-    every port that has one.
+    ``by_owner`` holds the cables by the name of the switch to which they are assigned, ``joined``
+    the peer of every port that has one.
     """
 
     nodes: Mapping[int, FabricNode]
@@ -80,11 +81,11 @@ class Topology:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """The switches that answer for cables, by name: each cable is one switch's."""
+        """The names of the switches that own cables. Each cable has one owner."""
         return tuple(self.by_owner)
 
     def label(self, end: End) -> str:
-        """``leaf01 port 3``, ``node01 mlx5_0``: how people find a port."""
+        """Return a readable name of a port: ``leaf01 port 3``, ``node01 mlx5_0``."""
         node = self.nodes.get(end.guid)
         if node is None:
             return f"{end.guid:#x} port {end.port}"
@@ -93,7 +94,7 @@ class Topology:
         return f"{node.name} port {end.port}"
 
     def part(self, end: End) -> tuple[str, str]:
-        """Node and device of a port, as causes name them."""
+        """Return the node and the device of a port, as used in causes."""
         node = self.nodes.get(end.guid)
         if node is None:
             return f"{end.guid:x}", f"port {end.port}"
@@ -104,18 +105,19 @@ class Topology:
         return node.name, f"port {end.port}"
 
     def told_by(self, end: End) -> int | str:
-        """What the tools name the port's node by: a switch's GUID, an adapter's description."""
+        """Return the key of the port's node in the tools' output: the GUID of a switch, the
+        description of an adapter."""
         node = self.nodes[end.guid]
         return node.description if node.kind == "CA" else end.guid
 
     def hosts(self) -> frozenset[str]:
-        """Every word that stands where a host's name does."""
+        """Return the host names in the descriptions of all channel adapters."""
         return frozenset(node.host for node in self.nodes.values() if node.host)
 
 
 @lru_cache(maxsize=4)
 def topology(text: str) -> Topology:
-    """The subnet in a dump of ``ibnetdiscover``; never raises, ``problem`` says what is wrong."""
+    """Return the subnet in a dump of ``ibnetdiscover``. Never raises: errors go to ``problem``."""
     return _topology(parse_ibnetdiscover(text))
 
 
@@ -139,7 +141,7 @@ def _topology(found: Discovery) -> Topology:
 
 
 def _gap(found: Discovery) -> str:
-    """A whole dump has a record of every node: one that only its peers name was cut off."""
+    """Return the problem of a dump without a record of every node that peers name, else ``""``."""
     named = {port.peer_guid: port.peer for port in found.ports if port.peer_guid}
     absent = sorted(set(named) - {*found.nodes, *(port.guid for port in found.ports)})
     if not absent:
@@ -148,7 +150,7 @@ def _gap(found: Discovery) -> str:
 
 
 def _cable(ends: Iterable[End], speed: str, nodes: Mapping[int, FabricNode]) -> Cable:
-    """A switch answers for a cable before a host does, and of two the first by name."""
+    """Return a cable, assigned to its switch; to the first by name if both ends are switches."""
 
     def rank(end: End) -> tuple[bool, str, End]:
         return nodes[end.guid].kind != _SWITCH, nodes[end.guid].name, end
@@ -158,7 +160,7 @@ def _cable(ends: Iterable[End], speed: str, nodes: Mapping[int, FabricNode]) -> 
 
 
 def _nodes(found: Discovery) -> dict[int, tuple[str, str]]:
-    """Kind and description of every node, also of those that only a peer's record names."""
+    """Return kind and description of every node, also of those that only a peer's record names."""
     seen: dict[int, tuple[str, str]] = {}
     for port in found.ports:
         seen[_guid(port.guid)] = (port.kind, port.node)
@@ -171,17 +173,20 @@ def _nodes(found: Discovery) -> dict[int, tuple[str, str]]:
 
 
 def _peer_kind(port: DiscoveredPort) -> str:
-    """Of ``-p`` rows every node has rows of its own, so that only records need the letter."""
+    """Return the peer's kind from the letter of its GUID.
+
+    Rows of ``-p`` have no letter and need none: there every node has rows of its own.
+    """
     return _KINDS.get(port.peer_guid[0], "CA")
 
 
 def _guid(text: str) -> int:
-    """``S-0000000000100001``, ``0x100001``."""
+    """Return the GUID in ``S-0000000000100001`` or ``0x100001``."""
     return int(text.rpartition("-")[2].removeprefix("0x"), 16)
 
 
 def _named(seen: Mapping[int, tuple[str, str]]) -> dict[int, FabricNode]:
-    """Names that two nodes share are told apart by their GUIDs."""
+    """Return the nodes with unique names; a GUID is added to names that several nodes share."""
     names = {guid: _short(description) for guid, (_, description) in seen.items()}
     count = Counter(names.values())
     return {
@@ -195,7 +200,8 @@ def _unique(name: str, guid: int, count: Mapping[str, int]) -> str:
 
 
 def _short(description: str) -> str:
-    """``MF0;leaf01:MQM9701/U1`` is ``leaf01``, ``MF0;sw01:MCS8500/L02/U1`` is ``sw01-L02``."""
+    """Return ``leaf01`` for ``MF0;leaf01:MQM9701/U1``, ``sw01-L02`` for
+    ``MF0;sw01:MCS8500/L02/U1``."""
     text = description.removeprefix("MF0;")
     name, colon, model = text.partition(":")
     boards = "/".join(model.split("/")[1:]).removesuffix("/U1").removesuffix("U1")
@@ -206,11 +212,11 @@ def _short(description: str) -> str:
 
 
 def leaf_groups(subnet: Topology, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Nodes that hang on the same leaf switches, named after the first of these.
+    """Return groups of nodes that connect to the same leaf switches, named after the first of them.
 
-    With one NIC a node that is its leaf; where every NIC of a node goes to a leaf of its own
-    (rails) it is the set of leaves that the nodes share. Groups never overlap. ``nodes`` are host
-    names; one that the subnet does not have is in no group.
+    If a node has one NIC, its group is that of its leaf. If each NIC of a node connects to another
+    leaf (rails), a group has the nodes with the same set of leaves. Groups never overlap.
+    ``nodes`` are host names; a node that the subnet does not have is in no group.
     """
     leaves = _leaves_by_host(subnet)
     shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -224,7 +230,7 @@ def leaf_groups(subnet: Topology, nodes: Iterable[str]) -> dict[str, tuple[str, 
 
 
 def _group_names(shared: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """The first leaf of each, unless that is the first of several."""
+    """Yield the first leaf of each group; all its leaves if that one is first in several."""
     every = list(shared)
     first = Counter(leaves[0] for leaves in every)
     for leaves in every:

@@ -1,7 +1,7 @@
-"""Ways to reach a node: one module each behind one contract.
+"""Ways to reach a node: one module for each, all behind one contract.
 
-A transport opens a ``Session`` on a node; a session runs commands there. Everything foreign that
-goes wrong (paramiko, sockets, the operating system) becomes one of ``railgauge.core.errors`` here.
+A transport opens a ``Session`` on a node; a session runs commands there. Errors of paramiko, of
+sockets and of the operating system are translated here into those of ``railgauge.core.errors``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from railgauge.core.model import Command, Node, Transcript
 
 
 class Running(Protocol):
-    """A command that was started and goes on by itself."""
+    """A command that was started and runs in the background."""
 
     def wait_ready(self, time_limit_s: float) -> None:
         """Return once the command listens on ``Command.listens_on``.
 
         Raises ``ToolFailed`` if it ended first (its transcript is then complete), ``PortInUse``
-        if somebody else already listens there, ``CommandTimedOut`` at the time limit.
+        if another process already listens there, ``CommandTimedOut`` at the time limit.
         """
 
     def first_line(self, time_limit_s: float) -> str:
-        """The first line of stdout, without its end, as soon as it is there.
+        """Wait for the first line of stdout and return it without its line end.
 
         Raises ``ToolFailed`` if the command ended without one, ``ConnectionLost`` if it was cut
         off, ``CommandTimedOut`` at the time limit.
@@ -32,40 +32,41 @@ class Running(Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command is over, or out of reach; asks nobody."""
+        """Whether the command has ended or is out of reach. Sends nothing to the node."""
 
     def wait(self, time_limit_s: float) -> Transcript:
-        """The transcript once the command has ended.
+        """Wait until the command has ended and return its transcript.
 
-        At the time limit the command is stopped and the transcript says so in ``error``.
+        At the time limit the command is stopped and ``error`` of the transcript is set.
         """
 
     def stop(self) -> Transcript:
-        """End the whole process group, by TERM and then KILL; harmless if it has ended."""
+        """End the process group with TERM, then KILL. Does nothing if the command has ended."""
 
 
 class Session(Protocol):
     """One open connection to one node."""
 
     def run(self, command: Command) -> Transcript:
-        """Run to the end. A non-zero exit code is a transcript, not an exception.
+        """Run ``command`` to its end. A non-zero exit code does not raise.
 
-        Raises ``TransportError`` only where there is no transcript at all; a command that is cut
-        off (time limit, lost connection) gives a transcript with what it printed and ``error``.
+        Raises ``TransportError`` only if there is no transcript. A command that is cut off (time
+        limit, lost connection) gives a transcript with its output so far and with ``error`` set.
         """
 
     def start(self, command: Command) -> Running:
-        """Start in the background, in a process group of its own."""
+        """Start ``command`` in the background, in its own process group."""
 
     def close(self) -> None:
-        """End what was started and close the connection; may be called twice."""
+        """End every command that was started and close the connection; may be called twice."""
 
 
 Answer = tuple[str, Transcript | NoEvidence]
-"""A node, and what it said or why it did not."""
+"""The name of a node, and its transcript or the reason why there is none."""
 
 FanOut = Callable[[Sequence[Node], Command], Iterator[Answer]]
-"""Runs one command on many nodes, whichever its ``node`` is; answers as they come.
+"""Runs one command on many nodes and yields each answer when it arrives.
 
-A slow node costs its own time only. Nodes without an answer are to be asked one by one.
+``Command.node`` is ignored. A slow node does not delay the answers of the others. The caller asks
+each node without an answer by itself.
 """

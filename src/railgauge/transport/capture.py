@@ -1,7 +1,7 @@
-"""What a command prints, gathered while it runs.
+"""The output of a command, collected while it runs.
 
-``Markers`` takes the marker lines of ``shell`` out of stdout; ``Capture`` keeps the rest and lets
-any number of threads wait for what they need to know.
+``Markers`` takes the marker lines of ``shell`` out of stdout. ``Capture`` keeps the rest, and any
+number of threads can wait on it for the end, the first line, or a marker.
 """
 
 from __future__ import annotations
@@ -19,20 +19,26 @@ Sink = Callable[[bytes], None]
 
 
 class Pipes(Protocol):
-    """The output of one command, as a way to reach a node offers it."""
+    """The stdout and stderr of one command, as a transport offers them."""
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
-        """Hand over all output to its end; blocks. The exit code, ``None`` if nobody told."""
+        """Pass all output to the sinks, block until its end, and return the exit code.
+
+        ``None`` if the exit code is not known.
+        """
 
     def close(self) -> None:
-        """Let go: a ``drain`` in another thread returns soon. Harmless if it has ended."""
+        """Close both; a ``drain`` in another thread returns soon. Does nothing after the end."""
 
 
 class Markers:
-    """Splits stdout, chunk by chunk, into output (bytes) and marker words (str).
+    """Splits stdout, chunk by chunk, into output (bytes) and the texts of markers (str).
 
-    Markers may stand anywhere, also in the middle of a line: a server and the shell that
-    watches it write to one pipe. Chunks may end anywhere, also within a marker.
+    A marker may begin in the middle of a line, because a server and the shell that watches it
+    write to one pipe. A chunk may end within a marker.
+
+    With the nonce ``ab12``, the chunk ``b"Send BW::railgauge ab12 ready\\n Test"`` gives
+    ``b"Send BW"``, ``"ready"`` and ``b" Test"``.
     """
 
     def __init__(self, nonce: str) -> None:
@@ -56,12 +62,12 @@ class Markers:
             yield text[: len(text) - keep]
 
     def rest(self) -> bytes:
-        """What was held back as the possible beginning of a marker."""
+        """Return the bytes that were held back as the possible beginning of a marker."""
         held, self._held = self._held, b""
         return held
 
     def _begun(self, text: bytes) -> int:
-        """How many bytes at the end of ``text`` may be the beginning of a marker."""
+        """Return how many bytes at the end of ``text`` may be the beginning of a marker."""
         longest = min(len(text), len(self._start) - 1)
         return next((n for n in range(longest, 0, -1) if self._start.startswith(text[-n:])), 0)
 
@@ -76,41 +82,45 @@ class Capture:
         self.overflow = False
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
-        self.ended = False  # so has its output
+        self.ended = False  # the output has ended too
         self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._has_line = False
         lock = threading.Lock()
-        self._told = threading.Condition(lock)  # something that may be waited for has come
-        self._done = threading.Condition(lock)  # nothing more comes: what most wait for, woken once
+        self._told = threading.Condition(lock)  # a marker or the first line arrived, or the end
+        # Most threads wait only for the end. Their own condition wakes them once, not per marker.
+        self._done = threading.Condition(lock)
 
     def follow(self, pipes: Pipes) -> None:
-        """Gather from ``pipes`` in a thread of its own, so that no command waits for a reader.
+        """Collect from ``pipes`` in a separate thread, so that a full pipe never blocks a command.
 
-        Without ``threading.Thread``, which waits until its thread has begun: that costs each
-        command a change between threads and back.
+        ``threading.Thread`` is not used: its ``start`` waits until the thread runs, which costs
+        each command two thread switches.
         """
         _thread.start_new_thread(self._drain, (pipes,))
 
     def wait_until(self, happened: Callable[[], bool], time_limit_s: float) -> bool:
-        """Whether ``happened`` came true within the time limit."""
+        """Wait until ``happened()`` is true; return false if it is not within the time limit."""
         with self._told:
             return self._told.wait_for(happened, max(time_limit_s, 0.0))
 
     def wait_done(self, time_limit_s: float) -> bool:
-        """Whether all output came, or too much of it, within the time limit."""
+        """Wait until the output has ended or is too large; return false at the time limit."""
         with self._done:
             return self._done.wait_for(lambda: self.ended or self.overflow, max(time_limit_s, 0.0))
 
     def text(self) -> tuple[str, str]:
-        """Stdout and stderr so far; what is not UTF-8 shows as U+FFFD."""
+        """Return stdout and stderr so far; bytes that are not UTF-8 become U+FFFD."""
         with self._told:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
     def first_line(self, time_limit_s: float) -> str | None:
-        """The first line of stdout, if it is there within the time limit; the end ends it too."""
+        """Wait for the first line of stdout; ``None`` if none arrives within the time limit.
+
+        The end of the output ends a line too.
+        """
         self.wait_until(lambda: self._has_line or self.ended, time_limit_s)
         line, line_end, _ = self.text()[0].partition("\n")
         return line if line_end or (line and self.ended) else None
@@ -153,7 +163,7 @@ class Capture:
         name, _, value = word.partition(" ")
         if name == "pid" and value.isdecimal():
             self.pid = int(value)
-            self._stdout.clear()  # start-up files of the login shell that print something
+            self._stdout.clear()  # drops what start-up files of the login shell printed
             self._has_line = False
         elif name == "exit" and value.isdecimal():
             self.exit_code, self.over_at = int(value), time.monotonic()

@@ -1,6 +1,6 @@
-"""Whether the key that a host shows is the one it should have.
+"""Checks of the key that a host presents.
 
-fabric's own choice is to believe any unknown key; these policies take its place.
+By default fabric accepts any unknown key; the policies here replace that default.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ USER_FILE = "~/.ssh/known_hosts"
 
 
 def fingerprint(key: paramiko.PKey) -> str:
-    """As ``ssh-keygen -l`` prints it: type, ``SHA256:`` and base64 without padding."""
+    """Return the fingerprint as in ``ssh-keygen -l``: type, ``SHA256:``, unpadded base64."""
     digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
     return f"{key.get_name()} SHA256:{digest}"
 
 
 def known_hosts_files(settings: SshSettings, configured: str) -> tuple[Path, ...]:
-    """Where known keys are looked for; a new one goes into the first.
+    """Return the files that are searched for known keys; a new key is added to the first.
 
     ``configured`` is UserKnownHostsFile of the user's ssh configuration, or empty.
     """
@@ -50,7 +50,7 @@ def guard(client: paramiko.SSHClient, settings: SshSettings, configured: str, wh
         client.set_missing_host_key_policy(AcceptNew(files[0], where))
     else:
         raise BadInput(
-            f"host_keys: {settings.host_keys} is not known",
+            f"host_keys: {settings.host_keys!r} is not a valid value",
             where=where,
             remedy="use strict or accept-new",
         )
@@ -59,17 +59,17 @@ def guard(client: paramiko.SSHClient, settings: SshSettings, configured: str, wh
 def changed_key(
     got: paramiko.PKey, expected: paramiko.PKey, name: str, where: str
 ) -> HostKeyRejected:
-    """The error for a host whose key is not the one that is known."""
+    """Return the error for a host whose key differs from the known one."""
     return HostKeyRejected(
         f"the host key of {name} has changed: expected {fingerprint(expected)}, "
         f"got {fingerprint(got)}",
         where=where,
-        remedy=f"if the host was installed anew: ssh-keygen -R '{name}', then accept its key",
+        remedy=f"if the host was reinstalled: ssh-keygen -R '{name}', then accept its new key",
     )
 
 
 class _Policy(paramiko.MissingHostKeyPolicy):
-    """What becomes of an unknown key: see ``meet``. New keys are looked for in ``path``."""
+    """What is done with an unknown key: see ``meet``. ``path`` is the file of known keys."""
 
     def __init__(self, path: Path, where: str) -> None:
         self._path = path
@@ -84,42 +84,45 @@ class _Policy(paramiko.MissingHostKeyPolicy):
         self.meet(hostname, key)
 
     def meet(self, hostname: str, key: paramiko.PKey) -> None:
-        """Raises ``HostKeyRejected`` for a key that is not accepted."""
+        """Handle an unknown key. Raises ``HostKeyRejected`` if it is not accepted."""
         raise NotImplementedError
 
 
 class Strict(_Policy):
-    """An unknown key is refused."""
+    """Refuses every unknown key."""
 
     def meet(self, hostname: str, key: paramiko.PKey) -> None:
         raise HostKeyRejected(
             f"the host key of {hostname} is not known: {fingerprint(key)}",
             where=self._where,
-            remedy=f"compare it, then {_keyscan(hostname)} >> {self._path}, "
-            "or set host_keys: accept-new",
+            remedy=f"compare the fingerprint with the host's, then run "
+            f"{_keyscan(hostname)} >> {self._path}, or set host_keys: accept-new",
         )
 
 
 class AcceptNew(_Policy):
-    """An unknown key is written down, so that the next connection expects it."""
+    """Adds an unknown key to the file of known keys, so that the next connection expects it."""
 
     def meet(self, hostname: str, key: paramiko.PKey) -> None:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._path.open("a+", encoding="utf-8") as file:
-                # Several workers meet the same new hosts at the same moment.
+                # Several workers may see the same new host at the same moment.
                 fcntl.flock(file, fcntl.LOCK_EX)
                 if not self._is_known(hostname, key):
                     file.write(f"{hostname} {key.get_name()} {key.get_base64()}\n")
         except OSError as error:
             raise HostKeyRejected(
-                f"the new host key of {hostname} cannot be written down: {error}",
+                f"the new host key of {hostname} cannot be saved: {error}",
                 where=self._where,
-                remedy=f"make {self._path} writable, or name another file: ssh.known_hosts",
+                remedy=f"make {self._path} writable, or set ssh.known_hosts to another file",
             ) from error
 
     def _is_known(self, hostname: str, key: paramiko.PKey) -> bool:
-        """Whether another worker wrote the key down since we read the file."""
+        """Whether another worker has added the key since this process read the file.
+
+        Raises ``HostKeyRejected`` if it added a different key.
+        """
         known = paramiko.HostKeys(str(self._path)).lookup(hostname)
         if not known:
             return False
@@ -138,6 +141,6 @@ def _load(client: paramiko.SSHClient, path: Path, where: str) -> None:
 
 
 def _keyscan(hostname: str) -> str:
-    """The command that prints the key; ``hostname`` is ``host`` or ``[host]:port``."""
+    """Return the command that prints the key; ``hostname`` is ``host`` or ``[host]:port``."""
     host, _, port = hostname.removeprefix("[").partition("]:")
     return f"ssh-keyscan -p {port} {host}" if port else f"ssh-keyscan {host}"

@@ -1,7 +1,7 @@
-"""Running commands over a ``NodeConnection``: what all transports do alike.
+"""Commands over a ``NodeConnection``: the part that all transports share.
 
-A transport brings a ``NodeConnection``, which can have one line of shell text executed on a node;
-``LinkSession`` makes a ``Session`` of it, and ``Job`` is its ``Running``.
+A transport provides a ``NodeConnection``, which executes one line of shell text on a node.
+``LinkSession`` turns it into a ``Session``; ``Job`` is its ``Running``.
 """
 
 from __future__ import annotations
@@ -28,32 +28,35 @@ from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
 from railgauge.transport.tag import Tag
 
-GRACE_S = shell.KILL_AFTER_S + 5.0  # for timeout's KILL and for a slow connection
+GRACE_S = shell.KILL_AFTER_S + 5.0  # beyond the limit: for timeout's KILL and a slow connection
 _STOP_LIMIT_S = 10.0
 _PID_LIMIT_S = 5.0
 _CLOSE_LIMIT_S = 2.0
-_QUIET_S = 1.0  # of silence after the end, before what still holds the output is ended
-KILLED_CODE = 137  # 128 and the number of KILL
+# After a command has ended, processes that it left behind may hold its output open. They are
+# killed once nothing has been printed for this long.
+_QUIET_S = 1.0
+KILLED_CODE = 137  # 128 + 9, the number of SIGKILL
 _TIMEOUT_CODES = (shell.TIMEOUT_CODE, KILLED_CODE)  # of timeout: ended by TERM, ended by KILL
-_NEARLY = 0.99  # the node's clock and ours are two
+_NEARLY = 0.99  # the node's clock may run slightly faster than ours
 _TOO_LARGE = "output-too-large"
 
 
 class NodeConnection(Protocol):
-    """An open way to one node."""
+    """An open connection to one node."""
 
     def execute(self, line: str) -> Pipes:
         """Have the node's login shell run ``line``. Raises ``TransportError``."""
 
     def close(self) -> None:
-        """Let go of the node; may be called twice."""
+        """Close the connection; may be called twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The moment before a command is sent, so that its time limit lies within our measure.
+    """The moment just before a command is sent, so that a measured duration covers its time limit.
 
-    ``at`` is ISO 8601 in UTC.
+    ``nonce`` is that of the command's marker lines. ``at`` is ISO 8601 in UTC, ``monotonic_s``
+    the monotonic clock in seconds.
     """
 
     nonce: str
@@ -90,13 +93,13 @@ class Job:
     def wait_ready(self, time_limit_s: float) -> None:
         capture = self._capture
         if self._command.listens_on is None:
-            raise ValueError("only a command that listens on a port gets ready")
+            raise ValueError("only a command that listens on a port becomes ready")
         capture.wait_until(lambda: capture.ready or capture.in_use or self._is_over(), time_limit_s)
         if capture.in_use:
             raise PortInUse(
                 f"port {self._command.listens_on} is taken",
                 where=self._command.node,
-                remedy="use another port, or see who has it: ss -tlnp",
+                remedy="use another port, or find the process that listens there: ss -tlnp",
             )
         if not capture.ready:
             listen = f"listen on port {self._command.listens_on}"
@@ -116,7 +119,8 @@ class Job:
     def wait(self, time_limit_s: float) -> Transcript:
         capture = self._capture
         deadline = time.monotonic() + time_limit_s
-        # A command that is over and has its output held open is found out by looking.
+        # If another process holds the output open, no event reports that the command has ended:
+        # ``_is_over`` has to be polled.
         while not (
             capture.wait_done(min(deadline - time.monotonic(), _QUIET_S)) or self._is_over()
         ):
@@ -131,15 +135,15 @@ class Job:
 
     @property
     def is_settled(self) -> bool:
-        """Ended, with nothing left on the node that this side knows of."""
+        """Whether the command has ended and, as far as known here, left nothing on the node."""
         return self._settled or (self._capture.ended and not self._was_killed())
 
     def _is_over(self) -> bool:
-        """The command has ended; somebody it left behind may still hold its output."""
+        """Whether the command has ended; a process that it left may still hold its output open."""
         return self._capture.ended or self._capture.exit_code is not None
 
     def _end(self, error: str) -> None:
-        """Bring it to its end, if need be by force, and for the reason ``error``."""
+        """End the command, by force if it is still running; ``error`` is then the reason."""
         with self._stopping:
             if self.is_settled:
                 return
@@ -148,22 +152,25 @@ class Job:
             elif not self._was_killed() and self._falls_silent():
                 return
             self._kill_group()
-            self._let_go()
+            self._close_pipes()
             self._settled = True
 
     def _was_killed(self) -> bool:
-        """By timeout, which waits for its own child only: the group may have others."""
+        """Whether ``timeout`` ended it, which waits for its own child only.
+
+        Other processes of the group may still run.
+        """
         return self._capture.exit_code in _TIMEOUT_CODES
 
     def _falls_silent(self) -> bool:
-        """Wait for the output to end; not if it goes on being held open without a word."""
+        """Wait for the output to end; return false if it stays open but silent for 1 s."""
         capture = self._capture
         while not capture.wait_until(lambda: capture.ended, _QUIET_S):
             if time.monotonic() - capture.changed_at > _QUIET_S:
                 return False
         return True
 
-    def _let_go(self) -> None:
+    def _close_pipes(self) -> None:
         capture = self._capture
         if not capture.wait_until(lambda: capture.ended, _CLOSE_LIMIT_S):
             self._pipes.close()
@@ -177,7 +184,7 @@ class Job:
         try:
             self._end_group(capture.pid)
         except TransportError:
-            # Out of reach: the time limit on the node itself will end the command.
+            # The node is out of reach; the time limit that runs there will end the command.
             self._error = self._error or ConnectionLost.kind
 
     def _has_hit_limit(self) -> bool:
@@ -188,7 +195,7 @@ class Job:
         return until - self._start.monotonic_s
 
     def _how_cut_off(self) -> str:
-        """The kind of error that cut the command off; empty if it ended or was stopped."""
+        """Return the kind of error that cut the command off; empty if it ended or was stopped."""
         if self._capture.overflow:
             return _TOO_LARGE
         if self._stopped:
@@ -214,7 +221,8 @@ class Job:
         )
 
     def _not_there(self, what: str, time_limit_s: float) -> TransportError | ToolFailed:
-        """Why the command does not do ``what``: out of time, cut off, or it ended."""
+        """Return the error for a command that did not do ``what``: it timed out, was cut off,
+        or ended first."""
         where, late = self._command.node, f"{self._command.argv[0]} did not {what}"
         if not self._is_over():
             return CommandTimedOut(f"{late} within {time_limit_s:g} s", where=where)
@@ -223,16 +231,16 @@ class Job:
             return ConnectionLost(f"{late}: the connection ended", where=where)
         if transcript.error == CommandTimedOut.kind:
             return CommandTimedOut(f"{late} within its time limit", where=where)
-        said = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "nothing"
+        last = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "(no output)"
         how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
-        return ToolFailed(f"{late} and {how}; it said: {said}", where=where)
+        return ToolFailed(f"{late} and {how}; its last line: {last}", where=where)
 
 
 class LinkSession:
     """A ``Session`` over a ``NodeConnection``; commands may run on it from several threads."""
 
     def __init__(self, node_name: str, link: NodeConnection, tag: Tag | None = None) -> None:
-        """All that is started here, and all that it starts, carries ``tag``."""
+        """Every process that is started here, and its children, carry ``tag``."""
         self._node_name = node_name
         self._link = link
         self._tag = tag.on(node_name) if tag else ""
@@ -244,7 +252,7 @@ class LinkSession:
         job = self.start(command)
         try:
             return job.wait(command.time_limit_s + GRACE_S)
-        except BaseException:  # an interrupt: nobody else holds this job
+        except BaseException:  # on an interrupt too: nothing else refers to this job
             job.stop()
             raise
 

@@ -1,4 +1,4 @@
-"""Commands on this machine, by the same shell text as over ssh."""
+"""Commands on this machine, run by the same shell text as over ssh."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 from railgauge.transport.tag import Tag
 
-_LOOK_S = 0.5  # how often to look whether somebody closed the pipes
+_LOOK_S = 0.5  # interval at which ``drain`` checks whether another thread closed the pipes
 _CHUNK_BYTES = 1 << 16
 
 
 def connect(node: Node, tag: Tag | None = None) -> Session:
-    """A session on this machine, under the node's name."""
+    """Return a session on this machine, under the node's name."""
     return LinkSession(node.name, LocalLink(node.name), tag)
 
 
@@ -57,7 +57,7 @@ class LocalPipes:
 
 
 class LocalLink:
-    """Has ``sh`` of this machine execute."""
+    """A ``NodeConnection`` to this machine: its ``sh`` executes the lines."""
 
     def __init__(self, node_name: str) -> None:
         self._node_name = node_name
@@ -75,7 +75,7 @@ class LocalLink:
                 )
             )
         except OSError as error:
-            raise TransportError(f"sh does not start: {error}", where=self._node_name) from error
+            raise TransportError(f"cannot start sh: {error}", where=self._node_name) from error
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there is no connection to close."""

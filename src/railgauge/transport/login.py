@@ -1,4 +1,4 @@
-"""Opening the way to a node by ssh: jump hosts, sockets, keys, and what can go wrong there."""
+"""Opening an ssh connection to a node: jump hosts, sockets, keys, and the errors on the way."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from railgauge.core.model import Node
 from railgauge.transport import host_keys
 
 KEEPALIVE_S = 15
-SILENCE_LIMIT_S = 60  # unacknowledged for so long, a connection is lost
+SILENCE_LIMIT_S = 60  # a connection is lost if data stay unacknowledged for this long
 _AUTH_LIMIT_S = 30.0
-# How often paramiko's thread for a connection wakes to look whether it is to end: its own 0.1 s
-# would cost a core for 1,250 connections on which nothing happens.
+# Interval at which paramiko's thread for a connection checks whether it should end. paramiko's
+# default of 0.1 s keeps one core busy with 1,250 idle connections.
 _LOOK_S = 2.0
 
-# What paramiko and fabric let through while a connection is being opened: keys that
-# cannot be decoded come as ValueError or TypeError of the cryptography below.
+# The exceptions that paramiko and fabric raise while a connection is opened. A key that cannot
+# be decoded raises ValueError or TypeError in the cryptography library that they use.
 _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 
 
 def open_hops(node: Node) -> tuple[Any, ...]:
-    """Open fabric connections to the jump hosts of ``node`` and last to itself.
+    """Open fabric connections to the jump hosts of ``node``, in order, then to the node itself.
 
-    Raises ``BadInput`` for settings that cannot be used, else ``NodeUnreachable``,
+    Raises ``BadInput`` for settings that cannot be used, otherwise ``NodeUnreachable``,
     ``AuthenticationFailed``, ``HostKeyRejected``, or another ``TransportError``.
     """
     hops = _hops(node)
@@ -49,14 +49,14 @@ def open_hops(node: Node) -> tuple[Any, ...]:
 
 
 def close_hops(hops: tuple[Any, ...]) -> None:
-    """Close from the far end; harmless for what is closed or was never open."""
+    """Close the connections, the node's first; they may be closed already or never opened."""
     for hop in reversed(hops):
         _wake(hop)
         hop.client.close()
 
 
 def _wake(hop: Any) -> None:
-    """Have the thread that reads from a connection see its end now, not when it looks next."""
+    """Make the thread that reads from a connection see its end now, not at its next check."""
     transport = hop.client.get_transport()
     if transport is not None and hasattr(transport.sock, "shutdown"):
         with contextlib.suppress(OSError, EOFError):
@@ -74,24 +74,27 @@ def _hops(node: Node) -> tuple[Any, ...]:
 
 
 def _config(node: Node) -> Any:
-    # Lazy: the user's fabric.yaml is about other work than ours.
+    # Lazy, so that the user's fabric.yaml, which is for other purposes, is not read.
     path = node.ssh.config and str(Path(node.ssh.config).expanduser())
     config = fabric.Config(lazy=True, runtime_ssh_path=path)
     try:
         config.load_ssh_config()
     except (OSError, paramiko.ConfigParseError) as error:
-        raise BadInput(f"the ssh configuration cannot be read: {error}", where=node.name) from error
+        raise BadInput(f"cannot read the ssh configuration: {error}", where=node.name) from error
     return config
 
 
 def _connection(node: Node, config: Any, host: str, **login: Any) -> Any:
-    """A connection, not opened. ``gateway=False`` keeps fabric from looking for one itself:
-    it walks a ProxyJump of several hosts from the wrong end."""
+    """Return a connection that is not open yet.
+
+    ``gateway=False`` keeps fabric from using ProxyJump itself: it takes several jump hosts in the
+    wrong order.
+    """
     try:
         connection = fabric.Connection(host, config=config, gateway=False, **login)
     except ValueError as error:
-        raise BadInput(f"{host!r} cannot be used: {error}", where=node.name) from error
-    connection.connect_timeout = None  # fabric would cut it to whole seconds
+        raise BadInput(f"cannot use the host {host!r}: {error}", where=node.name) from error
+    connection.connect_timeout = None  # fabric would truncate it to whole seconds
     connection.connect_kwargs = _connect_options(node, connection.ssh_config)
     known_hosts = connection.ssh_config.get("userknownhostsfile", "")
     host_keys.guard(connection.client, node.ssh, known_hosts, node.name)
@@ -116,22 +119,26 @@ def _connect_options(node: Node, ssh_config: Any) -> dict[str, Any]:
 
 
 def _key(node: Node, name: str) -> paramiko.PKey | None:
-    """The user's key; ``None`` if it is encrypted and the agent may hold it."""
+    """Return the user's private key; ``None`` if it is encrypted and the agent may hold it.
+
+    Raises ``AuthenticationFailed`` for a key that cannot be used.
+    """
     try:
         return paramiko.PKey.from_path(Path(name).expanduser())
     except OSError as error:
-        why, remedy = f"cannot be read: {error.strerror}", "name the private key in ssh.key"
+        why = f"cannot be read: {error.strerror}"
+        remedy = "set ssh.key to a private key that is readable"
     except (TypeError, paramiko.PasswordRequiredException):
         if node.ssh.agent:
             return None
-        why, remedy = "is encrypted", f"ssh-add {name}, and allow the agent: ssh.agent true"
+        why, remedy = "is encrypted", f"run ssh-add {name}, and set ssh.agent to true"
     except (ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType):
-        why, remedy = "is not a private key", "name the private key, not the .pub, in ssh.key"
+        why, remedy = "is not a private key", "set ssh.key to the private key, not the .pub"
     raise AuthenticationFailed(f"the key {name} {why}", where=node.name, remedy=remedy)
 
 
 def _open(node: Node, before: Any, hop: Any) -> None:
-    """Open ``hop`` through the hop ``before`` it, or straight from here."""
+    """Open ``hop`` through the hop ``before`` it, or directly if there is none."""
     try:
         if not hop.gateway:
             limit_s = node.ssh.connect_timeout_s
@@ -150,9 +157,9 @@ def _open(node: Node, before: Any, hop: Any) -> None:
 
 def _socket(hop: Any, limit_s: float) -> socket.socket:
     opened = socket.create_connection((hop.host, hop.port), timeout=limit_s)
-    # paramiko never sets it, and each command then waits 40 ms for a delayed acknowledgement.
+    # paramiko never sets this; without it each command waits 40 ms for a delayed acknowledgement.
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # With the keepalive this is what notices a node that lost its power.
+    # Together with the keepalive, this detects a node that lost power.
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_LIMIT_S * 1000)
     return opened
 
@@ -165,31 +172,34 @@ def _tunnel(before: Any, hop: Any, limit_s: float) -> paramiko.Channel:
 
 
 def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
-    """Our own error for a foreign one; ``hop`` is the node itself or one of its jump hosts."""
+    """Translate an error of paramiko, fabric or the operating system into one of ours.
+
+    ``hop`` is the node itself or one of its jump hosts.
+    """
     place = f"{hop.host} port {hop.port}"
     if isinstance(error, paramiko.BadHostKeyException):
         name = hop.host if hop.port == paramiko.config.SSH_PORT else f"[{hop.host}]:{hop.port}"
         return host_keys.changed_key(error.key, error.expected_key, name, node.name)
     if isinstance(error, paramiko.ChannelException):
-        return _unreachable(node, f"the jump host does not get through to {place}: {error.text}")
+        return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):
         return _refused(node, hop, error)
     return _unreachable(node, *_why_unreachable(hop, place, error))
 
 
 def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
-    """What went wrong before the host showed its key, and the remedy if there is a special one."""
+    """Return what failed before the host presented its key, and a specific remedy or ``""``."""
     if isinstance(error, socket.gaierror):
-        return f"the name {hop.host} is not known", "correct its address"
+        return f"the name {hop.host} does not resolve", "correct the address in the hostfile"
     if isinstance(error, TimeoutError):
         return f"{place} does not answer", ""
     if isinstance(error, OSError):
         return f"no connection to {place}: {error.strerror or error}", ""
-    return f"{place} answers, but not as ssh should: {_one_line(error)}", ""
+    return f"{place} answers, but not with the ssh protocol: {_one_line(error)}", ""
 
 
 def _was_greeted(hop: Any) -> bool:
-    """Whether keys were exchanged and the host's was accepted: what is left is the login."""
+    """Whether the key exchange is complete and the host key accepted, so that the login failed."""
     transport = hop.client.get_transport()
     return transport is not None and bool(transport.initial_kex_done)
 
@@ -204,11 +214,11 @@ def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
     if node.ssh.key and hop.connect_kwargs.get("pkey") is None:
-        remedy = f"the key {node.ssh.key} is encrypted: ssh-add {node.ssh.key}"
+        remedy = f"the key {node.ssh.key} is encrypted: run ssh-add {node.ssh.key}"
     else:
         key = f" -i {node.ssh.key}" if node.ssh.key else ""
         remedy = (
-            f"put the public key into authorized_keys there, or correct ssh.user and ssh.key; "
+            f"add the public key to authorized_keys there, or correct ssh.user and ssh.key; "
             f"try: ssh{key} -p {hop.port} {hop.user}@{hop.host} true"
         )
     return AuthenticationFailed(what, where=node.name, remedy=remedy)

@@ -1,9 +1,9 @@
-"""The open connections of one process, and what becomes of those that break.
+"""The open connections of one process, and what is done when one breaks.
 
-A command that was running when its connection broke is never run again here: its measurement is
-an error, for a node that falls over under load must not pass at the second try. A connection that
-is found dead before a command is sent lost nothing, and is opened anew. A node that was there
-before is given some time to come back, ``SshSettings.patience_s`` in all over a run.
+A command that was running when its connection broke is not run again: its measurement is an
+error, because a node that fails under load must not pass on a second attempt. If a connection is
+found dead before a command is sent, nothing is lost, and a new one is opened. A node that was
+reached before gets time to come back: ``SshSettings.patience_s`` in total for a run.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.transport import Running, Session
 
 Connect = Callable[[Node], Session]
-# What is done first on every new connection; an error is as if there were no way to the node.
+# Called first on every new connection; an error counts as a node that cannot be reached.
 Greet = Callable[[str, Session], None]
 
-_PAUSE_S = 1.0  # between two attempts; what is unplugged is not back sooner
+_PAUSE_S = 1.0  # between two attempts; an unplugged cable is not back sooner
 
 
 class Sessions:
-    """One connection for each node, opened when first needed.
+    """One connection for each node, opened on first use.
 
-    A node that could not be reached is not tried again: one dead node costs one time limit, and
-    its patience if it was there before.
+    A node that could not be reached is not tried again: a dead node costs one connection time
+    limit, plus ``patience_s`` if it was reached before.
     """
 
     def __init__(
@@ -37,19 +37,22 @@ class Sessions:
         greet: Greet = lambda *_: None,
         was_there: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """``was_there`` says whether somebody else in this run has reached a node."""
+        """``was_there`` tells whether another process of this run has reached a node."""
         self._cluster = cluster
         self._connect = connect
         self._greet = greet
         self._was_there = was_there
         self._open: dict[str, _Lasting] = {}
         self._dead: dict[str, NoEvidence] = {}
-        self._patience_s: dict[str, float] = {}  # of nodes that were there before
+        self._patience_s: dict[str, float] = {}  # what is left of it, for nodes reached before
         self._closed = False
         self._hurried = False
 
     def __getitem__(self, node: str) -> Session:
-        """Raises the ``TransportError`` of the last attempt if there is no way to the node."""
+        """Return the session of ``node``, opened if needed.
+
+        Raises the ``TransportError`` of the last attempt if the node cannot be reached.
+        """
         if node in self._dead:
             raise self._dead[node]
         if node not in self._open:
@@ -63,7 +66,7 @@ class Sessions:
             session.close()
 
     def hurry(self) -> None:
-        """Wait for nobody any more: what is still to be done is done where it can be."""
+        """Stop waiting for nodes to come back; the rest of the run uses those it can reach."""
         self._hurried = True
 
     def close(self) -> None:
@@ -72,7 +75,7 @@ class Sessions:
             self.drop(node)
 
     def _reached(self, node: str) -> Session:
-        """A new connection; a node that was there before is waited for as long as that may take."""
+        """Return a new connection; wait up to its remaining patience for a node reached before."""
         if self._closed:
             raise ConnectionLost("the session is closed", where=node)
         if node in self._dead:
@@ -83,7 +86,7 @@ class Sessions:
                 session = self._greeted(node)
             except NoEvidence as error:
                 waited_s = time.monotonic() - began
-                if not _may_pass(error) or waited_s + _PAUSE_S > self._patience_of(node):
+                if not _may_be_temporary(error) or waited_s + _PAUSE_S > self._patience_of(node):
                     self._dead[node] = _after(error, waited_s)
                     raise self._dead[node] from None
                 time.sleep(_PAUSE_S)
@@ -95,7 +98,7 @@ class Sessions:
                 return session
 
     def _patience_of(self, node: str) -> float:
-        """What is left of it; none for a node that never was there, or where all is over."""
+        """Return the remaining patience in seconds; 0 for a node never reached, or in a hurry."""
         if self._hurried:
             return 0.0
         if node not in self._patience_s and self._was_there(node):
@@ -112,13 +115,13 @@ class Sessions:
         return session
 
 
-def _may_pass(error: NoEvidence) -> bool:
-    """Whether a node that boots, or a network that is gone, can be the reason."""
+def _may_be_temporary(error: NoEvidence) -> bool:
+    """Whether the cause may be temporary: a node that reboots, or a network that is down."""
     return isinstance(error, (NodeUnreachable, ConnectionLost))
 
 
 def _after(error: NoEvidence, waited_s: float) -> NoEvidence:
-    """The same error, which says for how long it was tried, if it was more than once."""
+    """Return the error, with the time spent on retries added if there was more than one attempt."""
     if waited_s < _PAUSE_S:
         return error
     what = f"{error.what}; tried for {waited_s:.0f} s"
@@ -126,7 +129,7 @@ def _after(error: NoEvidence, waited_s: float) -> NoEvidence:
 
 
 class _Lasting:
-    """A ``Session`` that opens a new connection if it is dead before a command is sent."""
+    """A ``Session`` that opens a new connection if its own is dead before a command is sent."""
 
     def __init__(self, session: Session, reopened: Callable[[], Session]) -> None:
         self._session = session
@@ -151,7 +154,7 @@ class _Lasting:
         self._session.close()
 
     def _after(self, dead: Session) -> Session:
-        """The connection that takes the place of one that broke, for all threads that found out."""
+        """Return the replacement of the broken connection ``dead``, the same one to all threads."""
         with self._reopening:
             if self._session is dead:
                 dead.close()

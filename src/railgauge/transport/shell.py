@@ -1,16 +1,21 @@
-"""The only place where shell text is made: pure functions from a ``Command`` to one line.
+"""The only place that builds shell text: pure functions from a ``Command`` to one line.
 
 The line runs under any login shell and needs only ``sh``, ``timeout``, ``env``, ``grep`` and
-``sleep`` on the node. What it has to say about itself it prints on stdout as marker lines,
-``::railgauge NONCE WORD…``; the nonce, new for each command, keeps output from posing as one.
+``sleep`` on the node. It reports its own state on stdout in marker lines,
+``::railgauge NONCE WORD…``. The nonce is new for each command, so that no output can pass for a
+marker.
 
 ========== =====================================================================
-``pid N``  printed before anything of the command: the leader of its process group
+``pid N``  the leader of the process group; printed before any output of the command
 ``ready``  the port of ``Command.listens_on`` is open
-``in-use`` somebody else listens there; the command was not started
-``exit N`` the command has ended: also told where something that it left behind holds
-           its output open, and where ssh would say no more than that it crashed
+``in-use`` another process listens there; the command was not started
+``exit N`` the command has ended; printed even if a process that it left behind holds its
+           output open, and for a crash, of which ssh does not report the exit code
 ========== =====================================================================
+
+``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes (shortened)::
+
+    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; … (exec sleep 3) </dev/null; …'
 """
 
 from __future__ import annotations
@@ -25,23 +30,24 @@ from railgauge.transport.tag import VARIABLE
 
 MARKER = "::railgauge"
 IN_USE_CODE = 98
-TIMEOUT_CODE = 124  # timeout's own for a command whose time was up
+TIMEOUT_CODE = 124  # the exit code of timeout for a command that hit the limit
 KILL_AFTER_S = 5
-_TERM_POLLS = 20  # of 0.1 s between TERM and KILL
-_KILL_POLLS = 10  # and after it: a zombie that nobody reaps stays for ever
+_TERM_POLLS = 20  # of 0.1 s each, between TERM and KILL
+_KILL_POLLS = 10  # after KILL; bounded, because a zombie that is never reaped stays forever
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TOUCHED = re.compile(r"['\\!\n]")  # in single quotes, by one login shell or another
+_TOUCHED = re.compile(r"['\\!\n]")  # what some login shell changes within single quotes
 _DECODED = re.compile(r"""['"\\!\n%$`]""")
 
-# What timeout runs. It makes itself the leader of a group before it forks, so its child can name
-# the group by its parent, and no moment exists in which the marker is out and the group is not.
-# The child lives as long as the command, so that timeout goes on to KILL what ignores TERM.
+# What timeout runs. timeout becomes leader of a process group before it forks. Its child therefore
+# knows the group by its parent's pid, and the group exists before the marker is printed.
+# The child lives as long as the command, so that timeout goes on to KILL a command that ignores
+# TERM.
 _BEGIN = 'echo "{marker} pid $PPID"; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
-# A real perftest buffers its banner for as long as stdout is a pipe; the kernel's table of
-# sockets (state 0A is LISTEN) is the only sign that it accepts connections.
+# perftest buffers its banner while stdout is a pipe; the kernel's socket table (state 0A is
+# LISTEN) is the only sign that it accepts connections.
 _SERVE = (
     'listening() {{ grep -qE "^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ 0A " '
     "/proc/net/tcp /proc/net/tcp6 2>/dev/null; }}; "
@@ -50,11 +56,11 @@ _SERVE = (
     "while kill -s 0 $server 2>/dev/null; do "
     'if listening; then echo "{marker} ready"; break; fi; sleep 0.05; done; '
     "wait $server; code=$?; "
-    # A signal interrupts the wait, not the server.
+    # A signal interrupts the wait but not the server, so wait again.
     "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
 )
 
-# dash's kill knows "-s TERM -- -PID", not "-TERM -- -PID".
+# dash's kill accepts "-s TERM -- -PID", but not "-TERM -- -PID".
 _STOP = """\
 kill -s TERM -- -{pid} 2>/dev/null
 n=0
@@ -67,12 +73,12 @@ exit 0"""
 
 
 def command_line(command: Command, nonce: str, tag: str = "") -> str:
-    """One line for any login shell that runs ``command`` under its time limit.
+    """Return one line, for any login shell, that runs ``command`` under its time limit.
 
-    With ``tag`` everything that it starts carries it in its environment (``transport.tag``).
+    Every process that it starts carries ``tag`` in its environment (``transport.tag``).
 
-    Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, a bad name of a
-    variable, a time limit that is not a positive number, a port outside 1 to 65535.
+    Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, an invalid variable
+    name, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
@@ -87,36 +93,42 @@ def command_line(command: Command, nonce: str, tag: str = "") -> str:
 
 
 def _command(command: Command) -> str:
-    """By exec, or a program that is named like a word of the shell would not be found."""
+    """Return the shell text of the command itself.
+
+    It uses ``exec``, because a program with the name of a shell builtin would not be found.
+    """
     variables = [f"{name}={value}" for name, value in command.environment.items()]
-    # Not by the shell itself: some variables are its own, and not to be written to.
+    # By env, not by the shell, which refuses to set its own read-only variables.
     argv = ["env", *variables, *command.argv] if variables else command.argv
     return f"(exec {shlex.join(argv)}) </dev/null"
 
 
 def _tagged(tag: str) -> str:
-    # The shell itself was started without it, but is never without a child that has it.
+    # The shell itself was started without the tag, but always has a child that carries it.
     return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
 
 
 def stop_line(pid: int) -> str:
-    """One line that ends the process group ``pid``: TERM, and KILL if it is there 2 s later."""
-    if pid <= 1:  # kill -- -1 is every process of the user, -0 our own group
+    """Return one line that ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
+
+    Raises ``ValueError`` for 1 and below.
+    """
+    if pid <= 1:  # kill -- -1 would end every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
     script = _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
     return f"exec {_for_any_shell(script)}"
 
 
 def _seconds(time_s: float) -> str:
-    """Decimal, never exponential, never 0, which timeout takes for "no limit"."""
+    """Return the time in decimal notation; never 0, which ``timeout`` takes as "no limit"."""
     return f"{max(time_s, 0.001):.3f}".rstrip("0").rstrip(".")
 
 
 def _for_any_shell(script: str) -> str:
-    """``sh`` with ``script``, such that login shells other than sh pass it on unharmed.
+    """Return the call of ``sh`` with ``script``, quoted so that no login shell changes it.
 
-    Within single quotes csh still acts on ``!`` and line ends, fish on a doubled backslash;
-    as octal escapes, which sh itself decodes, nothing is left that any of them would touch.
+    Within single quotes csh still interprets ``!`` and line ends, and fish a doubled backslash.
+    Such characters are therefore sent as octal escapes, which sh decodes.
     """
     if not _TOUCHED.search(script):
         return f"sh -c '{script}'"
@@ -126,13 +138,13 @@ def _for_any_shell(script: str) -> str:
 
 def _check(command: Command) -> None:
     if not command.argv or not command.argv[0]:
-        raise BadInput("a command without a program", where=command.node)
+        raise BadInput("the command names no program", where=command.node)
     for name in command.environment:
         if not _NAME.fullmatch(name):
             raise BadInput(
-                f"{name!r} cannot be the name of an environment variable",
+                f"{name!r} is not a valid name of an environment variable",
                 where=command.node,
-                remedy="use letters, digits and underscores, and no digit in front",
+                remedy="use letters, digits and underscores; the first must not be a digit",
             )
     _check_texts(command)
     _check_numbers(command)
@@ -141,15 +153,17 @@ def _check(command: Command) -> None:
 def _check_texts(command: Command) -> None:
     for text in (*command.argv, *command.environment.values()):
         if "\0" in text:
-            raise BadInput(f"{text!r} holds a NUL, which no argument can", where=command.node)
+            raise BadInput(
+                f"{text!r} contains a NUL, which no argument may contain", where=command.node
+            )
 
 
 def _check_numbers(command: Command) -> None:
     if not (math.isfinite(command.time_limit_s) and command.time_limit_s > 0):
         raise BadInput(
-            f"a time limit of {command.time_limit_s} s",
+            f"the time limit {command.time_limit_s} s is not valid",
             where=command.node,
-            remedy="give a positive number of seconds",
+            remedy="use a positive number of seconds",
         )
     if command.listens_on is not None and not 0 < command.listens_on < 1 << 16:
         raise BadInput(f"{command.listens_on} is not a TCP port", where=command.node)

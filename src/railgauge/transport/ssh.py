@@ -1,7 +1,7 @@
-"""Commands over ssh: fabric opens the connection, paramiko's channels carry the commands.
+"""Commands over ssh: fabric opens the connection, each command gets a paramiko channel.
 
-``Connection.run`` is not used: its polling costs 10 ms a command, and its time limit leaves the
-process running on the node.
+``Connection.run`` is not used: it polls, which costs 10 ms a command, and at its time limit it
+leaves the process running on the node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 16
 _OPEN_LIMIT_S = 30.0
 _END_LIMIT_S = 0.5
 
-# paramiko logs a traceback for each lost connection; what matters reaches the user as an error.
+# paramiko logs a traceback for each lost connection; the user gets our own error instead.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
@@ -38,11 +38,11 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
 
 
 class SshPipes:
-    """The output of one command, on a channel of its own."""
+    """The output of one command, on its own channel."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
-        # Made here: a channel that was closed before it is drained has none to give.
+        # Registered here, because a channel that is closed before ``drain`` has no file descriptor.
         self._readable = select.poll()
         self._readable.register(channel.fileno(), select.POLLIN)
 
@@ -58,16 +58,19 @@ class SshPipes:
         self._channel.close()
 
     def _without_code(self) -> int | None:
-        """As for a killed command if the connection lives: paramiko drops the signal's name."""
+        """Return the code of a killed command if the connection is alive, otherwise ``None``.
+
+        A command that a signal ended has no exit status, and paramiko drops the signal's name.
+        """
         transport = self._channel.get_transport()
-        transport.join(_END_LIMIT_S)  # of a connection that was lost, channels end first
+        transport.join(_END_LIMIT_S)  # when a connection is lost, its channels end before it does
         return KILLED_CODE if transport.is_active() else None
 
     def _copy(self, stdout: Sink, stderr: Sink) -> None:
         while not (self._channel.eof_received or self._channel.closed):
             self._readable.poll()
             self._take(stdout, stderr)
-        self._take(stdout, stderr)  # what came between the last look and the end
+        self._take(stdout, stderr)  # output that arrived between the last poll and the end
 
     def _take(self, stdout: Sink, stderr: Sink) -> None:
         while self._channel.recv_ready():
@@ -77,7 +80,7 @@ class SshPipes:
 
 
 class SshLink:
-    """One open connection, the last of ``hops``; each command gets a channel of it."""
+    """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
 
     def __init__(self, node_name: str, hops: tuple[Any, ...]) -> None:
         self._node_name = node_name
@@ -102,9 +105,9 @@ class SshLink:
 
     def _refused(self, error: Exception) -> TransportError:
         if not self.transport.is_active():
-            return ConnectionLost("the connection is gone", where=self._node_name)
+            return ConnectionLost("the connection is lost", where=self._node_name)
         return TransportError(
-            f"the node starts no further command: {error}",
+            f"the node does not start another command: {error}",
             where=self._node_name,
-            remedy="raise MaxSessions in its sshd_config, or run less at once",
+            remedy="raise MaxSessions in its sshd_config, or run fewer commands at once",
         )

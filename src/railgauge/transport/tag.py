@@ -1,7 +1,11 @@
-"""The name that every process of a run carries on a node, in its environment.
+"""The tag that every process of a run on a node carries in its environment.
 
-What a run leaves behind is found by it, whoever started it and whatever it is called. It is no part
-of a command: it differs from run to run, and transcripts say what would run again.
+Processes that a run left behind are found by it, whatever their parent and their name. The tag is
+not part of a ``Command``, because it differs from run to run and a transcript's command must be
+repeatable.
+
+On node ``n1``, the main process of the run ``r42`` starts processes with
+``RAILGAUGE_RUN=r42/n1/main/``.
 """
 
 from __future__ import annotations
@@ -13,23 +17,23 @@ VARIABLE = "RAILGAUGE_RUN"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """``run`` names one run and no other; ``part`` who of it: ``main``, a worker, ``lease``.
+    """A part of a run: ``run`` is unique to the run, ``part`` is ``main``, a worker, or ``lease``.
 
-    Neither holds a slash. Every value ends in one, so that the name of a whole is never the
-    beginning of another name.
+    Neither contains a slash. Every value of the variable ends with one, so that the value of one
+    part is never a prefix of another's.
     """
 
     run: str
     part: str
 
     def on(self, node: str) -> str:
-        """The value of the variable on ``node``."""
+        """Return the value of the variable on ``node``."""
         return f"{run_on(self.run, node)}{self.part}/"
 
 
 def run_on(run: str, node: str) -> str:
-    """How the values of all parts of a run begin on ``node``.
+    """Return the prefix that the values of all parts of a run share on ``node``.
 
-    The node is part of the name because two nodes of a hostfile may share one machine.
+    The node is part of it because two nodes of a hostfile may be the same machine.
     """
     return f"{run}/{node}/"

@@ -1,8 +1,11 @@
-"""What a lease on a node is made of: the text that holds it there, and what it answers.
+"""The script that holds a lease on a node, and the answer that it prints.
 
-A lease is a file lock (flock) on the node, held by a script on an open channel: the kernel frees it
-when the script ends, and the script ends when nobody reads it any more. The file names the holder
-for whoever finds it locked; it is there as long as the lease is.
+A lease is a file lock (flock) on the node, held by a script whose output this process reads. The
+script ends when its output has no reader; the kernel then releases the lock. The file contains the
+name of the holder, for other runs that find it locked. It exists as long as the lease.
+
+The script's first line is ``held``, ``cannot REASON``, or ``taken`` with the holder as JSON:
+``taken {"user": "ana", "host": "login1", "run": "r42", "since": "2026-03-01T…", "tag": "…"}``.
 """
 
 from __future__ import annotations
@@ -16,20 +19,20 @@ from railgauge.core.model import Command
 from railgauge.transport.tag import VARIABLE, Tag, run_on
 
 PART = "lease"
-"""The part of a run that its lease holders are, in their tag."""
+"""The part that the tag of a lease's script names."""
 
-_HOLD_LIMIT_S = 30 * 86400.0  # a lease ends with its run; every command has a limit all the same
+_HOLD_LIMIT_S = 30 * 86400.0  # a lease ends with its run, but every command needs a limit
 _SWEEP_LIMIT_S = 30.0
 _WORD_LENGTH = 80
 _LEAST_BEAT_S = 3.0
-_BEATS_EACH_S = 250.0  # for all nodes together: each costs this side and a lab some processor time
+_BEATS_EACH_S = 250.0  # for all nodes together, because each beat costs CPU time here
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a node: ``since`` is ISO 8601 in UTC by the clock of ``host``.
+    """The run that holds a node. ``since`` is ISO 8601 in UTC by the clock of ``host``.
 
-    Two runs of one name may start in one second: ``tag`` is that of one run and no other.
+    ``tag`` is unique to the run; two runs with the same name may start within one second.
     """
 
     user: str
@@ -44,22 +47,22 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The lease is ours."""
+    """This run holds the lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Somebody else's, who may not have said who it is."""
+    """Another holder has the lease; ``None`` if it left no readable name."""
 
     holder: Holder | None
 
     def __str__(self) -> str:
-        return str(self.holder) if self.holder else "somebody who left no name"
+        return str(self.holder) if self.holder else "a holder that left no name"
 
 
 @dataclass(frozen=True, slots=True)
 class Unleasable:
-    """There is no way to lease this node, and why."""
+    """The node cannot be leased, for the reason ``why``."""
 
     why: str
 
@@ -68,19 +71,22 @@ LeaseAnswer = Held | Taken | Unleasable
 
 
 def hold_command(node: str, rootfs: str, holder: Holder, run: str, beat_s: float) -> Command:
-    """Holds the lease of ``node`` as long as it runs; its first line is for ``answer``."""
+    """Return the command that holds the lease of ``node`` while it runs.
+
+    ``answer`` parses its first line. ``beat_s`` is the time in seconds between two signs of life.
+    """
     text = f"{_text('sweep.sh')}\n{_text('hold.sh')}"
     who = json.dumps(asdict(holder))
     words = (rootfs.rstrip("/"), who, run_on(run, node), f"{beat_s:g}")
-    # Not the tag of the session: who ends what a worker left must not end the lease.
+    # Not the session's tag: ending the processes of a dead worker must not end the lease.
     environment = {"LC_ALL": "C", VARIABLE: Tag(run, PART).on(node)}
     return Command(node, ("sh", "-c", text, "railgauge", *words), environment, _HOLD_LIMIT_S)
 
 
 def sweep_command(node: str, run: str, part: str = "") -> Command:
-    """Ends all processes of ``part`` of a run on ``node``, without one those of the whole run.
+    """Return the command that ends all processes of ``part`` of a run on ``node``.
 
-    Exit code 1 says that some could not be ended.
+    Without ``part`` it ends all processes of the run. It exits with 1 if some remain.
     """
     begins = Tag(run, part).on(node) if part else run_on(run, node)
     text = f'{_text("sweep.sh")}\nsweep "$1"\n'
@@ -88,19 +94,22 @@ def sweep_command(node: str, run: str, part: str = "") -> Command:
 
 
 def beat_s(nodes: int) -> float:
-    """Seconds between two signs of life of a holder, so that many nodes cost no more than few."""
+    """Return the seconds between two signs of life of a holder.
+
+    They grow with the number of nodes, so that their total rate stays bounded.
+    """
     return max(_LEAST_BEAT_S, nodes / _BEATS_EACH_S)
 
 
 def answer(line: str) -> LeaseAnswer:
-    """What the first line of a holder says. It comes from a node: nothing of it is trusted."""
+    """Parse the first line of a holder. It comes from a node, so none of it is trusted."""
     word, _, rest = line.strip().partition(" ")
     if word == "held":
         return Held()
     if word == "taken":
         return Taken(_holder(rest))
-    said = _printable(rest if word == "cannot" else line)
-    return Unleasable(said or "it says nothing")
+    why = _printable(rest if word == "cannot" else line)
+    return Unleasable(why or "the lease script printed nothing")
 
 
 def _holder(text: str) -> Holder | None:
@@ -121,7 +130,7 @@ def _printable(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A script without its comments, which need not travel."""
+    """Return a script without its comments, which need not be sent."""
     text = files("railgauge.leases.holder").joinpath(name).read_text(encoding="utf-8")
     lines = text.splitlines()
     return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))

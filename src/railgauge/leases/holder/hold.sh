@@ -1,8 +1,8 @@
-# Holds the lease of one node for as long as somebody reads what it prints; then it ends what the run
-# left behind, and lets go. Arguments: the host's root, who holds (one line), how the tag of the run
-# begins on this node, seconds between two signs of life.
+# Holds the lease of one node while its output has a reader. Then it ends the processes that the run
+# left behind, and releases the lease. Arguments: the host's root, the holder (one line), the prefix
+# of the run's tags on this node, the seconds between two signs of life.
 #
-# Its first line is the answer: "held", "taken WHO", or "cannot WHY".
+# Its first line is the answer: "held", "taken HOLDER", or "cannot REASON".
 
 # shellcheck shell=sh disable=SC3065,SC3067 # test -k and -O: every sh of a Linux system has them
 
@@ -15,7 +15,8 @@ cannot() {
   exit 1
 }
 
-# The same place for every user: a folder where all may make files and none may take away another's.
+# The same place for every user: a folder in which everyone may create files, and no one may delete
+# those of others.
 choose_file() {
   for folder in "$root/run/lock" "$root/tmp"; do
     if [ -d "$folder" ] && [ -k "$folder" ]; then
@@ -23,16 +24,16 @@ choose_file() {
       return
     fi
   done
-  cannot "neither $root/run/lock nor $root/tmp is a folder where every user may make files (mode 1777)"
+  cannot "neither $root/run/lock nor $root/tmp is a folder in which every user may create files (mode 1777)"
 }
 
-# Without waiting: 0 is ours now, 1 somebody else's. The lock lives as long as this shell's descriptor,
-# whichever program asked for it.
+# Takes the lock without waiting: 0 if it is ours now, 1 if another process has it. The lock lasts as
+# long as this shell's file descriptor, whichever program took it.
 lock() {
   if command -v flock >/dev/null; then
     flock -n 9
   elif command -v perl >/dev/null; then
-    # shellcheck disable=SC2016 # perl's own
+    # shellcheck disable=SC2016 # the dollar signs are perl's
     perl -e 'open(my $file, "<&=9") or exit 2; exit(flock($file, 6) ? 0 : 1)'
   elif command -v python3 >/dev/null; then
     python3 -c 'import fcntl; fcntl.flock(9, 6)' 2>/dev/null
@@ -43,19 +44,19 @@ lock() {
 
 is_ours() { [ ! -L "$file" ] && [ "$file" -ef /proc/self/fd/9 ]; }
 
-# Opened for reading only: to open a file of somebody else for writing is refused in such folders,
-# even to root (fs.protected_regular).
+# Opens the file for reading only: in such folders the kernel refuses to open another user's file for
+# writing, even to root (fs.protected_regular).
 open_file() {
   if [ ! -e "$file" ] && [ ! -L "$file" ]; then
     (umask 0 && set -C && : >"$file") 2>/dev/null
   fi
   if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ]; }; then
-    cannot "$file is not a file"
+    cannot "$file is not a regular file"
   fi
   command exec 9<"$file"
 } 2>/dev/null
 
-# A holder that was killed outright left its file: root takes it away, others may only write in it.
+# A holder that was killed leaves its file behind. Root deletes it; other users can only write to it.
 write_name() {
   if [ -O "$file" ]; then
     printf '%s\n' "$who" >"$file"
@@ -63,7 +64,7 @@ write_name() {
     return 1
   else
     printf '%s\n' "$who" | dd of=/proc/self/fd/9 conv=nocreat 2>/dev/null ||
-      cannot "$file was left by another user: have it removed"
+      cannot "$file was left behind by another user: ask that user or root to delete it"
   fi
 }
 
@@ -80,10 +81,10 @@ take() {
     esac
     exec 9<&-
   done
-  cannot "$file cannot be had"
+  cannot "$file could not be locked in 20 attempts"
 }
 
-# The name may be on its way, or the file on its way out.
+# An empty file is tried again: its holder is about to write its name, or about to delete the file.
 tell_holder() {
   name=$(head -n 1 <&9 | head -c 1000)
   if [ -z "$name" ] && [ $turn -lt 10 ]; then
@@ -106,12 +107,12 @@ take
 trap leave TERM HUP INT
 printf 'held\n'
 while is_ours; do
-  if ! printf . 2>/dev/null; then # nobody reads any more: here the run is dead
+  if ! printf . 2>/dev/null; then # the output has no reader: the run is dead
     sweep "$tag"
     sleep 1 9<&-
-    sweep "$tag" # what was just being started
+    sweep "$tag" # again, for processes that were just being started
     leave
   fi
   sleep "$beat_s" 9<&-
 done
-exit 4 # somebody took the file away, and with it the lease
+exit 4 # the file was deleted, and the lease with it

@@ -1,11 +1,11 @@
-# Ends the process groups of this machine that have a process with the tag that begins with $1, by
-# TERM and after a second by KILL. Our own group, which may carry the tag as well, is left out.
+# Ends every process group of this machine with a process whose tag begins with $1: by TERM, after a
+# second by KILL. Our own group, which may carry the tag too, is left out.
 # shellcheck shell=sh
 
 group_of() {
-  # The name, in brackets, may hold anything; what follows the last bracket is numbers.
+  # The name, in brackets, may contain anything; only numbers follow the last bracket.
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-  # shellcheck disable=SC2086 # one word for each field
+  # shellcheck disable=SC2086 # split into one word for each field
   set -- ${stat##*)}
   echo "$3"
 }

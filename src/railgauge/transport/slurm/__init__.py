@@ -1,7 +1,7 @@
-"""Commands through Slurm: each is a step (``srun``) of one allocation that a whole run shares.
+"""Commands through Slurm: each is a step (``srun``) of the one allocation that a run uses.
 
-``allocation`` gets it before the first command, ``nodes`` says why a node is not in it,
-``fan_out`` asks many nodes in one step.
+``allocation`` obtains it before the first command, ``nodes`` finds why a node is not in it, and
+``fan_out`` runs one command on many nodes in one step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
 from railgauge.transport.tag import Tag
 
-_END_LIMIT_S = 2.0  # for srun, asked to end its step; a node that is gone never answers
+_END_LIMIT_S = 2.0  # for srun to end its step after TERM; a dead node never answers it
 _EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code (\d+)\n\Z")
 _SRUN_SAYS = b"srun: error: "
 _LINE_BYTES = 400
@@ -31,9 +31,10 @@ REMEDY = "see: scontrol show node {node}"
 
 
 def connect(node: Node, tag: Tag | None = None) -> Session:
-    """A session whose commands are steps on ``node``. Raises ``NodeUnreachable``.
+    """Return a session whose commands are steps on ``node``.
 
-    Asked anew each time: a node that went down since the allocation was made has a reason too.
+    Raises ``NodeUnreachable`` with Slurm's reason. Slurm is asked on every call, because a node
+    may have gone down since the allocation was made.
     """
     refusal = node.slurm.refusal or nodes.refusal_in_job(node.name, node.slurm.job)
     if refusal:
@@ -42,7 +43,7 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
 
 
 class SlurmLink:
-    """Has steps on one node execute."""
+    """A ``NodeConnection`` whose lines run as steps on one node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -52,17 +53,17 @@ class SlurmLink:
         try:
             return StepPipes(start_step(argv))
         except OSError as error:
-            raise TransportError(f"srun does not start: {error}", where=self._node.name) from error
+            raise TransportError(f"cannot start srun: {error}", where=self._node.name) from error
 
     def close(self) -> None:
-        """Nothing is held open: the allocation belongs to the run."""
+        """Do nothing: the allocation belongs to the run."""
 
 
 def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """Start ``srun`` in a session of its own, which keeps the terminal's Ctrl-C away from it.
 
-    Its input stays open for as long as this process lives: a command that reads it to the end
-    learns on its node when nobody waits for it any more, even if nobody could tell Slurm.
+    Its stdin stays open for as long as this process lives. A command on the node that reads it to
+    its end thus notices when this process dies, even if this process could not end the step.
     """
     return subprocess.Popen(
         [argument.encode("utf-8", "surrogateescape") for argument in argv],
@@ -76,7 +77,7 @@ def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subproce
 
 
 def end_step(process: subprocess.Popen[bytes]) -> None:
-    """End a step and its ``srun``: TERM has Slurm kill the tasks, KILL would leave them there."""
+    """End a step and its ``srun``. TERM makes Slurm kill the tasks; KILL leaves them running."""
     with contextlib.suppress(ProcessLookupError):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
@@ -94,7 +95,10 @@ class StepPipes:
         self._pipes = LocalPipes(process)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
-        """The code is the command's if ``srun`` says so; any other is of ``srun`` itself."""
+        """Return the command's exit code, or ``None`` if ``srun`` failed and reported none.
+
+        Any exit code of ``srun`` other than 0 may be its own.
+        """
         tail = _Tail(stderr)
         try:
             code = self._pipes.drain(stdout, tail.take)
@@ -109,7 +113,7 @@ class StepPipes:
 
 
 class _Tail:
-    """Passes standard error on, without what ``srun`` says of an exit code at the very end."""
+    """Passes stderr on, without the line at its end in which ``srun`` reports the exit code."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -120,7 +124,7 @@ class _Tail:
         self._pass(len(self._held) - self._begun())
 
     def end(self) -> int | None:
-        """Pass on the rest. The exit code, ``None`` if ``srun`` said nothing of one."""
+        """Pass on the rest and return the exit code; ``None`` if ``srun`` did not report one."""
         said = _EXIT_CODE.search(self._held)
         self._pass(said.start() if said else len(self._held))
         return int(said[1]) if said else None
@@ -131,7 +135,7 @@ class _Tail:
         self._held = self._held[count:]
 
     def _begun(self) -> int:
-        """How many bytes at the end may be that line, or the beginning of it."""
+        """Return how many bytes at the end may be that line or its beginning."""
         at = self._held.rfind(_SRUN_SAYS)
         if at >= 0 and len(self._held) - at <= _LINE_BYTES:
             return len(self._held) - at

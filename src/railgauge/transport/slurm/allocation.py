@@ -1,7 +1,7 @@
-"""One allocation for a whole run: the one that the run is part of, or one of its own.
+"""The allocation of a run: the one that the run was started in, or one of its own.
 
-An allocation of its own is held by a process that reads from a pipe of ours to its end. Slurm
-gets the nodes back when the run lets go of the pipe, and so also when the run is killed.
+An allocation of its own is held by a process that reads a pipe from us until its end. Slurm gets
+the nodes back when the run closes the pipe, and therefore also when the run is killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from railgauge.transport.slurm.steps import ask, environment, folded, folder, la
 _HOLD = ("sh", "-c", 'echo "$SLURM_JOB_ID"; exec cat >/dev/null')
 _END_LIMIT_S = 10.0
 _MOST_BYTES = 1 << 16
-_SOON_S = 2.0  # what is to be had at once is there by then
+_SOON_S = 2.0  # Slurm grants free nodes within this time
 _PENDING = re.compile(r"Pending job allocation (\d+)")
 
 Tell = Callable[[str], None]
@@ -35,10 +35,10 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def opened(cluster: Cluster, tell: Tell) -> Iterator[Cluster]:
-    """The cluster with an allocation of its nodes, until the block ends.
+    """Give the cluster with an allocation of its nodes, held until the block ends.
 
-    Nodes that Slurm does not give carry its reason; the others are allocated without them.
-    Raises ``BadInput`` or ``TransportError`` if there is no allocation to be had.
+    A node that Slurm refuses carries the reason in ``slurm.refusal``; the others are allocated
+    without it. Raises ``BadInput`` or ``TransportError`` if there is no allocation.
     """
     surrounding = os.environ.get("SLURM_JOB_ID", "")
     if surrounding:
@@ -59,11 +59,11 @@ def _within(cluster: Cluster, job: str) -> Cluster:
     held = nodes.of_job(job)
     if not held.intersection(names):
         raise BadInput(
-            f"allocation {job}, which this run is part of (SLURM_JOB_ID), has none of the nodes",
+            f"this run was started in allocation {job} (SLURM_JOB_ID), which has none of the nodes",
             where=cluster.source,
-            remedy="unset SLURM_JOB_ID to get an allocation of its own, or start within another",
+            remedy="unset SLURM_JOB_ID to get an own allocation, or start the run in another one",
         )
-    outside = f"not in the allocation {job}, which this run is part of"
+    outside = f"not in the allocation {job}, in which this run was started"
     refused = {name: outside for name in names if name not in held}
     return _reached(cluster, job, {**refused, **nodes.refusals(names, None, for_a_job=False)})
 
@@ -86,18 +86,21 @@ def _reached(cluster: Cluster, job: str, refused: Mapping[str, str]) -> Cluster:
 
 
 def _binding() -> tuple[str, ...]:
-    """Steps are not to be bound to cores; where Slurm binds none, it complains of being told."""
+    """Return the option that keeps Slurm from binding steps to cores.
+
+    Empty if Slurm has no plugin that binds, because it then rejects the option.
+    """
     plugins = re.search(r"^TaskPlugin\s*=\s*(\S+)", ask("scontrol", "show", "config"), re.MULTILINE)
     return () if plugins is None or plugins[1] == "task/none" else ("--cpu-bind=none",)
 
 
 @contextmanager
 def allocated(names: Sequence[str], settings: SlurmSettings, tell: Tell) -> Iterator[str]:
-    """Hold all of ``names``, whole; gives the number of the job. Raises ``TransportError``."""
-    with TemporaryFile() as said:
-        holder = _salloc(_argv(names, settings), said)
+    """Hold all of ``names`` exclusively and give the job's number. Raises ``TransportError``."""
+    with TemporaryFile() as stderr:
+        holder = _salloc(_argv(names, settings), stderr)
         try:
-            job = _granted(holder, said, folded(names), settings.wait_s, tell)
+            job = _granted(holder, stderr, folded(names), settings.wait_s, tell)
         except BaseException:
             _end(holder, signal.SIGTERM)
             raise
@@ -116,7 +119,7 @@ def _argv(names: Sequence[str], settings: SlurmSettings) -> tuple[str, ...]:
     }
     return (
         *("salloc", "--job-name=railgauge", "--exclusive", "--mem=0"),
-        "--no-kill",  # one node that fails must not end the run on the others
+        "--no-kill",  # a node that fails must not end the run on the others
         *(f"--nodes={len(names)}", f"--nodelist={folded(names)}"),
         *(f"--{name}={value}" for name, value in given.items() if value is not None),
         *settings.allocation_options,
@@ -124,43 +127,43 @@ def _argv(names: Sequence[str], settings: SlurmSettings) -> tuple[str, ...]:
     )
 
 
-def _salloc(argv: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
+def _salloc(argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr,
             env=environment(),
             cwd=folder(),
-            start_new_session=True,  # Ctrl-C is for the run, which lets go when it is done
+            start_new_session=True,  # Ctrl-C goes to the run, which releases the nodes at its end
         )
     except OSError as error:
-        raise TransportError(f"salloc does not start: {error}", where="transport: slurm") from error
+        raise TransportError(f"cannot start salloc: {error}", where="transport: slurm") from error
 
 
 def _granted(
-    holder: subprocess.Popen[bytes], said: IO[bytes], names: str, wait_s: float, tell: Tell
+    holder: subprocess.Popen[bytes], stderr: IO[bytes], names: str, wait_s: float, tell: Tell
 ) -> str:
     soon_s = min(wait_s, _SOON_S)
     job = _first_line(holder, soon_s)
     if job is None and wait_s > soon_s:
-        tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(said))}")
+        tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(stderr))}")
         job = _first_line(holder, wait_s - soon_s)
     if job:
         return job
-    complaint, where = _text(said), "transport: slurm"
+    message, where = _text(stderr), "transport: slurm"
     if job is not None:
-        raise TransportError(f"no allocation of {names}: {last_word(complaint)}", where=where)
+        raise TransportError(f"no allocation of {names}: {last_word(message)}", where=where)
     raise TransportError(
-        f"no allocation of {names} within {wait_s:g} s: {_why_not(complaint)}",
+        f"no allocation of {names} within {wait_s:g} s: {_why_not(message)}",
         where=where,
-        remedy="wait longer (slurm: {wait_s: …} in the hostfile), or leave out nodes that are busy",
+        remedy="wait longer (slurm: {wait_s: …} in the hostfile), or leave out the busy nodes",
     )
 
 
 def _first_line(holder: subprocess.Popen[bytes], time_limit_s: float) -> str | None:
-    """The number of the job; empty if ``salloc`` gave up, ``None`` if it is still waiting."""
+    """Return the job's number; empty if ``salloc`` gave up, ``None`` if it is still waiting."""
     assert holder.stdout
     deadline = time.monotonic() + time_limit_s
     with selectors.DefaultSelector() as selector:
@@ -170,25 +173,32 @@ def _first_line(holder: subprocess.Popen[bytes], time_limit_s: float) -> str | N
     return holder.stdout.readline().decode(errors="replace").strip()
 
 
-def _text(said: IO[bytes]) -> str:
-    """What ``salloc``, which goes on writing at the same place of the file, has said so far."""
-    return os.pread(said.fileno(), _MOST_BYTES, 0).decode(errors="replace")
+def _text(stderr: IO[bytes]) -> str:
+    """Return what ``salloc`` has printed so far.
+
+    Reads with ``pread``: ``salloc`` goes on writing at the file offset that both share.
+    """
+    return os.pread(stderr.fileno(), _MOST_BYTES, 0).decode(errors="replace")
 
 
-def _why_not(complaint: str) -> str:
-    """Slurm's reason for letting the job wait."""
-    pending = _PENDING.search(complaint)
+def _why_not(message: str) -> str:
+    """Return Slurm's reason why the job waits."""
+    pending = _PENDING.search(message)
     if pending is None:
-        return last_word(complaint)
+        return last_word(message)
     with contextlib.suppress(TransportError):
         why = ask("squeue", "-h", "-j", pending[1], "-o", "%r").strip()
         return f"job {pending[1]} is pending ({why})"
-    return last_word(complaint)
+    return last_word(message)
 
 
 def _end(holder: subprocess.Popen[bytes], *first: signal.Signals) -> None:
-    """Let go of the nodes. One that has them does so at the end of its input, and is confused by a
-    signal at that moment; one that still waits for them does not read."""
+    """Release the nodes.
+
+    A ``salloc`` that has the nodes releases them at the end of its input, and may fail if a signal
+    arrives at that moment. One that still waits for them does not read its input; for it,
+    ``first`` names the signal to send at once.
+    """
     assert holder.stdin
     assert holder.stdout
     with contextlib.suppress(OSError):

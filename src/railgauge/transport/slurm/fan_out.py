@@ -1,8 +1,15 @@
-"""One command on many nodes in one step: thousands of nodes cost one ``srun``.
+"""One command on many nodes in one step: thousands of nodes need one ``srun``.
 
-``srun --label`` says before each line which task printed it, but cuts lines at 1 KiB and mixes
-them. What a node prints therefore travels as base64, whose lines are short, between a line that
-names the node and one with a dot.
+``srun --label`` puts the task's number before each line, but cuts and mixes lines longer than
+1 KiB. A node's output is therefore sent as base64, in short lines, after a line with the node's
+name and before a line with a dot. From two nodes (the output is ``ok``)::
+
+    0: n1
+    1: n2
+    0: b2sK
+    0: .
+    1: b2sK
+    1: .
 """
 
 from __future__ import annotations
@@ -27,23 +34,23 @@ from railgauge.transport.job import GRACE_S, Start
 from railgauge.transport.slurm import REMEDY, end_step, lines, start_step
 from railgauge.transport.slurm.steps import step_argv
 
-# A node that is gone keeps srun for 20 s, and then the step ends on the others as well: those
-# that were not through are asked again, without it.
+# A dead node blocks srun for 20 s, and then the step ends on the other nodes too. Those that had
+# not finished are asked again in the next round, without the dead node.
 _ROUNDS = 4
 _LAUNCH_LIMIT_S = 60.0
-# Neither a limit of the site nor a node that fails may end the step on the others.
+# Neither a site's limit nor a node that fails may end the step on the other nodes.
 _OPTIONS = ("--label", "--wait=0", "--kill-on-bad-exit=0", "--no-kill")
 _END = b"."
-# Of a command that timeout ended by TERM; by KILL there is none.
+# The exit code if timeout ended the command: by TERM its own, by KILL none.
 _LIMIT_CODES = (shell.TIMEOUT_CODE, None)
 _FAILED = re.compile(r"srun: error: (?P<what>.* on node (?P<node>[^\s:]+): .*)")
 
 
 def fan_out(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
-    """Each node's transcript as it comes, or why there is none.
+    """Yield each node's transcript when it arrives, or the reason why there is none.
 
-    A node that said nothing at all, and that nobody complains about, is left out: it is to be
-    asked by itself. Standard error is not brought along.
+    A node that printed nothing, and about which Slurm reports no error, is left out: the caller
+    asks it by itself. The transcripts have no stderr.
     """
     for node in nodes:
         if node.slurm.refusal:
@@ -60,13 +67,13 @@ def fan_out(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
 
 
 def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
-    """One step; nodes that it ended on before they were through are not among the answers."""
+    """Run one step. Nodes that had not finished when it ended are missing from the answers."""
     start = Start.now()
     argv = lines.gathered(shell.command_line(command, start.nonce))
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
     answers = Answers(command, start, {node.name for node in nodes})
-    with TemporaryFile() as said:
-        step = start_step(argv, said)
+    with TemporaryFile() as stderr:
+        step = start_step(argv, stderr)
         limit = threading.Timer(command.time_limit_s + GRACE_S + _LAUNCH_LIMIT_S, end_step, [step])
         limit.daemon = True
         limit.start()
@@ -78,7 +85,7 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
         finally:
             limit.cancel()
             _end(step)
-        yield from answers.failures(_text(said), is_late=is_late)
+        yield from answers.failures(_text(stderr), is_late=is_late)
 
 
 def _end(step: subprocess.Popen[bytes]) -> None:
@@ -92,17 +99,17 @@ def _end(step: subprocess.Popen[bytes]) -> None:
     step.wait()
 
 
-def _text(said: IO[bytes]) -> str:
-    said.seek(0)
-    return said.read().decode(errors="replace")
+def _text(stderr: IO[bytes]) -> str:
+    stderr.seek(0)
+    return stderr.read().decode(errors="replace")
 
 
 @dataclass
 class Answers:
-    """What the nodes of one step have printed so far, taken apart by label.
+    """The output of one step so far, separated into nodes by label.
 
-    The label is srun's own, so no node can speak for another; a node that claims the name of
-    another spoils that name and has none itself.
+    The label comes from srun, so no node can print under another's label. If two labels give the
+    same node name, that node has no answer.
     """
 
     command: Command
@@ -112,7 +119,7 @@ class Answers:
     _captures: dict[str, Capture] = field(default_factory=dict)
 
     def take(self, labelled: bytes) -> Iterator[Answer]:
-        """One line as srun printed it. At most one answer: that of a node which is through."""
+        """Take one line as srun printed it; yield the node's answer if the line completes it."""
         label, colon, text = labelled.partition(b": ")
         if not colon:
             return
@@ -137,7 +144,7 @@ class Answers:
         if line != _END:
             with suppress(binascii.Error, ValueError):
                 capture.take_stdout(base64.b64decode(line, validate=True))
-        elif capture.pid is not None:  # else the line was not even begun: no base64, or no timeout
+        elif capture.pid is not None:  # else the line never started: base64 or timeout is missing
             self.waiting.discard(name)
             yield name, self._transcript(name, capture)
 
@@ -157,9 +164,9 @@ class Answers:
             error=CommandTimedOut.kind if is_late else ConnectionLost.kind if code is None else "",
         )
 
-    def failures(self, complaints: str, *, is_late: bool) -> Iterator[Answer]:
-        """Why those who still wait will not answer, as far as that is known."""
-        for found in _FAILED.finditer(complaints):
+    def failures(self, messages: str, *, is_late: bool) -> Iterator[Answer]:
+        """Yield the reason, where one is known, why each node still missing will not answer."""
+        for found in _FAILED.finditer(messages):
             name = found["node"]
             if name in self.waiting:
                 self.waiting.discard(name)
@@ -170,9 +177,9 @@ class Answers:
 
     def _late(self, name: str) -> NoEvidence:
         if name in self._captures:
-            return ConnectionLost("it went silent before the command ended", where=name)
-        return NodeUnreachable("Slurm could not start a step on it in time", where=name)
+            return ConnectionLost("the output stopped before the command ended", where=name)
+        return NodeUnreachable("Slurm did not start a step on the node in time", where=name)
 
 
 def _unreachable(name: str, what: str) -> NoEvidence:
-    return NodeUnreachable(f"Slurm says: {what}", where=name, remedy=REMEDY.format(node=name))
+    return NodeUnreachable(f"Slurm reports: {what}", where=name, remedy=REMEDY.format(node=name))

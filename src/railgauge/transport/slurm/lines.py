@@ -1,15 +1,16 @@
-"""What ``sh`` runs in a step: a line of ``shell``, handed over as an argument and so never quoted.
+"""The ``sh`` scripts that a step runs around a line of ``shell``.
 
-``srun`` gives its arguments to the node as they are; no shell reads them on the way.
+The line is passed as an argument and needs no quoting: ``srun`` sends its arguments to the node
+unchanged, and no shell reads them on the way.
 """
 
 from __future__ import annotations
 
-# Slurm reads what a step prints even when nobody wants it any more, so that a command would never
-# notice that its run is dead. What ends then is srun's input, and with it that of the step: the
-# output breaks, as over ssh, and the step is ended whole. What Slurm says of this step would bind
-# an srun of the command to its one node; the number of the job is enough for it. The exit code is
-# that of the line.
+# Slurm reads a step's output even after the run has died, so a command would not notice the death
+# of its run. But the input of srun, and with it the step's, ends then. This script watches the
+# input: at its end it closes the output, as ssh would do, and kills the step. It also unsets
+# Slurm's variables of this step, which would bind an srun within the command to this one node;
+# the job's number is enough for it. The exit code is that of the line.
 _ATTENDED = """
 step=$SLURM_JOB_ID.$SLURM_STEP_ID
 for name in $(env | grep -o '^SLURM_[A-Z0-9_]*'); do
@@ -38,7 +39,7 @@ code=$({
 exit "${code:-1}"
 """
 
-# srun does not say which label is which node.
+# The node prints its name, because srun does not report which label belongs to which node.
 _GATHERED = """
 printf '%s\\n' "$SLURMD_NODENAME"
 (eval "$1") 2>/dev/null </dev/null | base64
@@ -47,10 +48,11 @@ echo .
 
 
 def attended(line: str) -> tuple[str, ...]:
-    """The argv that runs ``line`` and stops its output when nobody waits for it any more."""
+    """Return the argv that runs ``line`` and kills the step when the run has died."""
     return ("sh", "-c", _ATTENDED, "railgauge", line)
 
 
 def gathered(line: str) -> tuple[str, ...]:
-    """The argv that runs ``line`` and prints the node's name, the output as base64, and a dot."""
+    """Return the argv that prints the node's name, runs ``line``, and prints its output as base64
+    and a dot."""
     return ("sh", "-c", _GATHERED, "railgauge", line)

@@ -1,4 +1,4 @@
-"""What Slurm says of nodes: their state, their partitions, and the reason it gives."""
+"""What Slurm reports about nodes: their state, their partitions, and the reason for the state."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ from dataclasses import dataclass
 from railgauge.core.errors import TransportError
 from railgauge.transport.slurm.steps import ask, folded, unfolded
 
-# The reason comes last: it is the only field that a person writes, and may hold anything.
+# The reason comes last: it is free text of an administrator and may contain the separator.
 _FORMAT = "%N|%P|%T|%E"
 _FIELDS = 4
-# What sinfo puts behind a state: powering, maintenance, reboot, planned, and not responding.
+# What sinfo appends to a state: powering, maintenance, reboot, planned, and not responding.
 _FLAGS = "~#!%$@^-*"
 _BEYOND_USE = frozenset(("down", "drained", "fail", "inval", "unknown", "future", "error"))
-# Jobs that are there go on; no new one gets there.
+# In these states running jobs continue, but no new job starts.
 _CLOSING = frozenset(("draining", "failing", "drng", "failg"))
 
 
 @dataclass(frozen=True, slots=True)
 class SinfoNode:
-    """A node as ``sinfo`` shows it. Partitions that are the default are marked with ``*``."""
+    """A node as ``sinfo`` shows it. The default partition ends with ``*``."""
 
     partitions: tuple[str, ...]
     state: str
     reason: str
 
     def refusal(self, partition: str | None, *, for_a_job: bool) -> str:
-        """Why nothing can run there; empty if it can. ``for_a_job``: if a new one is to start."""
+        """Return why nothing can run on the node; empty if it can.
+
+        ``for_a_job``: whether a new job is to start there; otherwise a step of a running job.
+        """
         base = self.state.rstrip(_FLAGS)
         closed = _BEYOND_USE | _CLOSING if for_a_job else _BEYOND_USE
         is_silent = self.state.endswith("*")
-        # No job starts on a node that is silent; one that is there may only have missed a ping.
+        # Slurm starts no job on a node that does not respond. A step may still run: the node may
+        # have missed only one ping.
         if base in closed or (for_a_job and is_silent):
             silent = ", not responding" if is_silent else ""
-            return f"Slurm has it {base}{silent}: {self.reason or 'no reason given'}"
+            return f"its Slurm state is {base}{silent}: {self.reason or 'no reason given'}"
         if for_a_job and not self._is_in(partition):
             named = partition or "the default partition"
             return f"not in {named} but in {', '.join(p.rstrip('*') for p in self.partitions)}"
@@ -50,20 +54,24 @@ UNKNOWN = "Slurm knows no node of this name"
 
 
 def parse_sinfo(text: str) -> dict[str, SinfoNode]:
-    """Each node of ``sinfo --Node --all --format=%N|%P|%T|%E``, which has a line a partition."""
+    """Parse ``sinfo --Node --all --format=%N|%P|%T|%E`` into nodes by name.
+
+    A node has one line for each of its partitions: ``n01|batch*|drained|bad HCA`` and
+    ``n01|debug|drained|bad HCA`` are one node in two partitions.
+    """
     found: dict[str, SinfoNode] = {}
     for line in text.splitlines():
         fields = line.strip().split("|", _FIELDS - 1)
         if len(fields) == _FIELDS:
             name, partition, state, reason = fields
             before = found[name].partitions if name in found else ()
-            said = "" if reason.strip() in ("none", "(null)") else reason.strip()
-            found[name] = SinfoNode((*before, partition), state.lower(), said)
+            given = "" if reason.strip() in ("none", "(null)") else reason.strip()
+            found[name] = SinfoNode((*before, partition), state.lower(), given)
     return found
 
 
 def refusals(names: Sequence[str], partition: str | None, *, for_a_job: bool) -> dict[str, str]:
-    """Why nothing can run on a node, for those of ``names`` where that is so.
+    """Return the reason for each of ``names`` on which nothing can run.
 
     Raises ``TransportError`` if Slurm does not answer.
     """
@@ -81,16 +89,16 @@ def _look_up(names: Sequence[str]) -> dict[str, SinfoNode]:
 
 
 def of_job(job: str) -> frozenset[str]:
-    """The nodes of a job that runs; empty if it does not. Raises ``TransportError``."""
+    """Return the nodes of a running job; empty if it is not running. Raises ``TransportError``."""
     return unfolded(ask("squeue", "-h", "-t", "running", "-j", job, "-o", "%N").strip())
 
 
 def refusal_in_job(name: str, job: str) -> str:
-    """Why a step of ``job`` cannot run on a node; empty if it can."""
+    """Return why a step of ``job`` cannot run on the node; empty if it can."""
     try:
         why = refusals([name], None, for_a_job=False).get(name, "")
         if not why and not _is_in_job(name, job):
-            why = f"Slurm's allocation {job} has ended, or has lost this node"
+            why = f"the Slurm allocation {job} has ended or no longer has this node"
     except TransportError as error:
         return str(error)
     return why

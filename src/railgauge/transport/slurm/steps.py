@@ -1,4 +1,4 @@
-"""How Slurm is called: the argv of ``srun``, and the environment of whatever is called."""
+"""How Slurm's commands are called: the argv of ``srun``, and the environment for all of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from railgauge.core.errors import BadInput, TransportError
 from railgauge.core.model import SlurmSettings
 
 _ANSWER_LIMIT_S = 60.0
-# srun takes orders from its environment: those of a surrounding batch job or step are not ours.
+# srun takes options from its environment. Those of a surrounding batch job or step must not apply;
+# only these three are kept.
 _KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_MPI_TYPE")
 
 
 def environment() -> Mapping[str, str]:
-    """This process's environment without what a surrounding job or step says to ``srun``."""
+    """Return this process's environment without the variables of a surrounding job or step."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -25,7 +26,10 @@ def environment() -> Mapping[str, str]:
 
 
 def folder() -> Path:
-    """Where commands run, as over ssh: the user's home; srun takes its own folder for theirs."""
+    """Return the folder in which ``srun`` starts, and hence its commands: the user's home.
+
+    The same as over ssh; ``/`` if there is no home.
+    """
     home = Path.home()
     return home if home.is_dir() else Path("/")
 
@@ -33,10 +37,10 @@ def folder() -> Path:
 def step_argv(
     settings: SlurmSettings, names: Sequence[str], argv: Sequence[str], *options: str
 ) -> tuple[str, ...]:
-    """The ``srun`` that runs ``argv`` once on each node.
+    """Return the ``srun`` command that runs ``argv`` once on each node.
 
-    The step shares its nodes with every other one of the run (``--overlap``) and gets all that
-    the allocation has of them: Slurm is to get out of the way, not to divide a node up.
+    The step shares its nodes with the other steps of the run (``--overlap``) and may use all that
+    the allocation has of each node.
     """
     return (
         *("srun", f"--jobid={settings.job}", "--overlap", "--quiet"),
@@ -50,19 +54,23 @@ def step_argv(
 
 
 def folded(names: Sequence[str]) -> str:
-    """``n[01-03]``: a list of thousands has no room on a command line."""
+    """Fold names as in ``n[01-03]``: a list of thousands does not fit on a command line."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
 
     return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
 
 
 def unfolded(text: str) -> frozenset[str]:
-    """The names of ``n[08-101]``, as only Slurm itself reads it: to others the widths differ."""
+    """Return the names in ``n[08-101]``. Slurm expands them: others may pad the numbers
+    differently."""
     return frozenset(ask("scontrol", "show", "hostnames", text).split()) if text else frozenset()
 
 
 def ask(*argv: str) -> str:
-    """What a Slurm command printed. Raises ``TransportError`` with Slurm's own words."""
+    """Run a Slurm command and return its stdout.
+
+    Raises ``TransportError`` with Slurm's own message, ``BadInput`` if Slurm is not installed here.
+    """
     try:
         done = subprocess.run(
             argv,
@@ -78,16 +86,17 @@ def ask(*argv: str) -> str:
         raise BadInput(
             f"{argv[0]} is not installed here",
             where="transport: slurm",
-            remedy="start the run where Slurm's commands are: a login node, or within sbatch",
+            remedy="start the run where Slurm's commands are installed: on a login node, or in a "
+            "batch job",
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TransportError(f"Slurm does not answer: {error}", where=argv[0]) from None
     if done.returncode != 0:
-        raise TransportError(f"Slurm says: {last_word(done.stderr)}", where=argv[0])
+        raise TransportError(f"Slurm reports: {last_word(done.stderr)}", where=argv[0])
     return done.stdout
 
 
 def last_word(stderr: str) -> str:
-    """The last line of a complaint, which is the one that tells why."""
+    """Return the last line of an error output, which holds the reason."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return lines[-1] if lines else "nothing"
