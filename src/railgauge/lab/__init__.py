@@ -2,7 +2,7 @@
 
 One child process serves every node on the loopback network. A node is a folder with its own
 executables, which print the figures of the platform's document, and its own /sys, /proc and /etc.
-Nothing outside this package knows that a node is not real.
+No code outside this package knows that a node is simulated.
 """
 
 from railgauge.lab.cluster import resized, start

@@ -1,4 +1,9 @@
-"""Starts a lab, and ends it."""
+"""Start and stop a lab.
+
+``start`` writes one folder for each node, launches the server process (``server.py``) and returns a
+``Lab``, whose cluster has the transport ``ssh`` and the address and port of every node. For
+example, the nodes ``mx01`` and ``mx02`` get the addresses 127.0.1.1 and 127.0.1.2.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +32,12 @@ from railgauge.lab.tree import NodeFolders
 _START_LIMIT_S = 30.0
 _END_LIMIT_S = 10.0
 _MOST_NODES = 250
-_PATIENCE_S = 3.0  # a node of the lab that is gone does not boot again
+_PATIENCE_S = 3.0  # a lab node that is down does not boot again
 _BLOCKS = range(1, 255)
 
 
 class Lab:
-    """A running lab. ``cluster`` is what the suite is given: an ordinary cluster over SSH."""
+    """A running lab. The suite uses ``cluster``, an ordinary cluster over SSH."""
 
     def __init__(
         self, cluster: Cluster, process: subprocess.Popen[bytes], block: socket.socket
@@ -42,7 +47,7 @@ class Lab:
         self._block = block
 
     def close(self) -> None:
-        """End every node and everything that runs there; may be called twice."""
+        """Stop every node and every process on it; may be called twice."""
         _end(self._process)
         self._block.close()
 
@@ -66,18 +71,19 @@ def start(
     faults: tuple[str, ...],
     folder: Path,
 ) -> Lab:
-    """Play ``cluster`` on this machine.
+    """Simulate ``cluster`` on this machine.
 
-    ``nodes`` cuts or extends the list of nodes, ``seed`` fixes the noise (0: none), ``faults``
-    are ``NAME[@NODE[:DEVICE]]``, and ``folder`` (which must not hold a lab already) gets all files.
-    Raises ``BadInput`` for a platform, fault or number that cannot be played, and
-    ``RailgaugeError`` if the server does not come up.
+    ``nodes`` is the number of nodes (``None``: those of the cluster), ``seed`` is the seed of the
+    noise (0: no noise), ``faults`` are ``NAME[@NODE[:DEVICE]]``, and all files are written below
+    ``folder``, which must not hold a lab already. Raises ``BadInput`` for a platform, a fault or a
+    number of nodes that the lab cannot simulate, and ``RailgaugeError`` if the server does not
+    start.
     """
     cluster = resized(cluster, len(cluster.nodes) if nodes is None else nodes)
     names = [node.name for node in cluster.nodes]
     platform = platforms.load(cluster.platform)
     described = [platforms.describe(platform, name, i, seed) for i, name in enumerate(names)]
-    _strike(faults, described, platform)
+    _apply_faults(faults, described, platform)
     block, prefix = _take_block()
     try:
         configuration = _write(folder.resolve(), described, prefix)
@@ -89,9 +95,11 @@ def start(
 
 
 def resized(cluster: Cluster, count: int) -> Cluster:
-    """``cluster`` with ``count`` nodes: cut, or extended by names that go on as the given ones.
+    """Return ``cluster`` with ``count`` nodes.
 
-    Groups lose the nodes that are gone. Raises ``BadInput`` for a number that cannot be played.
+    Nodes are dropped from the end, or added with names that continue the numbering (``mx05`` after
+    ``mx04``). Dropped nodes leave their groups too. Raises ``BadInput`` if the lab cannot have that
+    many nodes.
     """
     names = _names([node.name for node in cluster.nodes], count)
     groups = {
@@ -105,7 +113,10 @@ def resized(cluster: Cluster, count: int) -> Cluster:
 
 def _names(given: Sequence[str], wanted: int) -> list[str]:
     if not 1 <= wanted <= _MOST_NODES:
-        raise BadInput(f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}")
+        raise BadInput(
+            f"a lab has 1 to {_MOST_NODES} nodes, not {wanted}",
+            remedy="give a number in this range with --lab-nodes",
+        )
     names = list(given[:wanted])
     while len(names) < wanted:
         names.append(_next_name(names))
@@ -113,7 +124,7 @@ def _names(given: Sequence[str], wanted: int) -> list[str]:
 
 
 def _next_name(names: Sequence[str]) -> str:
-    """``mx05`` after ``mx04``; names without a number go on as ``node04``."""
+    """Return ``mx05`` after ``mx04``, or ``node04`` as fourth name after one without a number."""
     match = re.fullmatch(r"(.*?)(\d+)", names[-1]) if names else None
     if match is None:
         return f"node{len(names) + 1:02d}"
@@ -123,20 +134,22 @@ def _next_name(names: Sequence[str]) -> str:
     return name
 
 
-def _strike(
+def _apply_faults(
     texts: Sequence[str], described: Sequence[dict[str, Any]], platform: Mapping[str, Any]
 ) -> None:
     by_name = {node["name"]: node for node in described}
-    # Faults of a device come before its loss, so that their order on the command line is free.
+    # Other faults of a device come before its removal, so that their order on the command line
+    # makes no difference.
     asked = [lab_faults.parse(text, list(by_name)) for text in texts]
     for fault in sorted(asked, key=lambda one: one.name.endswith("-missing")):
         lab_faults.apply(fault, by_name[fault.node], platform)
 
 
 def _take_block() -> tuple[socket.socket, str]:
-    """A /24 of the loopback network that no other lab on this machine uses.
+    """Claim a /24 of the loopback network that no other lab on this machine uses.
 
-    The claim is an abstract Unix socket, which the server inherits: it ends with the last of them.
+    The claim is a bound abstract Unix socket. The server process inherits it, so the kernel frees
+    the claim when both this process and the server have ended.
     """
     for third in _BLOCKS:
         claim = socket.socket(socket.AF_UNIX)
@@ -146,14 +159,18 @@ def _take_block() -> tuple[socket.socket, str]:
             claim.close()
             continue
         return claim, f"127.0.{third}"
-    raise RailgaugeError(f"{len(_BLOCKS)} labs run already", remedy="end some of them")
+    raise RailgaugeError(
+        f"{len(_BLOCKS)} labs are already running on this machine", remedy="stop some of them"
+    )
 
 
 def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Path:
     try:
         folders = NodeFolders(folder)
     except FileExistsError:
-        raise BadInput("there is a lab already", where=str(folder), remedy="name another") from None
+        raise BadInput(
+            "the folder holds a lab already", where=str(folder), remedy="name another folder"
+        ) from None
     served = []
     for index, node in enumerate(described):
         node["address"] = f"{prefix}.{index + 1}"
@@ -184,7 +201,7 @@ def _launch(
     except ValueError:
         _end(process)
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = said[-1] if said else f"no sign of life within {_START_LIMIT_S:.0f} s"
+        why = said[-1] if said else f"its server was not ready within {_START_LIMIT_S:.0f} s"
         raise RailgaugeError(f"the lab did not start: {why}", remedy=f"see {log}") from None
     except BaseException:
         _end(process)
@@ -193,13 +210,16 @@ def _launch(
 
 
 def _import_path() -> str:
-    """The server runs elsewhere, where a relative import path of this process means nothing."""
+    """Return PYTHONPATH for the server, with this project's absolute path in front.
+
+    The server starts in another folder, where a relative import path of this process is wrong.
+    """
     own = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> bytes:
-    """The ready line, or what there was of it at the end or at the time limit."""
+    """Read the server's ready line, or the part that came before its end or the time limit."""
     line = b""
     deadline = time.monotonic() + _START_LIMIT_S
     with selectors.DefaultSelector() as selector:

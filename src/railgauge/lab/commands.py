@@ -1,4 +1,4 @@
-"""Runs the commands of SSH sessions: one shell in a session of its own for each."""
+"""Run the commands of SSH sessions: one shell for each command, in its own process session."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REAP_AGAIN_S = 0.02
 
 
 class Children:
-    """The processes of the lab's server: the shells it starts, and the orphans that fall to it.
+    """The child processes of the lab's server: the shells it starts, and the orphans it adopts.
 
-    Its own are asyncio's to wait for; the others are collected here at once, for a client that
-    looks whether a process group is gone would take zombies for the living.
+    asyncio waits for the shells. Orphans are reaped here as soon as they end: a client that checks
+    whether a process group still exists would count a zombie as a running process.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Children:
     async def start(
         self, command: str, home: str, environment: dict[str, str]
     ) -> asyncio.subprocess.Process:
-        """A shell that runs ``command`` in a session of its own."""
+        """Start a shell that runs ``command`` in its own process session."""
         self._starting += 1
         try:
             child = await asyncio.create_subprocess_exec(
@@ -51,25 +51,27 @@ class Children:
         return child
 
     async def end(self, child: asyncio.subprocess.Process) -> None:
-        """Wait for the shell; one that still runs is killed first, with its whole session.
+        """Wait for the shell; if it is still running, kill its whole session first.
 
-        What a shell that ended by itself has left running stays, as under any sshd.
+        If the shell has already ended, the background processes that it started keep running, as
+        under any sshd.
         """
         if child.returncode is None:
             kill_session(child.pid)
-        # wait() returns only when the pipes are closed too, and what left the session keeps them.
+        # wait() also waits until the pipes are closed, and a process that left the session holds
+        # them open.
         while child.returncode is None:
             await asyncio.sleep(_REAP_AGAIN_S)
         self._own.discard(child.pid)
 
     def adopt_orphans(self) -> None:
-        """Become the parent of what commands leave behind, from now on."""
+        """Become the parent of the processes that commands leave behind, from now on."""
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
 
     def _reap(self) -> None:
         if self._starting:
-            # A child of our own may exist whose number is not known yet.
+            # A shell may be running whose process ID is not in _own yet.
             asyncio.get_running_loop().call_later(_REAP_AGAIN_S, self._reap)
             return
         for orphan in set(_children_of(os.getpid())) - self._own:
@@ -78,7 +80,7 @@ class Children:
 
 
 class CommandRunner:
-    """The commands of one node."""
+    """Runs the commands of one node."""
 
     def __init__(self, home: Path, children: Children) -> None:
         self._home = str(home)
@@ -94,7 +96,7 @@ class CommandRunner:
         self._running: set[asyncio.subprocess.Process] = set()
 
     async def serve(self, session: asyncssh.SSHServerProcess[bytes]) -> None:
-        """Run the session's command to its end, or to the end of its channel."""
+        """Run the session's command until it ends or its SSH channel closes."""
         command = session.command or "sh"
         child = await self._children.start(command, self._home, self._environment)
         self._running.add(child)
@@ -111,7 +113,7 @@ class CommandRunner:
 
 
 def kill_session(session: int) -> None:
-    """Kill every process of a session: ``timeout`` makes groups of its own within one."""
+    """Kill every process of a session, in all groups: ``timeout`` makes a group of its own."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - names, not paths
         if name.isdecimal():
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -120,7 +122,7 @@ def kill_session(session: int) -> None:
 
 
 def end_descendants() -> None:
-    """Kill every process below this one, those in sessions of their own included."""
+    """Kill every descendant of this process, including those in other sessions."""
     while children := _children_of(os.getpid()):
         for child in children:
             _end_tree(child)
@@ -131,7 +133,7 @@ def end_descendants() -> None:
 
 def _end_tree(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        # Stopped first, so that it starts nothing while its children are being read.
+        # Stop the process first, so that it starts no child while its children are being read.
         os.kill(pid, signal.SIGSTOP)
         for child in _children_of(pid):
             _end_tree(child)

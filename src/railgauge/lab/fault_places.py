@@ -1,4 +1,8 @@
-"""Where a fault strikes: the NIC, GPU, tool or peer that its text names on a node."""
+"""Find what a fault affects: the NIC, GPU, tool or peer node that its text names.
+
+For example, ``slow-nic@mx02:mlx5_1`` affects the NIC ``mlx5_1`` of node ``mx02``, and
+``slow-nic@mx02`` affects that node's first NIC.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ PlatformFile = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault, asked for. ``device`` is empty where none was named."""
+    """One fault from the command line. ``device`` is empty if the text names none."""
 
     name: str
     node: str
@@ -25,23 +29,23 @@ class Fault:
 
 
 def bad(text: object, what: str, remedy: str) -> BadInput:
-    """The complaint about a fault as it was written."""
+    """Return the error for a fault; ``text`` is the fault as it was written, ``what`` is wrong."""
     return BadInput(what, where=f"lab fault {text}", remedy=remedy)
 
 
 def inapplicable(fault: Fault, why: str) -> BadInput:
-    """The complaint about a fault that a platform cannot have."""
-    return bad(fault, f"not applicable: {why}", "leave it out for this platform")
+    """Return the error for a fault that does not exist on the platform."""
+    return bad(fault, f"not applicable: {why}", "leave this fault out on this platform")
 
 
 def nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
-    """The NIC that the fault names, or the first one."""
+    """Return the NIC that the fault names, or the node's first one."""
     found: dict[str, Any] = _nics(node)[nic_name(node, fault)]
     return found
 
 
 def rdma_nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
-    """The NIC, where it has what only an RDMA device has."""
+    """Return the NIC if it is an RDMA device. Raises ``BadInput`` if it is not."""
     name = nic_name(node, fault)
     if name not in node["devices"]:
         raise inapplicable(fault, "the platform has no RDMA device")
@@ -50,56 +54,62 @@ def rdma_nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
 
 
 def nic_name(node: NodeFile, fault: Fault) -> str:
-    """Raises ``BadInput`` for a NIC that the node does not have (any more)."""
+    """Return the name of the NIC that the fault names, or of the node's first one.
+
+    Raises ``BadInput`` for a NIC that the node does not have, or that another fault removed.
+    """
     known = _nics(node)
     if not known:
-        raise bad(fault, "no NIC is left on the node", "leave out nic-missing or this fault")
+        raise bad(fault, "the node has no NIC left", "leave out nic-missing or this fault")
     name = fault.device or next(iter(known))
     if name not in known:
-        raise bad(fault, f"unknown NIC {name!r}", f"there are: {', '.join(known)}")
+        raise bad(fault, f"unknown NIC {name!r}", f"known: {', '.join(known)}")
     return name
 
 
 def _nics(node: NodeFile) -> dict[str, dict[str, Any]]:
-    """RDMA devices, and the network devices that carry collectives without one."""
+    """Return the RDMA devices, and the network devices that carry collectives without RDMA."""
     fabric = node["collectives"].get("fabric", ())
     found: dict[str, dict[str, Any]] = dict(node["devices"])
     return found | {name: one for name, one in node["netdevs"].items() if name in fabric}
 
 
 def gpu(node: NodeFile, fault: Fault, text: str = "") -> dict[str, Any]:
-    """The GPU whose number (``3`` or ``gpu3``) the fault names, or the first one."""
+    """Return the GPU whose number (``3`` or ``gpu3``) the fault names, or GPU 0.
+
+    ``text`` is that number if the fault's device names more than the GPU.
+    """
     if not node["gpus"]:
         raise inapplicable(fault, "the lab simulates no GPU on this platform")
     place = (text or fault.device).removeprefix("gpu") or "0"
     if not place.isdecimal() or int(place) >= len(node["gpus"]):
-        known = f"there are: 0 to {len(node['gpus']) - 1}"
+        known = f"known: 0 to {len(node['gpus']) - 1}"
         raise bad(fault, f"unknown GPU {place!r}", known)
     found: dict[str, Any] = node["gpus"][int(place)]
     return found
 
 
 def tool(node: NodeFile, fault: Fault) -> str:
-    """The executable that the fault names, or the first test of the platform's network."""
+    """Return the executable that the fault names, or the platform's first network test."""
     first = next(name for name in ("ib_write_bw", "iperf3") if name in node["tools"])
     name = fault.device or first
     if name not in node["tools"]:
-        raise bad(fault, f"unknown tool {name!r}", f"there are: {', '.join(node['tools'])}")
+        raise bad(fault, f"unknown tool {name!r}", f"known: {', '.join(node['tools'])}")
     return name
 
 
 def other_node(fault: Fault, nodes: Sequence[str]) -> str:
-    """The node at the far end of a path: the one that DEVICE names, or the first other one."""
+    """Return the node at the far end of a path: the one that DEVICE names, or the first other."""
     others = [name for name in nodes if name != fault.node]
     if not others:
         raise inapplicable(fault, "a path needs a second node")
     if fault.device and fault.device not in others:
-        raise bad(fault, f"unknown peer {fault.device!r}", f"there are: {', '.join(others)}")
+        raise bad(fault, f"unknown peer {fault.device!r}", f"known: {', '.join(others)}")
     return fault.device or others[0]
 
 
 def collectives(node: NodeFile, fault: Fault) -> dict[str, Any]:
-    """What the node's collective library is like."""
+    """Return the description of the node's collective library."""
     library: dict[str, Any] = node["collectives"]
     if not library.get("fabric"):
         raise inapplicable(fault, "the lab runs no collectives on this platform")

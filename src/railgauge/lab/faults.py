@@ -1,11 +1,12 @@
-"""What can be wrong with a lab: modifiers on a node's figures, files and outputs.
+"""The faults of the lab: each one changes a node's figures, files or tool outputs.
 
-A fault is written ``NAME[@NODE[:DEVICE]]``. Without a node it strikes the second one, without a
-device the first; what DEVICE means is said with each fault. Several may strike one node, and one
-device: their factors multiply.
+A fault is written ``NAME[@NODE[:DEVICE]]``. Without NODE it affects the second node, without DEVICE
+the first device; the text of each fault tells what DEVICE means. One node, and one device, may have
+several faults: their factors multiply. For example, ``slow-nic@mx02:mlx5_1`` multiplies the
+bandwidth of NIC ``mlx5_1`` of node ``mx02`` by 0.6.
 
-The factor of the slow parts, 0.6, is no document's figure: it is well below every limit, and above
-the next lower link rate or PCIe width, for which it cannot be taken.
+The factor 0.6 of the slow parts comes from no document. It is well below every limit, and above the
+next lower link rate or PCIe width, so it cannot be mistaken for either.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ _WHOLE_NODE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    says: str
+    text: str
     strike: soft.Strike
 
 
 _FAULTS = {
     "unreachable": _Kind("nothing listens on the node's SSH port", soft.unreachable),
-    "node-stops": _Kind("the node dies after DEVICE commands (5)", soft.node_stops),
+    "node-stops": _Kind("the node goes down after DEVICE commands (5)", soft.node_stops),
     "host-key-changed": _Kind(
-        "the node shows a key other than the known one", soft.host_key_changed
+        "the node's SSH host key is not the one in known_hosts", soft.host_key_changed
     ),
     "wrong-key": _Kind("the node refuses the client's key", soft.wrong_key),
     "tool-missing": _Kind("tool DEVICE (ib_write_bw) is not installed", soft.tool_missing),
@@ -46,96 +47,104 @@ _FAULTS = {
     "tool-hangs": _Kind("tool DEVICE never ends", soft.broken("hangs")),
     "tool-garbage": _Kind("tool DEVICE prints binary noise and exits 0", soft.broken("garbage")),
     "tool-floods": _Kind("tool DEVICE prints without end", soft.broken("floods")),
-    "slow-node": _Kind("all bandwidth of the node is 0.6 of what it should be", hard.slow_node),
-    "slow-nic": _Kind("the bandwidth of NIC DEVICE is 0.6 of what it should be", hard.slow_nic),
+    "slow-node": _Kind("every bandwidth of the node is 0.6 of the healthy one", hard.slow_node),
+    "slow-nic": _Kind("the bandwidth of NIC DEVICE is 0.6 of the healthy one", hard.slow_nic),
     "slow-gpu": _Kind(
-        "GPU number DEVICE reaches NICs, host and other GPUs at 0.6 of what it should",
+        "the bandwidth of GPU number DEVICE to NICs, host and other GPUs is 0.6 of the healthy one",
         hard.slow_gpu,
     ),
-    "slow-path": _Kind("between the node and node DEVICE all traffic is at 0.6", hard.slow_path),
+    "slow-path": _Kind(
+        "the bandwidth between the node and node DEVICE is 0.6 of the healthy one", hard.slow_path
+    ),
     "slow-pcie-path": _Kind(
-        "between one GPU and one NIC, DEVICE (gpu0-mlx5_0), all traffic is at 0.6",
+        "the bandwidth between a GPU and a NIC, DEVICE (gpu0-mlx5_0), is 0.6 of the healthy one",
         hard.slow_pcie_path,
     ),
-    "corrupt": _Kind("GPU number DEVICE computes wrong", hard.corrupt),
+    "corrupt": _Kind("GPU number DEVICE computes wrong results", hard.corrupt),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),
     "numad": _Kind("numad runs and moves pages between NUMA nodes", soft.numad),
     "modules-by-hand": _Kind(
-        "kernel modules were loaded by hand: the next boot does not load them",
+        "the kernel modules were loaded by hand; the next boot does not load them",
         soft.modules_by_hand,
     ),
     "acs": _Kind(
-        "Access Control Services are on at PCI bridge DEVICE; ADDRESS+ReqRedir: that bit alone",
+        "Access Control Services are on at PCI bridge DEVICE; ADDRESS+ReqRedir sets that bit only",
         hard.acs,
     ),
     "memlock": _Kind("the limit on locked memory is 64 KiB", soft.memlock),
     "no-sm": _Kind("no subnet manager has configured NIC DEVICE", hard.no_sm),
-    "mtu": _Kind("the active MTU of NIC DEVICE is half of what it should be", hard.mtu),
+    "mtu": _Kind("the active MTU of NIC DEVICE is too small", hard.mtu),
     "firmware": _Kind("NIC DEVICE has older firmware than on the other nodes", hard.firmware),
     "port-down": _Kind("the port of NIC DEVICE is down", hard.port_down),
-    "link-rate": _Kind("NIC DEVICE has trained one rate lower", hard.link_rate),
+    "link-rate": _Kind("the link of NIC DEVICE trained at the next lower rate", hard.link_rate),
     "high-ber": _Kind("the link of NIC DEVICE has bit errors", hard.high_ber),
-    "pcie-width": _Kind("NIC DEVICE has trained at half its PCIe lanes", hard.pcie_width),
-    "gpu-missing": _Kind("GPU number DEVICE is gone", hard.gpu_missing),
-    "nic-missing": _Kind("NIC DEVICE is gone", hard.nic_missing),
+    "pcie-width": _Kind("NIC DEVICE trained with half its PCIe lanes", hard.pcie_width),
+    "gpu-missing": _Kind("GPU number DEVICE is missing", hard.gpu_missing),
+    "nic-missing": _Kind("NIC DEVICE is missing", hard.nic_missing),
     "gdr-disabled": _Kind(
-        "the GPU's peer memory file is missing, with its kernel", soft.gdr_disabled
+        "the GPU driver's peer memory file is missing, as under a kernel that does not make it",
+        soft.gdr_disabled,
     ),
     "peermem-missing": _Kind("nvidia_peermem is not loaded", soft.peermem_missing),
     "slow-xgmi": _Kind("one link between two GPUs, DEVICE (0>7), is slow", hard.slow_xgmi),
     "tcp-fallback": _Kind("the collective library falls back to sockets", soft.tcp_fallback),
-    "nic-idle": _Kind("collectives leave NIC DEVICE out", soft.nic_idle),
+    "nic-idle": _Kind("collectives do not use NIC DEVICE", soft.nic_idle),
     "background-diagnostics": _Kind(
-        "GPU diagnostics run all the time and swing every collective", soft.background_diagnostics
+        "GPU diagnostics run all the time and disturb every collective",
+        soft.background_diagnostics,
     ),
     "ecc": _Kind("GPU DEVICE has uncorrectable memory errors", hard.ecc),
     "remap-failed": _Kind(
-        "GPU DEVICE has bad memory that could not be replaced", gpu_faults.remap_failed
+        "GPU DEVICE has a bad memory row that could not be remapped", gpu_faults.remap_failed
     ),
     "ecc-off": _Kind("GPU DEVICE runs without ECC", gpu_faults.ecc_off),
-    "power-cap": _Kind("GPU DEVICE may draw half its power", gpu_faults.power_cap),
+    "power-cap": _Kind("the power cap of GPU DEVICE is half its default", gpu_faults.power_cap),
     "gpu-clock": _Kind(
-        "GPU DEVICE's clock cannot rise to that of the others", gpu_faults.gpu_clock
+        "the maximum clock of GPU DEVICE is lower than that of the others", gpu_faults.gpu_clock
     ),
     "gpu-pcie": _Kind(
-        "GPU DEVICE's slot is a generation lower and half as wide", gpu_faults.gpu_pcie
+        "the PCIe link of GPU DEVICE is one generation lower and half as wide", gpu_faults.gpu_pcie
     ),
-    "gpu-link": _Kind("one link of GPU DEVICE to the others is down", gpu_faults.gpu_link),
+    "gpu-link": _Kind("one link of GPU DEVICE to the other GPUs is down", gpu_faults.gpu_link),
     "gpu-fabric": _Kind(
         "GPU DEVICE is not registered with the NVLink fabric", gpu_faults.gpu_fabric
     ),
-    "gpu-partition": _Kind("GPU DEVICE is cut into parts", gpu_faults.gpu_partition),
+    "gpu-partition": _Kind("GPU DEVICE is partitioned", gpu_faults.gpu_partition),
     "gpu-diagnostics": _Kind(
-        "GPU DEVICE fails the memory tests of its diagnostics, and counts no error",
+        "GPU DEVICE fails the memory tests of its diagnostics, but counts no memory error",
         gpu_faults.gpu_diagnostics,
     ),
     "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
-    "nvme-missing": _Kind("one NVMe disk is gone", hard.nvme_missing),
-    "vbios": _Kind("GPU DEVICE has another firmware image", gpu_faults.vbios),
+    "nvme-missing": _Kind("one NVMe disk is missing", hard.nvme_missing),
+    "vbios": _Kind("GPU DEVICE has another VBIOS version", gpu_faults.vbios),
     "version": _Kind(
-        "DEVICE (kernel, ofed, gpu_driver, …) is older than on the others", gpu_faults.version
+        "DEVICE (kernel, ofed, gpu_driver, …) is older than on the other nodes", gpu_faults.version
     ),
     "irq-affinity": _Kind(
-        "the interrupts of NIC DEVICE are on the far NUMA node, which does not matter",
+        "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",
         soft.irq_affinity,
     ),
 }
 
-NAMES: Mapping[str, str] = {name: kind.says for name, kind in _FAULTS.items()}
+NAMES: Mapping[str, str] = {name: kind.text for name, kind in _FAULTS.items()}
 
 
 def parse(text: str, nodes: Sequence[str]) -> Fault:
-    """Raises ``BadInput`` for a fault or a node that does not exist, naming those that do."""
+    """Read ``NAME[@NODE[:DEVICE]]``; ``nodes`` are the names of the lab's nodes.
+
+    Raises ``BadInput`` for an unknown fault or node, naming the known ones, and for a device where
+    the fault affects a whole node.
+    """
     name, _, place = text.partition("@")
     node, _, device = place.partition(":")
     if name not in NAMES:
-        raise bad(text, f"unknown fault {name!r}", f"there are: {', '.join(sorted(NAMES))}")
+        raise bad(text, f"unknown fault {name!r}", f"known: {', '.join(sorted(NAMES))}")
     node = node or nodes[min(1, len(nodes) - 1)]
     if node not in nodes:
-        raise bad(text, f"unknown node {node!r}", f"there are: {', '.join(nodes)}")
+        raise bad(text, f"unknown node {node!r}", f"known: {', '.join(nodes)}")
     if device and name in _WHOLE_NODE:
-        raise bad(text, f"{name} strikes a whole node", f"write {name}@{node}")
+        raise bad(text, f"{name} affects a whole node, not a device", f"write {name}@{node}")
     fault = Fault(name, node, device)
     if name != "slow-path":
         return fault
@@ -143,7 +152,7 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
 
 
 def apply(fault: Fault, node: NodeFile, platform: PlatformFile) -> None:
-    """Change the node's description. Raises ``BadInput`` where the platform has no such thing."""
+    """Apply the fault to the node's description. Raises ``BadInput`` if the platform lacks it."""
     if why := platform["faults"].get(fault.name, {}).get("not_applicable"):
         raise inapplicable(fault, why)
     _FAULTS[fault.name].strike(node, fault, platform)

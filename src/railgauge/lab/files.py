@@ -1,4 +1,8 @@
-"""The contents of a node's /sys, /proc and /etc, in the words of the kernel."""
+"""The contents of a node's /sys, /proc and /etc, in the kernel's format.
+
+``of`` gives the files and ``links`` the symbolic links. For example, ``of`` maps
+``sys/class/infiniband/mlx5_0/ports/1/rate`` to ``400 Gb/sec (4X NDR)``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ _COUNTERS = (  # noqa: SIM905 - read as words
     " port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error"
     " unicast_rcv_packets unicast_xmit_packets"
 ).split()
-# A lab that is started again counts as the one that never ended: it holds nothing that could end.
+# Boot IDs depend on the node's name only. A restarted lab therefore looks as if it had never gone
+# down, which is correct: it keeps no state that a reboot could lose.
 _BOOTS = uuid.UUID("5a6b9a3e-0d63-4f0c-9a3f-2f5d4b0c7e11")
 _INFINIBAND = "sys/class/infiniband"
 _CPU = "sys/devices/system/cpu"
@@ -33,11 +38,11 @@ PRIVATE = (
     "out_of_sequence",
     *net_files.PRIVATE,
 )
-"""Ends of the paths that tests write to."""
+"""Suffixes of the paths whose files the tools change."""
 
 
 def of(node: dict[str, Any]) -> Files:
-    """Path below the root to text."""
+    """Return the node's files: path below its root -> text."""
     return {
         **_proc(node),
         **_etc(node["host"]),
@@ -56,7 +61,7 @@ def of(node: dict[str, Any]) -> Files:
 
 
 def links(node: dict[str, Any]) -> Files:
-    """Path below the root to the target of the symbolic link there."""
+    """Return the node's symbolic links: path below its root -> target."""
     addresses = [function["address"] for function in node["pci"]]
     found = {
         f"sys/bus/pci/devices/{one}": f"../../../devices/pci0000:00/{one}" for one in addresses
@@ -86,7 +91,7 @@ def _proc(node: dict[str, Any]) -> Files:
 
 
 def _cpuinfo(host: dict[str, Any]) -> str:
-    """One stanza stands for all; how many there are is said by /sys/devices/system/cpu."""
+    """Return one stanza for all CPUs; /sys/devices/system/cpu gives their number."""
     return (
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
         f"model name\t: {host['cpu_model']}\ncpu MHz\t\t: 3000.000\n\n"
@@ -128,7 +133,7 @@ def _system(host: dict[str, Any]) -> Files:
 
 
 def _disks(count: int) -> Files:
-    """The system's own disk, and so many NVMe disks."""
+    """Return the system's own disk and ``count`` NVMe disks."""
     names = ("sda", *(f"nvme{number}n1" for number in range(count)))
     return {f"sys/block/{name}/size": "7501476528\n" for name in names}
 

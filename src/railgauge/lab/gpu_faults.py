@@ -1,7 +1,7 @@
-"""Faults that a GPU's own tools tell of: memory, power, clocks, slot, links, partitions, firmware.
+"""Faults that a GPU's own tools report: memory, power, clocks, slot, links, partitions, firmware.
 
-No figure of the lab changes with them: the documents measured none of it. What the tools say is
-what has to give them away.
+They change no figure of the lab, because no document measured their effect. The suite can find them
+only in the output of the tools.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Gpu = dict[str, Any]
 
 
 def _gpu(node: NodeFile, fault: Fault, *vendors: str) -> Gpu:
-    """The GPU, where the tools of its vendor show what is wrong with it."""
+    """Return the GPU. Raises ``BadInput`` if its vendor's tool does not report this fault."""
     found = fault_places.gpu(node, fault)
     if vendors and node["smi"]["vendor"] not in vendors:
-        raise inapplicable(fault, "the tool of its GPUs does not show it")
+        raise inapplicable(fault, "the tool of the platform's GPUs does not report it")
     return found
 
 
 def remap_failed(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """All spare rows of a bank are used up, and the next bad row stays where it is."""
+    """Use up all spare rows of a bank, so that the next bad row cannot be remapped."""
     gpu = _gpu(node, fault, "nvidia", "amd")
     gpu["remapped"] |= {"uncorrectable": 512, "failure": 1}
 
@@ -39,7 +39,7 @@ def gpu_clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def gpu_pcie(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """One generation lower and half the lanes; the device itself could still do more."""
+    """Train one generation lower and with half the lanes; the device's maxima stay."""
     link = _gpu(node, fault, "nvidia", "amd")["pci"]["link"]
     link[0], link[1] = "16GT/s", link[1] // 2
 
@@ -53,20 +53,20 @@ def gpu_fabric(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def gpu_partition(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """MIG, or the accelerator's own partitions."""
+    """Turn on MIG (NVIDIA), or partition the accelerator (AMD)."""
     gpu = _gpu(node, fault, "nvidia", "amd")
     gpu["mig"], gpu["partition"] = True, ["CPX", "NPS4"]
 
 
 def gpu_diagnostics(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if "dcgmi" not in node["tools"]:
-        raise inapplicable(fault, "nobody runs diagnostics on its GPUs")
+        raise inapplicable(fault, "the platform has no diagnostics tool for its GPUs")
     _gpu(node, fault)["fails_diagnostics"] = True
 
 
 def clocks_unlocked(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if not node.get("smi", {}).get("locked_mhz"):
-        raise inapplicable(fault, "nobody locks the clocks of its GPUs")
+        raise inapplicable(fault, "the platform does not lock the clocks of its GPUs")
     node["smi"]["locked_mhz"] = 0
 
 
@@ -80,11 +80,11 @@ def vbios(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
 
 
 def version(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
-    """One of what the node runs, DEVICE, is older than on the others."""
+    """Give the node an older version of DEVICE, for example ``kernel``, than the other nodes."""
     older = platform["faults"][fault.name]
     name = fault.device or next(iter(older))
     if name not in older:
-        raise bad(fault, f"no version of {name!r}", f"there are: {', '.join(older)}")
+        raise bad(fault, f"the lab has no version of {name!r}", f"known: {', '.join(older)}")
     for place, value in older[name].items():
         section, key = place.split(".")
         node[section][key] = value

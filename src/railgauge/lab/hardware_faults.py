@@ -1,4 +1,4 @@
-"""Faults of machines: of nodes, NICs, GPUs, and of the ways between them."""
+"""Faults of hardware: of nodes, NICs and GPUs, and of the paths between them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapp
 
 SLOW = 0.6
 _ENDS = 2
-# Around the payload of an InfiniBand packet: LRH 8, BTH 12, ICRC 4, VCRC 2 bytes. In an Ethernet
-# frame's MTU: IP 20, TCP with time stamps 32; around it: preamble 8, header 14, FCS 4, gap 12.
+# Bytes around the payload of an InfiniBand packet: LRH 8, BTH 12, ICRC 4, VCRC 2. Bytes inside the
+# MTU of an Ethernet frame that are no payload: IP 20, TCP with time stamps 32. Bytes around that
+# MTU: preamble 8, header 14, FCS 4, gap 12.
 _IB_HEADER = 26
 _TCP_HEADERS = 52
 _FRAME = 38
 _ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl")
-# What the kernel sets on a bridge when it switches access control on.
+# The bits that the kernel sets on a bridge when it turns ACS on.
 _ACS_OF_LINUX = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
 
@@ -28,7 +29,10 @@ def slow_nic(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """One node knows of it; whoever measures between the two asks both."""
+    """Slow the path to node DEVICE down.
+
+    Only this node's description holds the path; a simulated measurement combines both nodes' paths.
+    """
     paths = node["slow_paths"]
     paths[fault.device] = paths.get(fault.device, 1.0) * SLOW
 
@@ -58,7 +62,7 @@ def corrupt(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
-        raise inapplicable(fault, "its GPUs are not joined link by link")
+        raise inapplicable(fault, "the platform's GPUs are not joined by xGMI links")
     link = fault.device or change["link"]
     ends = link.split(">")
     count = len(node["gpus"])
@@ -70,19 +74,20 @@ def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
 
 
 def acs(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """No figure changes: the detour through the root complex costs document 000 nothing.
+    """Turn ACS bits on at one PCI bridge.
 
-    There a GPU and a NIC on different NUMA nodes, whose traffic goes that way at all times, reach
-    392.51 Gb/s against 392.57 behind one switch.
+    No figure changes: in document 000 the detour through the root complex costs nothing. There, a
+    GPU and a NIC on different NUMA nodes, whose traffic always takes that path, reach 392.51 Gb/s;
+    behind one switch they reach 392.57 Gb/s.
     """
     bridges = [function for function in node["pci"] if "acs" in function]
     place, _, bit = fault.device.partition("+")
     wanted = [one for one in bridges if one["address"] == (place or one["address"])]
     if not wanted:
         addresses = ", ".join(one["address"] for one in bridges)
-        raise bad(fault, f"unknown bridge {place!r}", f"there are: {addresses}")
+        raise bad(fault, f"unknown bridge {place!r}", f"known: {addresses}")
     if bit and bit not in _ACS_BITS:
-        raise bad(fault, f"unknown bit {bit!r}", f"there are: {', '.join(_ACS_BITS)}")
+        raise bad(fault, f"unknown bit {bit!r}", f"known: {', '.join(_ACS_BITS)}")
     wanted[0]["acs"] = [*wanted[0]["acs"], bit] if bit else list(_ACS_OF_LINUX)
 
 
@@ -96,7 +101,10 @@ def no_sm(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def mtu(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """Smaller packets carry the same headers: the payload's share of the wire sinks by that."""
+    """Halve the MTU of an RDMA device; set that of an Ethernet NIC to 1460 bytes.
+
+    Smaller packets carry the same headers, so the payload's share of the line rate shrinks.
+    """
     nic = fault_places.nic(node, fault)
     healthy = nic.setdefault("healthy_mtu", nic["mtu"])
     if "node_guid" in nic:
@@ -117,7 +125,7 @@ def _tcp_share(mtu_bytes: int) -> float:
 
 def nvme_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if not node["host"].get("nvmes"):
-        raise inapplicable(fault, "its nodes are not known to have NVMe disks")
+        raise inapplicable(fault, "the platform declares no NVMe disks")
     node["host"]["nvmes"] -= 1
 
 
@@ -146,10 +154,10 @@ def link_rate(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
 
 
 def high_ber(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    """Errors come with the traffic; what the link repeats in hardware costs a little of it.
+    """Make the NIC count errors with its traffic; hardware retransmission costs some bandwidth.
 
-    Document 001 isolates such links and gives no figure. 3 % is less than any limit allows, so
-    that only the counters give the link away.
+    Document 001 isolates links with a high bit error rate and gives no figure for the loss. The
+    loss of 3 % here is within every limit, so only the error counters show the fault.
     """
     nic = fault_places.rdma_nic(node, fault)
     nic["errors_per_gb"] = 40
@@ -167,7 +175,7 @@ def gpu_missing(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     buses = [gpu["bus"] for gpu in platform["gpus"]]
     place = fault.device.removeprefix("gpu") or "0"
     if not place.isdecimal() or int(place) >= len(buses):
-        raise bad(fault, f"unknown GPU {fault.device!r}", f"there are: 0 to {len(buses) - 1}")
+        raise bad(fault, f"unknown GPU {fault.device!r}", f"known: 0 to {len(buses) - 1}")
     _remove(node, buses[int(place)])
     node["gpus"] = [gpu for gpu in node["gpus"] if gpu["bus"] != buses[int(place)]]
 
@@ -186,6 +194,6 @@ def _remove(node: NodeFile, address: str) -> None:
 def ecc(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu: dict[str, Any] = fault_places.gpu(node, fault)
     if "ecc" not in gpu:
-        raise inapplicable(fault, "its GPUs count no memory errors")
+        raise inapplicable(fault, "the platform's GPUs count no memory errors")
     gpu["ecc"] |= {"dram_uncorrectable": 2, "dram_correctable": 177}
     gpu["remapped"] |= {"uncorrectable": 1, "pending": 1}

@@ -1,7 +1,7 @@
-"""What a simulated executable runs: ``python -SE launch.py TOOL NODEFILE ARGUMENT…``.
+"""The program behind every simulated executable: ``python -SE launch.py TOOL NODEFILE ARGUMENT…``.
 
-Started as a file, so that this folder is the import path and neither ``site`` nor the rest of
-the project is loaded: a tool has to start as fast as the compiled program it stands for.
+It is started as a file, so that this folder is the import path and Python loads neither ``site``
+nor the rest of the project: a simulated tool must start as fast as the compiled tool it imitates.
 """
 
 import sys

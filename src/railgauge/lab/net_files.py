@@ -1,4 +1,4 @@
-"""The files of a node's network devices, interrupts and processes, in the kernel's words."""
+"""The files of a node's network devices, interrupts and processes, in the kernel's format."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LOOPBACK = f"{_DEVICES}/virtual/net/lo"
 _BYTES_PER_DEVMEM_PACKET = 8253
 
 PRIVATE = tuple(f"statistics/{way}_{unit}" for way in ("rx", "tx") for unit in ("bytes", "packets"))
-"""Ends of the paths that tests write to."""
+"""Suffixes of the paths whose files the tools change."""
 
 
 def of(node: dict[str, Any]) -> Files:
-    """Path below the root to text."""
-    # Loopback is always there: /sys/class is not gone with the last NIC.
+    """Return these files of the node: path below its root -> text."""
+    # Loopback is always there, so that /sys/class/net exists even on a node without a NIC.
     found: Files = {f"{_LOOPBACK}/operstate": "unknown\n", f"{_LOOPBACK}/mtu": "65536\n"}
     for name, netdev in node["netdevs"].items():
         found.update(_netdev(_home(name, netdev["pci"]), netdev))
     for nic in node["devices"].values():
-        # Traffic of RDMA does not pass the netdev, so its counters stay where they are.
+        # RDMA traffic bypasses the netdev, so the netdev has no traffic counters here.
         home = _home(nic["netdev"], nic["pci"])
         up = nic["state"] == "4: ACTIVE"
         found[f"{home}/mtu"] = "2044\n"
@@ -43,7 +43,7 @@ def of(node: dict[str, Any]) -> Files:
 
 
 def links(node: dict[str, Any]) -> Files:
-    """Path below the root to the target of the symbolic link there."""
+    """Return the symbolic links to these files: path below the node's root -> target."""
     found: Files = {"sys/class/net/lo": f"../../{_LOOPBACK.removeprefix('sys/')}"}
     named = [(nic["netdev"], nic["pci"]) for nic in node["devices"].values()]
     named += [(name, netdev["pci"]) for name, netdev in node["netdevs"].items()]
@@ -60,7 +60,7 @@ def links(node: dict[str, Any]) -> Files:
 
 
 def ethtool(node: dict[str, Any]) -> Files:
-    """The counters that only ``ethtool -S`` shows: netdev and name to count."""
+    """Return the counters that only ``ethtool -S`` shows: ``NETDEV/NAME`` -> count."""
     found: Files = {}
     for name, netdev in node["netdevs"].items():
         if "rx_bytes" in netdev:
@@ -71,7 +71,10 @@ def ethtool(node: dict[str, Any]) -> Files:
 
 
 def _driver(version: str) -> str:
-    """Of the module that is not open: with that one, nvidia_peermem is what GPUDirect needs."""
+    """Return the version text of the proprietary kernel module, not of the open one.
+
+    With the proprietary module, GPUDirect needs nvidia_peermem.
+    """
     return (
         f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Fri Sep 27 17:13:05 UTC 2024\n"
         "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
@@ -98,7 +101,7 @@ def _netdev(home: str, netdev: dict[str, Any]) -> Files:
 
 
 def _interrupts(node: dict[str, Any]) -> Files:
-    """The table has a column for every CPU that is shown; affinity is a file for each."""
+    """Return ``proc/interrupts``, with a column for each CPU, and the affinity files of IRQs."""
     cpus = node["host"]["cpus"]
     rows = [" " * 12 + "".join(f"{f'CPU{cpu}':<11}" for cpu in range(cpus))]
     found: Files = {}

@@ -1,7 +1,8 @@
-"""The lab's one process: ``python -m railgauge.lab.server CONFIG``, an SSH server for every node.
+"""The lab's one process, an SSH server for every node: ``python -m railgauge.lab.server CONFIG``.
 
-Writes the keys, opens the listeners, prints one line of JSON (``{"ports": {node: port}}``) and
-serves until its standard input ends, so that it never outlives the process that started it.
+It opens the listeners, writes the keys, prints one line of JSON, for example
+``{"ports": {"mx01": 40001, "mx02": 40002}}``, and serves until its standard input ends. Therefore
+it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Site:
         self._runner = CommandRunner(Path(described["home"]), children)
 
     async def open(self) -> int:
-        """Listen, and return the port; the port of an unreachable node is taken, but deaf."""
+        """Listen, and return the port; an unreachable node binds its port but does not listen."""
         if not self._ssh["listens"]:
             self._placeholder = socket.socket()
             self._placeholder.bind((self.address, 0))
@@ -61,7 +62,7 @@ class Site:
         return int(self._listener.get_port())
 
     def known_host(self, port: int) -> str:
-        """The line of known_hosts; with the fault it holds a key that the node does not have."""
+        """Return the node's line of known_hosts; with the fault its key is not the node's key."""
         changed = self._ssh["other_host_key"]
         key = asyncssh.generate_private_key("ssh-ed25519") if changed else self._host_key
         return f"[{self.address}]:{port} {_public(key)}\n"
@@ -81,7 +82,7 @@ class Site:
         await self._runner.serve(process)
 
     def _drop(self) -> None:
-        """The node is gone: nobody listens any more and every connection is cut."""
+        """Take the node down: close the listener, kill its commands, cut every connection."""
         if self._listener:
             self._listener.close()
         self._runner.end_all()
@@ -96,7 +97,7 @@ class Site:
 
 
 class _Login(asyncssh.SSHServer):
-    """Keeps the list of a node's connections."""
+    """Keeps the set of a node's open connections up to date."""
 
     def __init__(self, connections: set[asyncssh.SSHServerConnection]) -> None:
         self._connections = connections
@@ -117,7 +118,7 @@ def _public(key: asyncssh.SSHKey) -> str:
 
 
 async def serve(config: dict[str, Any]) -> None:
-    """Open every node, say so on stdout, and wait for the end."""
+    """Open every node, print the ready line on stdout, and serve until asked to end."""
     folder = Path(config["folder"])
     ended = asyncio.Event()
     _watch_end(ended)
@@ -135,7 +136,7 @@ async def serve(config: dict[str, Any]) -> None:
 
 
 def _end_for_certain() -> None:
-    """A lab that is told to end does, even if one of its tasks does not notice."""
+    """Exit after a time limit even if a task keeps the event loop from ending."""
 
     def leave() -> None:
         end_descendants()
@@ -167,7 +168,7 @@ def _write_keys(folder: Path, client_key: asyncssh.SSHKey, known_hosts: list[str
 
 
 def main() -> None:
-    """Serve the configuration named on the command line."""
+    """Serve the nodes of the configuration file that the command line names."""
     config = stored.read(sys.argv[1])
     try:
         with contextlib.suppress(KeyboardInterrupt):

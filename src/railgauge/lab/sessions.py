@@ -1,7 +1,7 @@
-"""What the SSH servers of both labs share: how they listen, and how a command meets its channel.
+"""What the SSH servers of both labs share: their options, and how a command uses its SSH channel.
 
-Output is copied by hand to its end before the exit status is sent: with asyncssh's own
-redirection the two race, and the loser is the whole connection.
+The output is copied here, completely, before the exit status is sent. With asyncssh's own
+redirection the two race, and an exit status that wins can break the whole connection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 
 import asyncssh
 
-# What ``asyncssh.listen`` takes beside addresses and keys: keys alone open a session, quickly.
+# The options of ``asyncssh.listen`` besides addresses and keys. Only keys open a session, and the
+# algorithms are those that open it fast.
 SERVER_OPTIONS: Mapping[str, Any] = {
     "encoding": None,
     "kex_algs": (
@@ -35,7 +36,7 @@ _GONE = (BrokenPipeError, ConnectionError, asyncssh.Error, OSError)
 
 
 def undelayed(connection: asyncssh.SSHServerConnection) -> None:
-    """Have a connection wait for no delayed acknowledgement."""
+    """Set TCP_NODELAY, so that the connection does not wait for delayed acknowledgements."""
     transport = connection.get_extra_info("socket")
     if transport is not None:
         transport.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -44,7 +45,7 @@ def undelayed(connection: asyncssh.SSHServerConnection) -> None:
 async def until_either_ends(
     session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
 ) -> None:
-    """Join a command, whose streams are all pipes, with its channel until one of them ends."""
+    """Connect a command, whose streams are all pipes, to its SSH channel until either ends."""
     feeding = asyncio.ensure_future(_feed(session, child))
     copying = asyncio.ensure_future(_copy_and_exit(session, child))
     closing = asyncio.ensure_future(session.wait_closed())
@@ -80,7 +81,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncssh.SSHWriter[bytes])
 async def _feed(
     session: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
 ) -> None:
-    """Standard input, and the signals that a client sends."""
+    """Pass the client's standard input and its signals on to the command."""
     if child.stdin is None:
         return
     while True:

@@ -1,4 +1,4 @@
-"""Faults of what runs on a node: access, tools, settings, drivers, and other people's jobs."""
+"""Faults of a node's software: access, tools, settings, drivers, and other users' jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def unreachable(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
 
 def node_stops(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if fault.device and not fault.device.isdecimal():
-        raise bad(fault, "the device is a number of commands", "write node-stops@NODE:5")
+        raise bad(
+            fault,
+            "DEVICE of this fault must be a number of commands",
+            "write, for example, node-stops@NODE:5",
+        )
     node["ssh"]["stops_after"] = int(fault.device or 5)
 
 
@@ -39,7 +43,7 @@ def tool_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def broken(how: str) -> Strike:
-    """The tool is there and does not work; ``how`` is one of ``sim.main``'s ways."""
+    """Return the fault of an installed but broken tool; ``how`` is a key of ``sim.main.BROKEN``."""
 
     def strike(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         node["broken_tools"][fault_places.tool(node, fault)] = how
@@ -48,9 +52,10 @@ def broken(how: str) -> Strike:
 
 
 def governor(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
-    """No figure changes: document 004 finds the throughput almost identical before and after.
+    """Set the CPU governor to powersave.
 
-    Its latency of 1.15 us was measured before the governor was set.
+    No figure changes: document 004 found the throughput almost identical before and after it set
+    the governor, and it measured its latency of 1.15 us before.
     """
     node["host"]["governor"] = "powersave"
 
@@ -60,13 +65,13 @@ def numa_balancing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> No
 
 
 def numad(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
-    """Moves pages as the kernel's own balancing does."""
+    """Run numad, which moves pages as the kernel's own NUMA balancing does."""
     node["processes"]["2417"] = "/usr/bin/numad -i 15"
 
 
 def modules_by_hand(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if not node["host"].get("boot_modules"):
-        raise inapplicable(fault, "its document lists no modules to load at boot")
+        raise inapplicable(fault, "the platform's document lists no modules to load at boot")
     node["host"]["boot_modules"] = []
 
 
@@ -77,7 +82,7 @@ def memlock(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
 def gdr_disabled(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
-        raise inapplicable(fault, "its GPU driver has no file under memory_peers")
+        raise inapplicable(fault, "the platform's GPU driver has no file under memory_peers")
     node["peer_memory"].pop(change["peer_memory"], None)
     node["host"].update({key: change[key] for key in ("kernel", "os_release") if key in change})
 
@@ -85,7 +90,7 @@ def gdr_disabled(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
 def peermem_missing(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
-        raise inapplicable(fault, "its GPU driver has no peer memory module of its own")
+        raise inapplicable(fault, "the platform's GPU driver has no peer memory module of its own")
     node["host"]["modules"] = [
         module for module in node["host"]["modules"] if module != change["module"]
     ]
@@ -99,21 +104,22 @@ def nic_idle(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     library = fault_places.collectives(node, fault)
     name = fault_places.nic_name(node, fault)
     if name not in library["fabric"]:
-        raise bad(fault, f"{name} carries no collectives", f"{', '.join(library['fabric'])} do")
+        carriers = ", ".join(library["fabric"])
+        raise bad(fault, f"{name} carries no collectives", f"name one that does: {carriers}")
     library["idle_nics"].append(name)
 
 
 def background_diagnostics(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     command = _DIAGNOSTICS.get(node["smi"].get("vendor", ""))
     if command is None or not node["gpus"]:
-        raise inapplicable(fault, "the lab has no diagnostics for its GPUs")
+        raise inapplicable(fault, "the lab has no diagnostics for the platform's GPUs")
     node["diagnostics"]["48230"] = command
     if node["smi"]["vendor"] == "nvidia":
         node["processes"]["48211"] = "dcgmi diag -r eud"
 
 
 def irq_affinity(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
-    """A NIC's interrupts go to the other NUMA node; document 003 shows that it does not matter."""
+    """Serve a NIC's interrupts on the other NUMA node; in document 003 that costs no bandwidth."""
     change = platform["faults"].get(fault.name)
     if change is None:
         raise inapplicable(fault, "the lab shows no interrupts on this platform")
@@ -121,5 +127,5 @@ def irq_affinity(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     wanted = [one for one in node["interrupts"] if one["netdev"] == name]
     if not wanted:
         known = ", ".join(one["netdev"] for one in node["interrupts"])
-        raise bad(fault, f"unknown NIC {name!r}", f"there are: {known}")
+        raise bad(fault, f"unknown NIC {name!r}", f"known: {known}")
     wanted[0]["first_cpu"] = change["first_cpu"][name]

@@ -1,7 +1,7 @@
-"""The files of a node: its executables and its own /sys, /proc and /etc.
+"""Write the files of a node: its executables and its own /sys, /proc and /etc.
 
-What never changes is written once for all nodes and linked; what a test may change (the traffic
-counters) is a file of the node's own.
+A file that never changes is written once and hard-linked into every node. A file that a tool may
+change, such as a traffic counter, is written for each node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LAUNCH = Path(__file__).parent / "launch.py"
 
 
 class NodeFolders:
-    """Writes node folders under one folder, sharing what they have in common."""
+    """Writes the nodes' folders below one folder; equal files are shared."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,7 +39,11 @@ class NodeFolders:
         self._pool: dict[str, str] = {}
 
     def write(self, node: dict[str, Any]) -> Path:
-        """The node's home: ``bin/``, ``root/`` and ``node``, which its tools read."""
+        """Write the node's home and return its path.
+
+        It holds ``bin/`` (the executables), ``root/`` (its /sys, /proc and /etc), ``node`` (the
+        description that its tools read) and ``ethtool/`` (the counters of ``ethtool -S``).
+        """
         home = self._folder / "nodes" / str(node["name"])
         root = home / "root"
         described = node | {"root": str(root), "figures": self._figures(node["figures"])}
@@ -54,7 +58,10 @@ class NodeFolders:
         return home
 
     def _figures(self, path: str) -> str:
-        """Where the lab's copy of the platform's figures is, beside those that they refer to."""
+        """Return the path of the lab's copy of the platform's figures.
+
+        All figures files are copied, because one may refer to another.
+        """
         copies = self._shared / "figures"
         if not copies.exists():
             copies.mkdir()
@@ -84,7 +91,7 @@ class NodeFolders:
             os.symlink(destination, f"{root}/{path}")  # noqa: PTH211 - see _make_parent
 
     def _pooled(self, text: str) -> str:
-        """A file with this text; read-only, for all nodes and paths see the same one."""
+        """Return the path of a file with this text; it is read-only, because it is shared."""
         if text not in self._pool:
             path = self._shared / sha256(text.encode()).hexdigest()[:24]
             path.write_text(text, encoding="utf-8")

@@ -1,7 +1,8 @@
-"""The outer side: make the namespaces in which the cluster lives, wait, and clean up.
+"""The outer side: make the namespaces of the cluster, wait for the command, and clean up.
 
-Everything dies with process 1 of the cluster's process namespace, and that one ends when the pipe
-to this side does, so that not even SIGKILL leaves anything behind.
+The kernel kills every process of the cluster with process 1 of its process namespace. Process 1
+ends when its pipe from this process is closed. Therefore nothing is left behind, not even when
+this process is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ _SIGNALLED = 128
 
 
 def run(settings: Settings, command: Sequence[str]) -> int:
-    """Build the cluster, run ``command`` beside it, take it away; the command's exit code.
+    """Build the cluster, run ``command`` beside it, remove the cluster; return the exit code.
 
-    ``{hostfile}`` in the command stands for the path of the hostfile, which is also in the
-    variable ``RAILGAUGE_HOSTFILE``; both exist only while the command runs, and only for it.
-    Raises ``BadInput`` if this machine cannot make such a cluster, with the reason.
+    ``{hostfile}`` in the command is replaced by the path of the hostfile, which is also in the
+    environment variable ``RAILGAUGE_HOSTFILE``. The hostfile exists only while the command runs,
+    and only the command can see it. Raises ``BadInput`` with the reason if this machine cannot
+    make the cluster.
     """
     path = _path()
     _check_programs(settings, path)
@@ -62,19 +64,22 @@ def _check_programs(settings: Settings, path: str) -> None:
 
 
 def _privilege(settings: Settings) -> tuple[str, ...]:
-    """The options of ``unshare`` that make namespaces possible here: a user namespace, or root."""
+    """Return the options that ``unshare`` needs to make namespaces here; root may need none.
+
+    Raises ``BadInput`` if this user may not make them, or needs root for OpenSSH's sshd.
+    """
     is_root = os.geteuid() == 0
     if settings.sshd == "openssh":
         if is_root and _can(()):
             return ()
-        remedy = "run it as root, or leave --sshd openssh out"
+        remedy = "run as root, or leave out --sshd openssh"
         raise BadInput("OpenSSH's sshd in a namespace needs root", where="tcp-lab", remedy=remedy)
     if _can(_USER):
         return _USER
     if is_root and _can(()):
         return ()
     raise BadInput(
-        "this machine does not let this user make namespaces (unshare -Urnm true fails)",
+        "this user may not make namespaces on this machine (unshare -Urnm true fails)",
         where="tcp-lab",
         remedy="allow user namespaces (sysctl kernel.unprivileged_userns_clone, "
         "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces), or run as root",
@@ -105,48 +110,55 @@ def _config(settings: Settings, command: Sequence[str], folder: Path) -> str:
 
 
 def _inside(options: Sequence[str], config: str, path: str) -> int:
-    """Run ``railgauge.netlab.inside`` as process 1, tied to this process by a pipe."""
-    alive, tie = os.pipe()
-    trouble, told = os.pipe()
+    """Run ``railgauge.netlab.inside`` as process 1, which ends when this process does."""
+    alive_read, alive_write = os.pipe()
+    status_read, status_write = os.pipe()
     argv = ["unshare", *options, "--", sys.executable, "-m", "railgauge.netlab.inside"]
-    with _signals_wait(tie):
+    with _signals_handled(alive_write):
         process = subprocess.Popen(
-            [*argv, config, str(alive), str(told)],
-            pass_fds=(alive, told),
+            [*argv, config, str(alive_read), str(status_write)],
+            pass_fds=(alive_read, status_write),
             env={**os.environ, "PATH": path},
         )
-        os.close(alive)
-        os.close(told)
-        with os.fdopen(trouble, encoding="utf-8") as stream:
-            said = stream.read()
+        os.close(alive_read)
+        os.close(status_write)
+        with os.fdopen(status_read, encoding="utf-8") as stream:
+            status = stream.read()
         code = process.wait()
     with contextlib.suppress(OSError):
-        os.close(tie)
-    _refuse(said, code)
+        os.close(alive_write)
+    _check_started(status, code)
     return code if code >= 0 else _SIGNALLED - code
 
 
-def _refuse(said: str, code: int) -> None:
-    """``said`` is JSON: empty for a command that was started, else why it was not."""
-    if not said:
+def _check_started(status: str, code: int) -> None:
+    """Raise ``BadInput`` if the command was not started.
+
+    ``status`` is the JSON that ``inside`` wrote: an empty object if the command was started, else
+    ``what`` and ``remedy``. It is empty if ``inside`` itself did not run.
+    """
+    if not status:
         if code:
             what = "the cluster's namespaces could not be made (see above)"
-            raise BadInput(what, where="tcp-lab", remedy="see if unshare -Urnm true works")
+            raise BadInput(what, where="tcp-lab", remedy="check that unshare -Urnm true works")
         return
-    answer = json.loads(said)
+    answer = json.loads(status)
     if "what" in answer:
         raise BadInput(answer["what"], where="tcp-lab", remedy=answer["remedy"])
 
 
 @contextlib.contextmanager
-def _signals_wait(tie: int) -> Iterator[None]:
-    """Ctrl-C is for the command, which the terminal tells by itself; SIGTERM cuts the tie."""
+def _signals_handled(alive_write: int) -> Iterator[None]:
+    """Ignore Ctrl-C, and end the cluster on SIGTERM and SIGHUP by closing its pipe.
 
-    def cut(_number: int, _frame: FrameType | None) -> None:
+    The terminal sends Ctrl-C to the command too, which decides what to do.
+    """
+
+    def close(_number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(OSError):
-            os.close(tie)
+            os.close(alive_write)
 
-    numbers = {signal.SIGINT: _ignore, signal.SIGTERM: cut, signal.SIGHUP: cut}
+    numbers = {signal.SIGINT: _ignore, signal.SIGTERM: close, signal.SIGHUP: close}
     before = {number: signal.signal(number, handler) for number, handler in numbers.items()}
     try:
         yield
@@ -156,4 +168,4 @@ def _signals_wait(tie: int) -> Iterator[None]:
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """Not SIG_IGN, which the command would inherit."""
+    """Do nothing; unlike this handler, SIG_IGN would be inherited by the command."""

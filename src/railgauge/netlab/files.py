@@ -1,6 +1,6 @@
-"""What the nodes and their visitor find on disk: homes, keys, names, and the hostfile.
+"""The files of the nodes and of the user's command: homes, keys, host names, and the hostfile.
 
-All of it lies in a folder that exists in the cluster's own mount namespace only.
+They lie in a folder that exists only in the cluster's own mount namespace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from railgauge.netlab.settings import Settings
 
 HOSTFILE = "tcp-lab.yaml"
 
-# What the field calls a system's own tools; some logins do not have the last two.
+# The usual system folders; the PATH of some logins lacks a few of them.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _SSH_CONFIG = """\
@@ -38,7 +38,7 @@ Host *
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The key that opens every node, and the key of each node, in OpenSSH's format."""
+    """The client key, which every node accepts, and the host key of each node."""
 
     client: asyncssh.SSHKey
     hosts: Mapping[str, asyncssh.SSHKey]
@@ -46,14 +46,14 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The part of the folder that belongs to one node."""
+    """The home folder of one node."""
 
     node: str
     path: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a login on the node finds set."""
+        """The environment variables of a login on the node."""
         return {
             "PATH": f"{self.path.parent / 'bin'}:{_PATH}",
             "HOME": str(self.path),
@@ -66,7 +66,7 @@ class Home:
 
 
 def new_keys(settings: Settings) -> Keys:
-    """Keys of this cluster only; they are gone with it."""
+    """Make new keys for this cluster only; they are deleted with it."""
     return Keys(
         asyncssh.generate_private_key("ssh-ed25519"),
         {node: asyncssh.generate_private_key("ssh-ed25519") for node in settings.nodes},
@@ -74,7 +74,7 @@ def new_keys(settings: Settings) -> Keys:
 
 
 def write(settings: Settings, keys: Keys, folder: Path) -> dict[str, Home]:
-    """Everything but the servers' own files; node -> its home."""
+    """Write all files but those of the SSH servers; return node -> its home."""
     at = addresses(settings)
     _write_login(folder, keys, at)
     _write_program(folder)
@@ -102,13 +102,16 @@ def _write_login(folder: Path, keys: Keys, at: Mapping[str, str]) -> None:
 
 
 def mpi4py_folder() -> Path | None:
-    """Where this Python finds mpi4py; a node's login has neither its variables nor its home."""
+    """Return the folder from which this Python imports mpi4py; ``None`` if it has none.
+
+    A login on a node has neither this user's environment nor home, so the path must be given.
+    """
     found = importlib.util.find_spec("mpi4py")
     return Path(found.origin).parents[1] if found and found.origin else None
 
 
 def _write_program(folder: Path) -> None:
-    """The collective benchmark, run by the Python that runs this."""
+    """Write ``mpi-bench``, which runs the collective benchmark with this Python."""
     program = Path(__file__).parents[1] / "tools" / "mpi_bench" / "program.py"
     (folder / "bin").mkdir()
     script = folder / "bin" / "mpi-bench"
@@ -123,7 +126,7 @@ def _hosts(at: Mapping[str, str]) -> str:
 
 
 def _hostfile(settings: Settings, at: Mapping[str, str], folder: Path) -> str:
-    """JSON is YAML: nothing in it needs to be quoted in a way of its own."""
+    """Return the hostfile as JSON, which is valid YAML and needs no further quoting."""
     ssh = {
         "user": "root",
         "key": str(folder / "id_ed25519"),
@@ -156,7 +159,7 @@ def _write_home(home: Home, folder: Path) -> None:
 
 
 def _passwd(home: Path) -> str:
-    """The host's users, but root lives in the node's own folder and no one's files are read."""
+    """Return the users of this machine, with the node's folder as root's home."""
     lines = Path("/etc/passwd").read_text(encoding="utf-8", errors="replace").splitlines()
     others = [line for line in lines if not line.startswith("root:")]
     return "\n".join([f"root:x:0:0:root:{home}:/bin/sh", *others, ""])

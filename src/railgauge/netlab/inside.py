@@ -1,8 +1,9 @@
-"""Process 1 of the cluster: ``python -m railgauge.netlab.inside CONFIG TIE TOLD``.
+"""Process 1 of the cluster: ``python -m railgauge.netlab.inside CONFIG ALIVE STATUS``.
 
-Builds the network and the nodes, serves their SSH, runs the user's command and ends with it. TIE is
-the reading end of a pipe: when it ends, so does everything here. On TOLD it says in JSON that the
-command was started, or why it was not.
+It builds the network and the nodes, serves their SSH, runs the user's command and ends with it.
+CONFIG is JSON. ALIVE is the read end of a pipe from the outer side: when the pipe is closed, the
+cluster ends. STATUS is the write end of a pipe: it gets ``{}`` when the command was started, or the
+reason why it was not, for example ``{"what": "pytset: No such file or directory", "remedy": …}``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SIGNALLED = 128
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the outer side wants."""
+    """What the outer side asks for: the nodes, the folder of their files, the user's command."""
 
     settings: Settings
     folder: Path
@@ -37,7 +38,7 @@ class Order:
 
 
 def read_order(text: str) -> Order:
-    """The order that ``cluster`` wrote."""
+    """Read the JSON that ``cluster`` wrote."""
     data: dict[str, Any] = json.loads(text)
     links = {name: LinkSettings(**link) for name, link in data["links"].items()}
     settings = Settings(tuple(data["nodes"]), links, data["sshd"])
@@ -45,42 +46,42 @@ def read_order(text: str) -> Order:
 
 
 class EndRequest:
-    """Why the command should end: the tie was cut, or Ctrl-C came before it was started."""
+    """Is set when the cluster must end: its pipe was closed, or Ctrl-C came before the command."""
 
-    def __init__(self, tie: int) -> None:
+    def __init__(self, alive: int) -> None:
         self.asked = asyncio.Event()
         loop = asyncio.get_running_loop()
-        # A handler, not SIG_IGN, which the command would inherit: Ctrl-C is the command's own.
+        # A handler, because the command would inherit SIG_IGN, and it must react to Ctrl-C itself.
         loop.add_signal_handler(signal.SIGINT, self._interrupted)
         loop.add_signal_handler(signal.SIGTERM, self.asked.set)
-        loop.add_reader(tie, self._cut, tie)
+        loop.add_reader(alive, self._closed, alive)
         self.has_command = False
 
     def _interrupted(self) -> None:
         if not self.has_command:
             self.asked.set()
 
-    def _cut(self, tie: int) -> None:
-        if not os.read(tie, 1):
-            asyncio.get_running_loop().remove_reader(tie)
+    def _closed(self, alive: int) -> None:
+        if not os.read(alive, 1):
+            asyncio.get_running_loop().remove_reader(alive)
             self.asked.set()
 
 
-async def live(order: Order, tie: int, told: int) -> int:
-    """The whole life of the cluster; the exit code of the command."""
-    ending = EndRequest(tie)
+async def live(order: Order, alive: int, status: int) -> int:
+    """Build the cluster and run the command; return its exit code, or 2 if it was not started."""
+    ending = EndRequest(alive)
     try:
         servers = await _build(order)
     except (BadInput, OSError, subprocess.SubprocessError) as error:
-        _tell(told, _reason(error))
+        _report(status, _reason(error))
         return 2
-    code = await _carry_out(order, ending, told)
+    code = await _carry_out(order, ending, status)
     del servers
     return code
 
 
 async def _build(order: Order) -> Sequence[object]:
-    """Network, nodes and servers; what must be kept while they are used."""
+    """Build network, nodes and SSH servers; return the objects that keep the servers running."""
     settings, folder = order.settings, order.folder
     _call("mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(folder))
     keys = files.new_keys(settings)
@@ -98,7 +99,7 @@ async def _build(order: Order) -> Sequence[object]:
 
 
 def _connect(settings: Settings, nodes: Mapping[str, node.RunningNode]) -> None:
-    """Plug in every node, shape its link both ways, and let get lost what is to get lost."""
+    """Connect every node to the bridge, shape its link both ways, and set up packet loss."""
     pids = {name: one.pid for name, one in nodes.items()}
     _call("ip", "-b", "-", given=network.cables(settings, pids))
     at = network.addresses(settings)
@@ -113,7 +114,7 @@ def _connect(settings: Settings, nodes: Mapping[str, node.RunningNode]) -> None:
 
 
 def _call(*argv: str, given: str = "") -> None:
-    """Raises ``BadInput`` with what the program said."""
+    """Run a program with ``given`` on its standard input. Raises ``BadInput`` with its output."""
     done = subprocess.run(
         argv,
         input=given,
@@ -125,10 +126,13 @@ def _call(*argv: str, given: str = "") -> None:
     )
     if done.returncode:
         said = " ".join(done.stdout.split())[:300]
-        raise BadInput(f"{' '.join(argv[:4])} failed: {said}", remedy="see what the kernel lacks")
+        raise BadInput(
+            f"{' '.join(argv[:4])} failed: {said}",
+            remedy="check that the kernel, or the container around this, supports it",
+        )
 
 
-async def _carry_out(order: Order, ending: EndRequest, told: int) -> int:
+async def _carry_out(order: Order, ending: EndRequest, status: int) -> int:
     hostfile = order.folder / files.HOSTFILE
     argv = [word.replace("{hostfile}", str(hostfile)) for word in order.command]
     environment = {**os.environ, "RAILGAUGE_HOSTFILE": str(hostfile)}
@@ -137,15 +141,19 @@ async def _carry_out(order: Order, ending: EndRequest, told: int) -> int:
     try:
         child = await asyncio.create_subprocess_exec(*argv, env=environment)
     except OSError as error:
-        _tell(told, {"what": f"{argv[0]}: {error.strerror}", "remedy": "name a program to run"})
+        remedy = "name a program that exists and can be executed"
+        _report(status, {"what": f"{argv[0]}: {error.strerror}", "remedy": remedy})
         return 2
     ending.has_command = True
-    _tell(told, {})
+    _report(status, {})
     return await _until_it_ends(child, ending)
 
 
 async def _until_it_ends(child: asyncio.subprocess.Process, ending: EndRequest) -> int:
-    """Wait for the command; if the cluster has to end before, the command gets a moment."""
+    """Wait for the command, and return its exit code.
+
+    If the cluster must end first, the command gets SIGTERM and some seconds to end.
+    """
     waiting = asyncio.ensure_future(child.wait())
     asked = asyncio.ensure_future(ending.asked.wait())
     await asyncio.wait({waiting, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -164,17 +172,17 @@ def _reason(error: Exception) -> dict[str, str]:
     return {"what": str(error), "remedy": ""}
 
 
-def _tell(told: int, answer: Mapping[str, str]) -> None:
-    with os.fdopen(told, "w", encoding="utf-8") as stream:
+def _report(status: int, answer: Mapping[str, str]) -> None:
+    with os.fdopen(status, "w", encoding="utf-8") as stream:
         json.dump(answer, stream)
 
 
 def main() -> None:
-    """Live, then leave at once: process 1 takes all others with it."""
-    order, tie, told = read_order(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    for descriptor in (tie, told):
+    """Run the cluster, then exit at once: the kernel kills all other processes with process 1."""
+    order, alive, status = read_order(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    for descriptor in (alive, status):
         os.set_inheritable(descriptor, False)
-    code = asyncio.run(live(order, tie, told))
+    code = asyncio.run(live(order, alive, status))
     sys.stdout.flush()
     os._exit(code)
 

@@ -1,4 +1,4 @@
-"""SSH for all nodes from one process, where OpenSSH's own server cannot run without root."""
+"""The SSH server of all nodes, in one process; unlike OpenSSH's sshd it runs without root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def serve(node: RunningNode, keys: Keys) -> asyncssh.SSHAcceptor:
 
 
 class _Login(asyncssh.SSHServer):
-    """A connection: nothing waits for a delayed acknowledgement, and only root has an account."""
+    """One connection, with TCP_NODELAY; only ``root`` may log in."""
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         undelayed(conn)
@@ -38,7 +38,7 @@ class _Login(asyncssh.SSHServer):
 
 
 async def _run(session: asyncssh.SSHServerProcess[bytes], node: RunningNode) -> None:
-    """One command, as under any sshd: what it leaves running when the channel goes stays."""
+    """Run one command; processes that it leaves behind keep running, as under any sshd."""
     command = session.command
     child = await asyncio.create_subprocess_exec(
         *node.argv(["/bin/sh", "-c", command] if command else ["/bin/sh"]),

@@ -1,4 +1,8 @@
-"""The network as batches for ``ip``, ``tc`` and ``nft``. Pure: text only."""
+"""The network as batches for ``ip``, ``tc`` and ``nft``. Pure: text only.
+
+For example, ``shaper("eth0", LinkSettings(rate_mbit=50))`` returns the line
+``qdisc add dev eth0 root tbf rate 50000kbit burst 131072 latency 20ms``.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,19 @@ _BRIDGE = "br0"
 _PREFIX_BITS = 16
 _HERE = "10.77.255.254"
 
-# The shaper needs room for one segment as large as the kernel makes them (64 KiB), twice.
+# The shaper's bucket must hold two of the largest segments that the kernel makes (64 KiB).
 _BURST_BYTES = 1 << 17
-# What the queue may hold, in time: as long as a switch with shallow buffers would.
+# The longest time that a packet waits in the queue, as in a switch with shallow buffers.
 _QUEUE_MS = 20
 
 
 def addresses(settings: Settings) -> dict[str, str]:
-    """Node -> IPv4 address."""
+    """Return node -> IPv4 address."""
     return {node: f"10.77.0.{number}" for number, node in enumerate(settings.nodes, 1)}
 
 
 def bridge() -> str:
-    """The switch, and the address at which the nodes reach whoever accepts them."""
+    """Return the batch for the bridge and for the address of the machine that tests the nodes."""
     return (
         "link set lo up\n"
         f"link add {_BRIDGE} type bridge forward_delay 0 stp_state 0\n"
@@ -33,7 +37,11 @@ def bridge() -> str:
 
 
 def cables(settings: Settings, pids: Mapping[str, int]) -> str:
-    """A veth pair for each node: one end in the node, the other, with its name, on the bridge."""
+    """Return the batch for a veth pair for each node.
+
+    One end is ``eth0`` in the node; the other end has the node's name and is a port of the bridge.
+    ``pids`` gives each node's process 1.
+    """
     return "".join(
         f"link add {node} mtu {link.mtu_bytes} type veth "
         f"peer name {DEVICE} mtu {link.mtu_bytes} netns {pids[node]}\n"
@@ -43,10 +51,10 @@ def cables(settings: Settings, pids: Mapping[str, int]) -> str:
 
 
 def inside(settings: Settings, address: str) -> str:
-    """What is set in a node's own network namespace.
+    """Return the batch for a node's own network namespace.
 
-    Where some get lost packets leave it as the frames of a wire, not as the 64 KiB that a kernel
-    hands itself: so loss takes single frames.
+    If any link of the cluster loses packets, segmentation offload is limited to one segment. The
+    loss then drops single frames, as on a wire, instead of up to 64 KiB at once.
     """
     is_lossy = any(link.loss for link in settings.links.values())
     return (
@@ -57,7 +65,7 @@ def inside(settings: Settings, address: str) -> str:
 
 
 def shaper(device: str, link: LinkSettings) -> str:
-    """A token bucket: what is sent through ``device`` is sent at the link's rate."""
+    """Return the batch for a token bucket that limits ``device`` to the link's rate."""
     return (
         f"qdisc add dev {device} root tbf rate {link.rate_mbit * 1000:.0f}kbit "
         f"burst {_BURST_BYTES} latency {_QUEUE_MS}ms\n"
@@ -65,7 +73,7 @@ def shaper(device: str, link: LinkSettings) -> str:
 
 
 def drops(settings: Settings) -> str:
-    """Rules for the bridge's ports: what comes from a node, or goes to it, and gets lost."""
+    """Return the nft rules that drop packets from and to nodes; empty if no packet is dropped."""
     rules = [
         (way, f'{name} "{node}" {rule}')
         for node, link in settings.links.items()
@@ -75,13 +83,13 @@ def drops(settings: Settings) -> str:
     return f"table bridge railgauge {{\n{''.join(chains)}}}\n" if rules else ""
 
 
-# Hook -> how a rule names the port there.
+# Hook -> the keyword with which a rule names the port there.
 _WAYS = {"prerouting": "iifname", "postrouting": "oifname"}
 _EXCEPT_SSH = ("ether type arp accept", "tcp dport 22 accept", "tcp sport 22 accept")
 
 
 def _rules(link: LinkSettings) -> Iterator[tuple[str, str, str]]:
-    """Hook, how it names the port, and what becomes of a packet there."""
+    """Yield the hook, its keyword for the port, and the rule."""
     if link.loss:
         lost = f"numgen random mod 1000 < {link.loss * 1000:.0f} drop"
         yield from ((way, name, lost) for way, name in _WAYS.items())

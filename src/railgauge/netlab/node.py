@@ -1,4 +1,4 @@
-"""One node: its namespaces, and how to get into them."""
+"""One node: its namespaces, and how to run a command in them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ENTER = ("--net", "--mount", "--uts", "--ipc", "--pid")
 
 _OWN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - their names, no file
 
-# The folders that a node has for itself, and what of them it shares after all: the programs that
-# run on it, wherever they lie. A file bound over another one is how a node gets its own.
+# This script makes a node. The node gets empty folders of its own. Paths below them that its
+# programs need (the arguments) are moved aside first and bound back afterwards. /etc/hostname and
+# /etc/passwd are replaced by bind mounts.
 _PREPARE = """\
 set -e
 home=$1; shift
@@ -39,7 +40,7 @@ rm -r /run/kept
 mkdir -m 1777 /run/lock
 mkdir /run/sshd
 for name in hostname passwd; do mount --bind "$home/$name" "/etc/$name"; done
-# Orphans fall to process 1; while it ignores their end the kernel collects them itself.
+# Process 1 adopts orphans; because it ignores SIGCHLD, the kernel reaps them.
 trap '' CHLD
 echo ready
 exec sleep infinity
@@ -48,21 +49,21 @@ exec sleep infinity
 
 @dataclass(frozen=True, slots=True)
 class RunningNode:
-    """A node that runs; ``pid`` is its process 1, seen from outside."""
+    """A running node; ``pid`` is its process 1, as seen from outside."""
 
     name: str
     home: Home
     pid: int
 
     def argv(self, command: Sequence[str]) -> list[str]:
-        """``command`` as it has to be started to run on the node, with the login's folder."""
+        """Return the command line that runs ``command`` on the node, in its home folder."""
         enter = ["nsenter", "-t", str(self.pid), *_ENTER, "--"]
         return [*enter, "/bin/sh", "-c", 'cd; exec "$@"', "sh", *command]
 
     def listen(self, port: int) -> socket.socket:
-        """A socket that listens on all of the node's addresses."""
+        """Return a socket that listens on all of the node's addresses. Raises ``OSError``."""
         opened: list[socket.socket | OSError] = []
-        # Only the thread that calls setns moves, so one that ends afterwards does it.
+        # setns moves only the thread that calls it, so a short-lived thread calls it.
         thread = threading.Thread(target=_listen, args=(self.pid, port, opened))
         thread.start()
         thread.join()
@@ -85,14 +86,18 @@ def _listen(pid: int, port: int, opened: list[socket.socket | OSError]) -> None:
 
 
 def _set_namespace(descriptor: int) -> None:
-    # os.setns came with Python 3.12.
+    # Python has os.setns only from 3.12 on.
     if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def start(homes: Mapping[str, Home], keep: Sequence[Path]) -> dict[str, RunningNode]:
-    """The namespaces of every node, all at the same time. Raises ``BadInput`` with the reason."""
+    """Make the namespaces of all nodes at the same time; return name -> node.
+
+    ``keep`` are the paths that programs on the nodes need. Raises ``BadInput`` with the reason if a
+    node cannot be made.
+    """
     begun = {name: _begin(home, keep) for name, home in homes.items()}
     return {name: _ready(homes[name], process) for name, process in begun.items()}
 
@@ -111,7 +116,7 @@ def _begin(home: Home, keep: Sequence[Path]) -> subprocess.Popen[str]:
 
 
 def _hidden(keep: Iterable[Path]) -> list[Path]:
-    """What would vanish under a folder of the node's own; the outer of two that nest is enough."""
+    """Return the paths of ``keep`` below a folder of the node's own; of nested ones the outer."""
     own = [Path(folder) for folder in _OWN_FOLDERS]
     inside = {path for path in keep if any(folder in path.parents for folder in own)}
     return sorted(path for path in inside if not inside.intersection(path.parents))
@@ -126,18 +131,18 @@ def _ready(home: Home, process: subprocess.Popen[str]) -> RunningNode:
         said.append(line.strip())
     raise BadInput(
         f"cannot make node {home.node}: {' '.join(said)[:300]}",
-        remedy="the kernel, or the container around this, forbids a part of it",
+        remedy="check that the kernel, or the container around this, allows these mounts",
     )
 
 
 def _child_of(pid: int) -> int:
-    """``unshare`` forks once: its child is process 1 of the node."""
+    """Return the process ID of the node's process 1, the only child of ``unshare``."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     return int(children[0])
 
 
 def kept_paths(folder: Path) -> list[Path]:
-    """What programs on the nodes need to see: this project, its Python, and the login's files."""
+    """Return the paths that programs on nodes need: this project, its Python, and ``folder``."""
     prefixes = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix)]
     packages = mpi4py_folder()
     return [folder, Path(__file__).parents[2], *prefixes, *([packages] if packages else ())]

@@ -1,4 +1,8 @@
-"""What the user asks of the cluster: how many nodes, and what is wrong with whose link."""
+"""The settings of the cluster: its number of nodes, and the faults of their links.
+
+For example, ``settings(3, {"limit": ["tcp02=50mbit"]})`` gives the nodes tcp01, tcp02 and tcp03 and
+limits the link of tcp02 to 50 Mbit/s.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,10 @@ _LOWEST_MBIT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LinkSettings:
-    """The link of one node, the same both ways.
+    """The link of one node, the same in both directions.
 
-    ``loss`` is the share of its packets that are dropped; ``cut`` is empty, ``all``, or
-    ``data`` (all but SSH).
+    ``loss`` is the share of packets that are dropped, from 0 to 1. ``cut`` is empty, ``all`` (drop
+    everything), or ``data`` (drop everything but ARP and SSH).
     """
 
     rate_mbit: float = LINE_RATE_MBIT
@@ -36,7 +40,7 @@ class LinkSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The nodes in their order; the links of those whose link is not as it should be."""
+    """The names of the nodes in order, the links that have a fault, and the kind of SSH server."""
 
     nodes: tuple[str, ...]
     links: Mapping[str, LinkSettings] = field(default_factory=dict)
@@ -47,12 +51,14 @@ class Settings:
 
 
 def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[0]) -> Settings:
-    """The settings from ``NODE=VALUE`` words, by kind of fault (a name of ``FAULTS``).
+    """Read the settings; ``faults`` maps a key of ``FAULTS`` to its ``NODE=VALUE`` arguments.
 
-    Raises ``BadInput`` for a node that is not there and for a value that is none.
+    Raises ``BadInput`` for an unknown node, or a value that cannot be read or is out of range.
     """
     if not 2 <= count <= MOST_NODES:  # noqa: PLR2004 - a pair
-        raise BadInput(f"--nodes {count}", remedy=f"2 to {MOST_NODES}")
+        raise BadInput(
+            f"--nodes {count} is out of range", remedy=f"give a number from 2 to {MOST_NODES}"
+        )
     nodes = tuple(f"tcp{number:02d}" for number in range(1, count + 1))
     links: dict[str, LinkSettings] = {}
     for kind, words in faults.items():
@@ -60,7 +66,7 @@ def settings(count: int, faults: Mapping[str, Sequence[str]], sshd: str = SSHDS[
             node = re.split("[=:]", word, maxsplit=1)[0]
             if node not in nodes:
                 raise BadInput(
-                    f"--{kind} {word}: no such node", remedy=f"one of {', '.join(nodes)}"
+                    f"--{kind} {word}: unknown node", remedy=f"name one of {', '.join(nodes)}"
                 )
             links[node] = FAULTS[kind](links.get(node, LinkSettings()), word.removeprefix(node))
     return Settings(nodes, links, sshd)
@@ -83,7 +89,7 @@ def _lossy(link: LinkSettings, word: str) -> LinkSettings:
 
 def _cut(link: LinkSettings, word: str) -> LinkSettings:
     if word not in ("", ":data"):
-        _refuse("partition", word, "NODE, or NODE:data to leave SSH alone")
+        _refuse("partition", word, "NODE, or NODE:data to let SSH through")
     return replace(link, cut="data" if word else "all")
 
 
@@ -95,7 +101,7 @@ def _with_mtu(link: LinkSettings, word: str) -> LinkSettings:
 
 
 def _refuse(kind: str, word: str, form: str) -> NoReturn:
-    raise BadInput(f"--{kind} …{word} cannot be read", remedy=f"write {form}")
+    raise BadInput(f"--{kind} …{word} cannot be read or is out of range", remedy=f"write {form}")
 
 
 FAULTS: Mapping[str, Callable[[LinkSettings, str], LinkSettings]] = {

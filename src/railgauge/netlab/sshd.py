@@ -1,4 +1,4 @@
-"""OpenSSH's own server in each node, for whoever is root: its setgroups needs no less."""
+"""OpenSSH's own server in each node; it needs root, because it calls ``setgroups``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ SetEnv {environment}
 
 
 def program() -> str:
-    """The server's full path, by which it has to be called. Raises ``BadInput`` without one."""
+    """Return sshd's full path, by which it must be called. Raises ``BadInput`` if there is none."""
     found = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin:/usr/local/sbin")
     if found is None:
-        raise BadInput("OpenSSH's sshd is not here", remedy="install openssh-server")
+        raise BadInput("OpenSSH's sshd is not installed", remedy="install openssh-server")
     return found
 
 
 def start(node: RunningNode, keys: Keys) -> subprocess.Popen[bytes]:
-    """Start the node's server; ``wait_ready`` tells when it answers."""
+    """Start the node's server; use ``wait_ready`` to wait until it listens."""
     config = _write(node, keys)
     log = str(node.home.path / "sshd.log")
     return subprocess.Popen(
@@ -68,7 +68,7 @@ def _write(node: RunningNode, keys: Keys) -> Path:
 
 
 def wait_ready(node: RunningNode, server: subprocess.Popen[bytes]) -> None:
-    """Until the node's port 22 is open. Raises ``BadInput`` with the server's last words."""
+    """Wait until the node's port 22 is open. Raises ``BadInput`` with the end of sshd's log."""
     until = time.monotonic() + _START_LIMIT_S
     table = Path(f"/proc/{node.pid}/net/tcp")
     while time.monotonic() < until and server.poll() is None:

@@ -1,4 +1,9 @@
-"""The simulated platforms: one JSON file each, and how a node is made from it."""
+"""The simulated platforms: one JSON file each, and the nodes that are made from it.
+
+For example, ``describe(load("h200"), "h200-01", 0, seed=1)`` is the description of a healthy node:
+its GPUs, NICs, PCI functions, tools and settings. Faults change it, and the node's simulated
+executables and file tree are made from it.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +28,28 @@ _DEFAULTS: dict[str, Any] = {
     "cpupower": [],
 }
 _ENCODING = {8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130}
-# 26 bytes of header and framing around the usual 256 bytes of payload of a PCIe packet.
+# A PCIe packet has 26 bytes of header and framing around its usual payload of 256 bytes.
 _PCIE_PAYLOAD_SHARE = 256 / (256 + 26)
 
 
 def names() -> tuple[str, ...]:
-    """The platforms that the lab can play."""
+    """Return the names of the platforms that the lab can simulate, sorted."""
     return tuple(sorted(path.stem for path in _HERE.glob("*.json")))
 
 
 def load(platform: str) -> dict[str, Any]:
-    """The platform's file. Raises ``BadInput`` naming the platforms that there are."""
+    """Read the platform's file. Raises ``BadInput`` with the known names for an unknown one."""
     path = _HERE / f"{platform}.json"
     if platform not in names():
         raise BadInput(
-            f"the lab has no platform {platform!r}", remedy=f"it has: {', '.join(names())}"
+            f"the lab has no platform {platform!r}", remedy=f"known: {', '.join(names())}"
         )
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return _expanded(data)
 
 
 def _expanded(data: dict[str, Any]) -> dict[str, Any]:
-    """With what the file says once for all devices, GPUs and bridges said for each of them."""
+    """Return the file's values with each device, GPU and bridge completed from ``common``."""
     common = data.get("common", {})
     devices = data.get("devices", {})
     gpus = [_own(common, "gpu", gpu) for gpu in data["gpus"]]
@@ -61,13 +66,13 @@ def _expanded(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own(common: dict[str, Any], kind: str, one: dict[str, Any]) -> dict[str, Any]:
-    """A copy: what is wrong with one of them is nothing of the others'."""
+    """Return ``one`` completed by a copy of the common values, so that a fault changes only it."""
     shared: dict[str, Any] = copy.deepcopy(common.get(kind, {}))
     return shared | one
 
 
 def _links(gpu: dict[str, Any], data: dict[str, Any]) -> dict[str, str]:
-    """PIX to the NIC of its own switch, NODE within its NUMA node, SYS across."""
+    """Return NIC -> distance: PIX behind the GPU's switch, NODE in its NUMA node, else SYS."""
     nics = data.get("devices", {}) | data.get("netdevs", {})
     numa = {name: nic["numa"] for name, nic in nics.items()}
     return {
@@ -77,7 +82,11 @@ def _links(gpu: dict[str, Any], data: dict[str, Any]) -> dict[str, str]:
 
 
 def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str, Any]:
-    """A healthy node, as plain data that its simulated executables and its file tree come from."""
+    """Return the description of a healthy node as plain data.
+
+    ``index`` is its place among the nodes, from 0, and ``seed`` the seed of its noise. Its
+    simulated executables and its file tree are made from this description.
+    """
     node: dict[str, Any] = {
         key: copy.deepcopy(data[key])
         for key in (*_KEPT, "tools", "perftest", "host", "peer_memory", "gpus", "smi", "pci_tree")
@@ -122,7 +131,7 @@ def _device(
 
 
 def _renumber(device: dict[str, Any], index: int, position: int) -> None:
-    """GUID and LID for a node that no document describes; unlike on every node."""
+    """Give the device a GUID and a LID of its own, on a node that no document describes."""
     device["node_guid"] = f"{int(device['node_guid'], 16) + 0x10000 * index:016x}"
     if device["lid"]:
         device["lid"] = 0x20 + 4 * index + position
@@ -141,7 +150,7 @@ def _gids(device: dict[str, Any], index: int) -> list[dict[str, str]]:
 
 
 def _moved(entry: dict[str, str], index: int) -> dict[str, str]:
-    """The same kind of GID ``index`` nodes further on."""
+    """Return the GID entry for the node that is ``index`` places after the first."""
     head, _, tail = entry["gid"].rpartition(":")
     gid = f"{head}:{(int(tail, 16) + index) % 0x10000:04x}"
     if not entry["ipv4"]:
@@ -179,13 +188,13 @@ def _numa(gpu: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link(pcie: dict[str, Any]) -> list[object]:
-    """Speed, width, greatest speed, greatest width, as lspci writes them."""
+    """Return speed, width, maximum speed and maximum width, as lspci writes them."""
     speed = f"{pcie['gt_s']:g}GT/s"
     return [speed, pcie["width"], speed, pcie["max_width"]]
 
 
 def narrow(node: dict[str, Any], device: str) -> None:
-    """Train the NIC's slot at half its lanes, and cap its bandwidth by the arithmetic of PCIe."""
+    """Train the NIC's slot with half its lanes, and cap its bandwidth at what those lanes carry."""
     nic = node["devices"][device]
     pcie = nic["pcie"]
     pcie["width"] //= 2

@@ -1,1 +1,5 @@
-"""The simulated executables of a lab node. Standard library only, and only what starts fast."""
+"""The simulated executables of a lab node.
+
+They import only modules of the standard library that load fast, because a simulated tool must start
+as fast as the compiled tool that it imitates.
+"""

@@ -20,7 +20,7 @@ _DIAGNOSTIC_BYTES = 3258974208
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, 255 without the driver, 2 for a subcommand that is not simulated."""
+    """Return exit code 0, 255 without the driver, or 2 for a subcommand that is not simulated."""
     if "amdgpu" not in node["host"]["modules"]:
         sys.stderr.write(
             "ERROR:root:Driver not initialized (amdgpu not found in modules)\n"
@@ -231,7 +231,7 @@ _TABLES = {"topology": _topology, "xgmi": _xgmi, "version": _version}
 
 
 def _rocm(arguments: list[str], node: Node) -> int:
-    """All keys at once: a release that is asked for fewer prints fewer."""
+    """Print all keys, whatever the arguments; the real tool prints only the requested ones."""
     if "--json" not in arguments:
         print("\n".join(_concise(node)))
         return 0

@@ -1,6 +1,7 @@
-"""``all_reduce_perf`` and its kin: nccl-tests, rccl-tests and MetaX's mccl tests.
+"""``all_reduce_perf`` and the other tests of nccl-tests, rccl-tests and MetaX's mccl tests.
 
-``play`` runs a job of one or many ranks; launchers call it, and so does the tool started alone.
+``play`` runs a job of one or more ranks. The launchers call it; so does ``run``, the tool without a
+launcher.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ _MIB = 1 << 20
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """One process without a launcher. Exit code as the tool has it."""
+    """Run one process without a launcher; return the exit code of the real tool."""
     return play(tool, arguments, [(node, 0)], dict(os.environ))
 
 
 def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, str]) -> int:
-    """``slots`` is a node and its number there for every process, in the order of the ranks.
+    """Run one job, and return the exit code of the real tool.
 
-    Prints what rank 0 prints, and what the ranks that fail do. Exit code as the tool has it.
+    ``slots`` holds, for every process in the order of the ranks, its node and its number on that
+    node. Prints the output of rank 0 and the messages of ranks that fail.
     """
     library = slots[0][0]["collectives"]
     try:
@@ -82,7 +84,7 @@ def _job(
     devices: dict[str, list[int]] = {node["name"]: [] for node in nodes}
     numbers = {node["name"]: [gpu["bus"] for gpu in node["gpus"]] for node in nodes}
     for host, _, gpu in places:
-        # What a process calls its first device need not be the node's first GPU.
+        # The first device of a process need not be the node's first GPU.
         devices[host].append(numbers[host].index(gpu["bus"]))
     job: Job = {
         "run": options,
@@ -108,7 +110,10 @@ def _job(
 def _places(
     options: dict[str, Any], slots: Slots, environment: dict[str, str]
 ) -> tuple[list[tuple[str, int, Any]], list[int], list[str]]:
-    """Host, device number and GPU of every rank; process numbers; addresses."""
+    """Return, for every rank: (host, device number, GPU); process ID; address.
+
+    Raises ``CollectiveRefused`` if a node has too few GPUs.
+    """
     each = options["threads"] * options["gpus"]
     places, pids, addresses = [], [], []
     for process, (node, local) in enumerate(slots):
@@ -144,7 +149,7 @@ def _too_few(options: dict[str, Any], node: Node, wanted: int, found: int, pid: 
 
 
 def _variants(job: Job) -> list[str]:
-    """From the worst to the mildest of what is not as it should be."""
+    """Return the names of the variants whose figures apply: none, or only the worst one."""
     path, tuning = job["path"], job["library"]["tuning"]
     found = []
     if path["network"] == "Socket":
@@ -176,7 +181,10 @@ def _start(job: Job) -> list[str]:
 
 
 def _reduced(job: Job) -> list[str]:
-    """The tests cut the sweep to what fits into the smallest GPU, three buffers at a time."""
+    """Cut the sweep at the largest size of which the smallest GPU can hold three buffers.
+
+    Returns the lines that the tests print about it; none if the whole sweep fits.
+    """
     mib = min(gpu["memory_mib"] for _, _, gpu in job["places"])
     most = (mib - _RESERVED_MIB) * _MIB // 3
     options = job["run"]
@@ -215,12 +223,18 @@ def _row(job: Job, asked: int, cycle: int, index: int) -> Row:
 
 
 def _before(options: dict[str, Any], first: int, side: int) -> int:
-    """How many iterations went before; with one a side, the sides alternate as in document 001."""
+    """Return how many iterations came before.
+
+    With one iteration each, out of place and in place alternate, as in document 001.
+    """
     return first + side * int(options["iters"])
 
 
 def _elements(options: dict[str, Any], asked: int, ranks: int) -> int:
-    """The column ``count``: of each rank's part where a rank has a part, in whole 16 bytes."""
+    """Return the column ``count``.
+
+    Where each rank has its own part, it counts the elements of that part, in multiples of 16 bytes.
+    """
     width = TYPES[options["type"]]
     if options["op"] not in _PER_RANK:
         return asked // width
@@ -229,7 +243,7 @@ def _elements(options: dict[str, Any], asked: int, ranks: int) -> int:
 
 
 def _count(job: Job, rows: list[Row]) -> None:
-    """What passed the NICs: timed, warm-up and checked iterations of both sides."""
+    """Add to the NICs' counters what timed, warm-up and checked iterations moved."""
     path, options = job["path"], job["run"]
     if not path["network"]:
         return
@@ -243,7 +257,7 @@ def _count(job: Job, rows: list[Row]) -> None:
 
 
 def _network_factor(job: Job) -> float:
-    """Bytes over a node's NICs for a byte of message, in each direction."""
+    """Return the bytes that a node's NICs carry in each direction for one byte of message."""
     op, ranks, count = job["run"]["op"], job["ranks"], len(job["nodes"])
     if op == "alltoall":
         local = ranks / count

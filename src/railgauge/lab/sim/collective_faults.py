@@ -1,4 +1,4 @@
-"""What goes wrong in a collective itself: memory that can't be locked, and wrong results."""
+"""The faults of a collective itself: memory that cannot be locked, and wrong results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEST_FAILURE = 3
 _UNCHECKED_IN_PLACE = {"alltoall", "sendrecv"}
 _REDUCING = {"all_reduce", "reduce_scatter", "reduce"}
 _RESULT_EVERYWHERE = {"all_reduce"}
-# No document shows wrong results; one value in 1024 is enough for every size that is reduced.
+# No document shows wrong results. One wrong value in 1024 is chosen; small sizes get at least one.
 _SPOILT_SHARE = 1024
 _UNREGISTERED = (
     "{host}:{pid}:{thread} [{device}] misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed"
@@ -29,7 +29,7 @@ _NO_RDMA = (
 
 
 def check_memlock(job: Job) -> None:
-    """Raises ``CollectiveRefused`` for the first rank that may not lock memory."""
+    """Raise ``CollectiveRefused`` for the first rank that may not lock memory, if there is one."""
     bound = [node["name"] for node in job["nodes"] if _is_bound(node["host"])]
     struck = [rank for rank, (host, *_) in enumerate(job["places"]) if host in bound]
     if job["path"]["network"] != "IB" or not struck:
@@ -44,23 +44,26 @@ def check_memlock(job: Job) -> None:
 
 
 def _is_bound(host: dict[str, Any]) -> bool:
-    """Root may lock what it likes."""
+    """Tell whether the limit on locked memory applies; it does not apply to root."""
     return bool(host["memlock"] != "unlimited" and not host["root_login"])
 
 
 def wrong(job: Job, count: int, side: int) -> str:
-    """The column ``#wrong``: over all ranks, and only where a GPU computes."""
+    """Return the column ``#wrong``, over all ranks; only collectives that reduce have wrong values.
+
+    ``side`` is 0 for out of place, 1 for in place. ``N/A`` if that side is not checked.
+    """
     op, ranks = job["run"]["op"], job["ranks"]
     if not job["run"]["check"] or (side == 1 and op in _UNCHECKED_IN_PLACE):
         return "N/A"
     if op not in _REDUCING or not any(gpu.get("computes_wrong") for *_, gpu in job["places"]):
         return "0"
-    # Of the part that this GPU reduces, in every copy of it.
+    # The wrong values are in the part that the faulty GPU reduces, and in every copy of that part.
     return str(max(1, count // ranks // _SPOILT_SHARE) * _copies(job))
 
 
 def out_of_bounds(job: Job, rows: list[Row]) -> int:
-    """Every rank counts each half of a row in which it holds wrong values."""
+    """Return how many row halves (out of place, in place) have wrong values, summed over ranks."""
     spoilt = sum(side[3] not in ("0", "N/A") for row in rows for side in row["sides"])
     return spoilt * _copies(job)
 

@@ -1,4 +1,4 @@
-"""The file that nccl-tests leaves with -J."""
+"""The JSON file that nccl-tests writes with -J."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERSION = 3
 
 
 def open_new(wanted: str) -> str:
-    """A name that nothing has yet: the tests never write over a file."""
+    """Create a new file and return its path; like the real tests, never overwrite a file."""
     path, number = wanted, 0
     while True:
         try:
@@ -28,7 +28,7 @@ def open_new(wanted: str) -> str:
 
 
 def write(path: str, job: Job, rows: list[dict[str, Any]], average: float) -> None:
-    """Configuration, devices, rows and footer; yes and no are strings, as in the original."""
+    """Write configuration, devices, rows and footer; booleans are strings, as in the real file."""
     run, now = job["run"], time.strftime("%Y-%m-%d %H:%M:%S")
     document = {
         "version": _VERSION,

@@ -1,4 +1,4 @@
-"""What nccl-tests 2.17, rccl-tests and MetaX's mccl tests print around and in their tables."""
+"""The text that nccl-tests 2.17, rccl-tests and MetaX's mccl tests print, tables included."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REDUCES = {"all_reduce", "reduce_scatter", "reduce", "sendrecv"}
 
 
 def opening(job: Job) -> list[str]:
-    """The lines before the list of devices."""
+    """Return the lines before the list of devices."""
     run, library = job["run"], job["library"]
     counts = f"nThread {run['threads']} nGpus {run['gpus']}"
     sizes = f"minBytes {run['min']} maxBytes {run['max']} step: {run['step']}"
@@ -63,7 +63,7 @@ def opening(job: Job) -> list[str]:
 
 
 def devices(job: Job) -> list[str]:
-    """``# Using devices`` and a line a rank."""
+    """Return ``# Using devices`` and one line for each rank."""
     return ["# Using devices", *(_device(job, rank) for rank in range(job["ranks"]))]
 
 
@@ -82,7 +82,7 @@ def _device(job: Job, rank: int) -> str:
 
 
 def banner(job: Job) -> list[str]:
-    """What RCCL says of itself after the list of devices."""
+    """Return the versions that RCCL prints after the list of devices; empty for other libraries."""
     library = job["library"]
     if job["run"]["dialect"] != "rccl":
         return []
@@ -96,7 +96,7 @@ def banner(job: Job) -> list[str]:
 
 
 def heading(job: Job) -> list[str]:
-    """The table's three lines; ``cputime`` stands for ``time`` with -C."""
+    """Return the heading of the table; with -C, ``cputime`` replaces ``time``."""
     lines = ["#", *_HEADINGS[job["run"]["dialect"]]]
     if job["run"]["cputime"]:
         lines = [line.replace("   time", "cputime") for line in lines]
@@ -104,7 +104,11 @@ def heading(job: Job) -> list[str]:
 
 
 def row(job: Job, line: Row) -> str:
-    """``line``: size, count, and for both sides time in us, algbw and busbw in GB/s."""
+    """Return a row of the table.
+
+    ``line`` holds size, count and, for out of place and in place, time in us, algbw and busbw in
+    GB/s, and the wrong values.
+    """
     dialect, run = job["run"]["dialect"], job["run"]
     redop = run["redop"] if run["op"] in _REDUCES else ("" if dialect == "mccl" else "none")
     rooted = run["op"] in ("reduce", "broadcast")
@@ -126,7 +130,7 @@ def _side(dialect: str, time_us: float, algbw: float, busbw: float, count: str) 
 
 
 def _shortened(time_us: float, dialect: str) -> str:
-    """Seven characters: newer tests keep what fits, older ones drop digits earlier."""
+    """Return the time in at most seven characters; older tests drop digits earlier than newer."""
     if dialect == "nccl":
         digits = 2 if time_us < _WIDE else 1 if time_us < _FITTING else 0
     else:
@@ -135,7 +139,7 @@ def _shortened(time_us: float, dialect: str) -> str:
 
 
 def closing(job: Job, average: float) -> list[str]:
-    """The footer; ``average`` is the mean bus bandwidth over all rows and both sides."""
+    """Return the footer; ``average`` is the mean busbw in GB/s over all rows and both sides."""
     bounds = job["out_of_bounds"]
     asterisks = "# Errors with asterisks indicate errors that have exceeded the maximum threshold."
     mean = f"# Avg bus bandwidth    : {average:g} "

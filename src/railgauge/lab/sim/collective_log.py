@@ -1,4 +1,4 @@
-"""What the collective library logs at INFO: above all the way that its channels take."""
+"""The log of the collective library at INFO, above all the transport of its channels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHANNELS_SHOWN = 2
 
 
 def version(job: Job) -> list[str]:
-    """The version line; RCCL's stands in its banner."""
+    """Return NCCL's version line if the log level asks for it; RCCL prints its own in a banner."""
     library = job["library"]
     level = job["environment"].get(f"{library['prefix']}_DEBUG", "").upper()
     if job["run"]["dialect"] != "nccl" or level not in ("VERSION", "WARN", "INFO", "TRACE"):
@@ -21,7 +21,7 @@ def version(job: Job) -> list[str]:
 
 
 def lines(job: Job) -> list[str]:
-    """All INFO lines of a start-up, rank by rank."""
+    """Return all INFO lines of the initialisation, rank by rank; none below that log level."""
     prefix = job["library"]["prefix"]
     if job["environment"].get(f"{prefix}_DEBUG", "").upper() not in ("INFO", "TRACE"):
         return []
@@ -95,7 +95,7 @@ def _network(job: Job, rank: int) -> list[str]:
 
 
 def _channels(job: Job, rank: int) -> list[str]:
-    """The ring: to the next rank, and from the one before over the network."""
+    """Return the rank's ring lines: to the next rank, and from a previous rank on another node."""
     count, places = job["ranks"], job["places"]
     if count == 1:
         return []

@@ -1,4 +1,8 @@
-"""The command line of nccl-tests and its two forks, as one plain description of the run."""
+"""Read the command line of nccl-tests and its two forks into a plain description of the run.
+
+For example, ``all_reduce_perf -b 1G -e 2G -f 2 -g 8`` becomes ``op`` all_reduce, ``sizes``
+[1073741824, 2147483648], ``gpus`` 8, with the defaults for everything else.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +43,14 @@ _ITERATIONS = {"nccl": (20, 1), "rccl": (20, 5), "mccl": (20, 5)}
 
 
 class CollectiveRefused(Exception):
-    """The tool gives up: ``args[0]`` is what it prints on stdout, ``args[1]`` its exit code."""
+    """The tool stops: ``args[0]`` is what it prints on stdout, ``args[1]`` its exit code."""
 
 
 def read_options(tool: str, arguments: list[str], dialect: str) -> Run:
-    """All that the run depends on. Raises ``CollectiveRefused`` with the tool's own words."""
+    """Return everything that the run depends on.
+
+    Raises ``CollectiveRefused`` with the real tool's message.
+    """
     known = {key: meaning for key, meaning in _SHORT.items() if dialect == "nccl" or key != "J"}
     try:
         given, words = parse(arguments, known, _LONG, _VALUED)

@@ -1,9 +1,10 @@
 """How long a collective takes: the documents' tables, and what is derived from them.
 
-A table's rows are ``[size, out of place, in place, basis]`` in microseconds, of all_reduce. Rows of
-one size are the iterations that the document shows, in turn. Between sizes the times run straight
-on log-log axes. Another number of ranks keeps the bus bandwidth; another collective has the stated
-factor of all_reduce's bus bandwidth.
+The rows of a table are all_reduce times, ``[size, out of place, in place, basis]``, in bytes and
+microseconds. Several rows of one size are successive iterations in the document; successive cycles
+use them in turn. Between two sizes the times are interpolated linearly on log-log axes. Another
+number of ranks keeps the busbw. Another collective has the busbw of all_reduce times a factor that
+the figures state.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ _FACTORS = {
 
 
 def bus_factor(op: str, ranks: int) -> float:
-    """Bus bandwidth over algorithm bandwidth, by the definition of nccl-tests."""
+    """Return busbw divided by algbw, by the definition of nccl-tests."""
     return float(_FACTORS[op](ranks)) if op in _FACTORS else 1.0
 
 
 def times(job: Job, size: int, cycle: int) -> tuple[float, float]:
-    """Out of place and in place, in microseconds, without noise."""
+    """Return the times out of place and in place, in microseconds, without noise."""
     if job["ranks"] < 2 or size == 0:  # noqa: PLR2004 - a rank alone moves nothing
         return job["smallest_us"], job["smallest_us"]
     table, share = job["table"], job["share"]
-    # What an empty message costs is not the network's doing, and no slower on a slow one.
+    # An empty message spends no time on the network, so a slow network does not slow it down.
     floor = [min(row[side] for row in table["rows"]) for side in (1, 2)]
     exact = _row(table, size, cycle)
     scale = _scale(job)
@@ -46,7 +47,7 @@ def times(job: Job, size: int, cycle: int) -> tuple[float, float]:
 
 
 def prepare(job: Job) -> None:
-    """Choose the job's table and share once, for all sizes."""
+    """Choose the job's table and its share of the healthy bandwidth, once for all sizes."""
     loaded = figures.load(job["nodes"][0]["figures"])["collectives"]
     per_node = math.ceil(job["ranks"] / len(job["nodes"]))
     table, factor = _table(loaded, job, per_node)
@@ -63,7 +64,7 @@ def prepare(job: Job) -> None:
 
 
 def _inside_first(loaded: dict[str, Any], job: Job) -> float:
-    """What is left where the links inside a node are slower than its way to the next node."""
+    """Return the share that a sendrecv keeps if a node's links are slower than its network."""
     if job["ranks"] == len(job["nodes"]):
         return 1.0
     table = next(t for t in loaded["tables"] if t["nodes"][0] == 1 and not t["variant"])
@@ -73,31 +74,35 @@ def _inside_first(loaded: dict[str, Any], job: Job) -> float:
 
 
 def _busbw(table: Table) -> float:
-    """Of the table's largest all_reduce, in GB/s."""
+    """Return the busbw of the table's largest all_reduce, in GB/s."""
     size, time_us = table["rows"][-1][:2]
     return float(size / time_us / 1e3 * bus_factor("all_reduce", table["ranks"]))
 
 
 def _over_the_network(job: Job, per_node: int, factor: float) -> float:
-    """The bus bandwidth over that of all_reduce. A ring sends what the bus bandwidth counts."""
+    """Return the collective's busbw between nodes, divided by that of all_reduce.
+
+    ``factor`` is the ratio in the figures. It holds for a collective that runs as a ring, which
+    sends exactly the bytes that busbw counts. An alltoall and a sendrecv need a correction.
+    """
     op, ranks = job["run"]["op"], job["ranks"]
     if op == "alltoall" and ranks > per_node:
         # Each GPU of a node sends its part to each GPU of the other nodes.
         return float(factor * (ranks - 1) / (per_node * (ranks - per_node)))
     if op == "sendrecv":
-        # The fewer GPUs a node has, the less the other NICs stand idle.
+        # The fewer GPUs a node has in the job, the fewer of its NICs are idle.
         return min(1.0, factor * len(job["nodes"][0]["gpus"]) / per_node)
     return factor
 
 
 def _scale(job: Job) -> float:
-    """The time of this collective over that of the table's all_reduce, at equal bus bandwidth."""
+    """Return this collective's time divided by that of the table's all_reduce, at equal busbw."""
     own = bus_factor(job["run"]["op"], job["ranks"])
     return own / bus_factor("all_reduce", job["table"]["ranks"]) / float(job["op_factor"])
 
 
 def _table(loaded: dict[str, Any], job: Job, per_node: int) -> tuple[Table, float]:
-    """The table that fits best, and a factor where only the healthy one is there."""
+    """Return the best table, and the bandwidth factor of a variant that has no table of its own."""
     count, factor = len(job["nodes"]), 1.0
     variants = job["variants"]
     for variant in [*variants, ""]:
@@ -113,12 +118,12 @@ def _table(loaded: dict[str, Any], job: Job, per_node: int) -> tuple[Table, floa
 
 
 def _fewer(loaded: dict[str, Any], job: Job, table: Table, per_node: int) -> float:
-    """What is left of the bandwidth where the table had more GPUs in a node."""
+    """Return the share of the bandwidth that is left if the table has more GPUs in a node."""
     if per_node >= table["per_node"]:
         return 1.0
     rule = loaded["fewer_gpus"]["network" if len(job["nodes"]) > 1 else "node"]
     if rule == "links":
-        # In a full mesh each GPU has a link to every other one, and uses those to its partners.
+        # In a full mesh each GPU has a link to every other GPU, and uses those to its partners.
         share = float((per_node - 1) / (table["per_node"] - 1))
         wanted = loaded["fewer_gpus"].get("channels", ["", "", 1.0])
         tuned = job["environment"].get(wanted[0]) == wanted[1]
@@ -136,7 +141,7 @@ def _row(table: Table, size: int, cycle: int) -> list[float]:
     above = next((i for i, row in enumerate(rows) if row[0] > size), 0)
     low, high = (rows[above - 1], rows[above]) if above else (rows[-1], rows[-1])
     if low is high:
-        # Beyond the table the bandwidth of its last row stays.
+        # Above the largest size the bandwidth is that of the last row.
         return [value * size / low[0] for value in low[1:3]]
     at = math.log(size / low[0]) / math.log(high[0] / low[0])
     return [a * (b / a) ** at for a, b in zip(low[1:3], high[1:3])]  # noqa: B905

@@ -1,10 +1,10 @@
-"""What a node counts: the NIC's bytes and packets, and how often a measurement was made."""
+"""The counters of a node: the NICs' bytes and packets, and how often each measurement was run."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,10 @@ _ETHERNET_MTU = 8244
 
 
 def count_traffic(node: dict[str, Any], device: str, direction: str, payload_bytes: int) -> None:
-    """Add to ``port_{xmit,rcv}_{data,packets}``; data counts words of four bytes."""
+    """Add to ``port_{xmit,rcv}_{data,packets}``; ``data`` counts words of four bytes.
+
+    A NIC with bit errors also counts errors for the traffic that it receives.
+    """
     port = f"{node['root']}/sys/class/infiniband/{device}/ports/1"
     folder = f"{port}/counters"
     packets = payload_bytes // node["devices"][device]["mtu"] + 1
@@ -31,9 +34,9 @@ def count_traffic(node: dict[str, Any], device: str, direction: str, payload_byt
 def count_ethernet(
     node: dict[str, Any], netdev: str, direction: str, payload_bytes: int, *, devmem: bool = False
 ) -> None:
-    """Add to ``{tx,rx}_{bytes,packets}``, and to the packets that went into GPU memory.
+    """Add to ``{tx,rx}_{bytes,packets}``, and with ``devmem`` to the packets for GPU memory.
 
-    ``direction`` is ``tx`` or ``rx``. 8253 bytes a packet are those of document 003:
+    ``direction`` is ``tx`` or ``rx``. The packet size of 8253 bytes is that of document 003:
     128.93 GB in 15,622,248 packets.
     """
     folder = f"{node['root']}/sys/class/net/{netdev}/statistics"
@@ -45,7 +48,10 @@ def count_ethernet(
 
 
 def turn(node: dict[str, Any], key: str) -> int:
-    """How often this node measured ``key``, from 1: repeats differ, and runs of a seed agree."""
+    """Count this measurement of ``key`` on the node, and return its number, from 1.
+
+    The noise depends on it: repeats within a lab differ, and two labs with one seed agree.
+    """
     name = blake2b(key.encode(), digest_size=8).hexdigest()
     folder = f"{node['root']}/../turns"
     os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - see main.py
@@ -53,7 +59,7 @@ def turn(node: dict[str, Any], key: str) -> int:
 
 
 def value(path: str) -> int:
-    """The count in the file; 0 where nothing was counted yet."""
+    """Return the count in the file, or 0 if there is no file yet."""
     try:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - see main.py
             return int(file.read() or "0")
@@ -62,7 +68,7 @@ def value(path: str) -> int:
 
 
 def _add(path: str, amount: int) -> int:
-    """The new total."""
+    """Add to the count in the file, and return the new total."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _RULE = f"+{'-' * 27}+{'-' * 48}+"
 _BAR = f"+{'=' * 27}+{'=' * 48}+"
-# As DCGM prints them; the reader of its output has a list of its own, for the lab shares none.
+# As DCGM prints them. The parser has its own list, because the lab shares no code with parsers.
 _DEPLOYMENT = (
     "Denylist", "NVML Library", "CUDA Main Library", "Permissions and OS Blocks",
     "Persistence Mode", "Environment Variables", "Page Retirement/Row Remap",
@@ -44,7 +44,7 @@ _FAILED = 226
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, 226 where a test failed, 1 for what is not simulated."""
+    """Return exit code 0, 226 if a test failed, or 1 for a command that is not simulated."""
     if arguments[:2] == ["discovery", "-l"]:
         print("\n".join(_found(node)))
         return 0
@@ -83,7 +83,7 @@ def _identity(node: Node) -> list[str]:
     return [
         _row("DCGM Version", smi["dcgm"]),
         _row("Driver Version Detected", smi["driver"]),
-        # One blank more than the column has, as in document 001.
+        # This cell is one space wider than its column, as in document 001.
         f"| {'GPU Device IDs Detected':<25} | {ids:<47} |",
     ]
 
@@ -118,7 +118,7 @@ _OF_MEMORY = ("GPU Memory", "Memtest", "EUD Test")
 
 
 def _memory(node: Node, good: str, name: str = "EUD Test") -> str:
-    """``good``, or which GPUs passed and, on a line of its own, which failed."""
+    """Return ``good``, or a line for the GPUs that passed and a line for those that failed."""
     bad = [i for i, gpu in enumerate(node["gpus"]) if _is_bad(gpu)]
     if not bad or name not in _OF_MEMORY:
         return good
@@ -135,7 +135,7 @@ def _is_bad(gpu: dict[str, Any]) -> bool:
 
 
 def _rows(name: str, value: str) -> list[str]:
-    """A result whose GPUs differ goes on beneath itself, under no name."""
+    """Return a row for each line of ``value``; only the first row has the name."""
     first, *more = value.split("\n")
     return [_row(name, first), *(_row("", line) for line in more)]
 

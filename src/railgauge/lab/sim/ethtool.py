@@ -19,7 +19,7 @@ _VERSION = {"gve": "1.4.3", "mlx5_core": "24.10-1.1.4", "hv_netvsc": "5.15.0"}
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 71 where there is no such device, as the real one."""
+    """Return exit code 0, or 71 for an unknown device, as the real tool does."""
     words = [word for word in arguments if not word.startswith("-")]
     flags = [word for word in arguments if word.startswith("-")]
     name = words[0] if words else ""

@@ -1,4 +1,4 @@
-"""Which way the payload of a collective takes, and how much of the healthy bandwidth is left."""
+"""Which network and NICs a collective uses, and which share of the healthy bandwidth is left."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ _DISTANCES = ["PIX", "PXB", "PHB", "NODE", "SYS"]
 def path(
     nodes: list[Node], environment: dict[str, str], devices: dict[str, list[int]], op: str = ""
 ) -> Path:
-    """``network`` (empty in one node), ``gdr``, ``nics`` by node, and the ``share`` that is left.
+    """Return the path of the payload as a dictionary with these keys.
 
-    ``devices`` are the GPUs in use by node, in the order of their ranks: the payload takes the NICs
-    nearest to them. ``share`` is what missing, idle or slow NICs leave of the bandwidth over the
-    network. ``ways`` are the NICs that send and receive, by node.
+    ``network``: the network plugin; empty within one node. ``gdr``: whether GPUDirect RDMA is used.
+    ``nics``: node -> the NICs nearest to its GPUs, which carry the payload. ``ways`` (between nodes
+    only): node -> the NICs that send (``xmit``) and receive (``rcv``). ``share``: the share of the
+    healthy bandwidth that slow nodes and GPUs and missing, idle or slow NICs leave. ``devices`` are
+    the GPUs in use by node, in the order of their ranks.
     """
     library = nodes[0]["collectives"]
     prefix = library["prefix"]
     if op == "sendrecv" and len(nodes) > 1:
-        # Each GPU sends to the next rank: of a node the last one to the next node's first.
+        # Each GPU sends to the next rank; a node's last GPU sends to the next node's first GPU.
         devices = {name: [gpus[0], gpus[-1]] for name, gpus in devices.items()}
     share = gpus_share(nodes, devices)
     if len(nodes) == 1:
@@ -54,7 +56,7 @@ def path(
 
 
 def gpus_share(nodes: list[Node], devices: dict[str, list[int]]) -> float:
-    """What slow nodes and GPUs leave of the bandwidth inside the nodes."""
+    """Return the share of the bandwidth inside the nodes that slow nodes and GPUs leave."""
     return float(min(node["speed"] * _gpus_share(node, devices[node["name"]]) for node in nodes))
 
 
@@ -65,7 +67,12 @@ def _places(count: int) -> list[str]:
 def _ways(
     op: str, node: Node, nics: list[str], gpus: list[int], place: str
 ) -> dict[str, list[str]]:
-    """Which NICs send (``xmit``) and receive (``rcv``); from or to a root it is a chain."""
+    """Return the NICs that send (``xmit``) and receive (``rcv``).
+
+    ``place`` is the node's place among the nodes: ``first``, ``between`` or ``last``. A broadcast
+    is a chain from the first node, which does not receive, to the last, which does not send. A
+    reduce goes from the last node to the first.
+    """
     if op == "sendrecv":
         ends = {"xmit": gpus[-1:], "rcv": gpus[:1]}
         return {way: _nearest(node, nics, end) for way, end in ends.items()}
@@ -78,17 +85,17 @@ def _ways(
 
 
 def _gpus_share(node: Node, gpus: list[int]) -> float:
-    """All ranks wait for the slowest GPU."""
+    """Return the share of the slowest GPU, for which all ranks wait."""
     return min(figures.gpu_share(node, gpu) for gpu in gpus)
 
 
 def _ring(nodes: list[Node]) -> list[tuple[Node, Node]]:
-    """Channels go from node to node in the order of the ranks, and back to the first."""
+    """Return the hops of a ring: from node to node in the order of the ranks, then to the first."""
     return list(zip(nodes, [*nodes[1:], nodes[0]]))  # noqa: B905
 
 
 def used_nics(node: Node, environment: dict[str, str]) -> list[str]:
-    """The NICs that the library spreads its channels over, in their own order."""
+    """Return the NICs over which the library spreads its channels, in the order of the fabric."""
     library = node["collectives"]
     wanted = [name for name in library["fabric"] if name not in library["idle_nics"]]
     chosen = environment.get(library["nic_variable"], "")
@@ -101,7 +108,10 @@ def _up(node: Node, name: str) -> bool:
 
 
 def _chosen(name: str, text: str) -> bool:
-    """``a,b`` are prefixes, ``=a`` is exact and ``^a`` shuts out, as the library reads it."""
+    """Tell whether the library's NIC filter selects ``name``.
+
+    ``a,b`` selects names by prefix, ``=a`` selects one exact name, ``^a`` excludes.
+    """
     if not text:
         return True
     exact, negated = "=" in text[:2], text.startswith("^")
@@ -136,7 +146,7 @@ def _has_peer_memory(node: Node) -> bool:
 
 
 def _nearest(node: Node, nics: list[str], gpus: list[int]) -> list[str]:
-    """Every GPU's nearest NICs, in the order of the fabric."""
+    """Return the nearest NICs of every GPU, in the order of ``nics``."""
     found = set()
     for gpu in gpus:
         links = node["gpus"][gpu]["links"]
@@ -146,14 +156,14 @@ def _nearest(node: Node, nics: list[str], gpus: list[int]) -> list[str]:
 
 
 def _nic_share(node: Node, used: list[str], gpus: list[int]) -> float:
-    """All NICs carry the same part, so the slowest of them sets the pace of all."""
+    """Return the share that is left; all NICs carry equal parts, so the slowest limits them all."""
     slowest = min(_nic_speed(node, name) * _worst_way(node, name, used, gpus) for name in used)
     expected = _nearest(node, node["collectives"]["fabric"], gpus)
     return slowest * min(1.0, len(used) / len(expected))
 
 
 def _worst_way(node: Node, name: str, used: list[str], gpus: list[int]) -> float:
-    """The slowest way to the NIC from the GPUs that use it."""
+    """Return the share of the slowest path between the NIC and the GPUs that use it."""
     ways = [node["gpus"][gpu] for gpu in gpus if name in _nearest(node, used, [gpu])]
     return min((float(gpu.get("slow_to", {}).get(name, 1.0)) for gpu in ways), default=1.0)
 
@@ -169,6 +179,6 @@ def _nic_speed(node: Node, name: str) -> float:
 
 
 def _line_gbps(node: Node) -> float:
-    """What a healthy NIC of the platform reaches with host memory."""
+    """Return what a healthy NIC of the platform reaches with host memory, in Gb/s."""
     loaded = figures.load(node["figures"])
     return figures.plateau(node, _LARGEST) * _GBPS[loaded["unit"]]

@@ -1,15 +1,15 @@
-"""What a node can do: the documents' figures, scaled by what is wrong with the node.
+"""The figures that a node reaches: those of the documents, scaled by the node's faults.
 
-A table's rows are ``[size, peak, average, message rate or null, basis]`` for bandwidth and
-``[size, min, max, typical, average, stdev, p99, p99.9, basis]`` in microseconds for latency.
-Between rows the figures run straight on log-log axes; below the first row the message rate
-stays, above the last one the bandwidth does.
+The rows of a bandwidth table are ``[size, peak, average, message rate or null, basis]``. The rows
+of a latency table are ``[size, min, max, typical, average, stdev, p99, p99.9, basis]``, with times
+in microseconds. Between two rows the figures are interpolated linearly on log-log axes. Below the
+first row of a bandwidth table its message rate holds; above the last row its bandwidth holds.
 """
 
 from __future__ import annotations
 
 import math
-from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 from . import stored
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 BYTES_PER_S = {"Gb/s": 1e9 / 8, "MiB/s": 2.0**20}
 _NOISE = ((4096, 0.02), (65536, 0.005))
 _NOISE_LARGE = 0.001
-# Document 002: the two directions of a link between GPUs differ by 0.21 % (median of 28 links), and
-# by 1.04 % at most. Most links are near their best, a few far below it.
+# In document 002 the two directions of a link between GPUs differ by 0.21 % (median of 28 links)
+# and by at most 1.04 %. Most links are near their best bandwidth, a few are far below it.
 _LINK_NOISE, _LINK_POWER = 0.012, 4
 _STDEV = 4
 _RATE_STEP = 1e-6
@@ -35,7 +35,7 @@ _loaded: dict[str, Any] = {}
 
 
 def load(path: str) -> dict[str, Any]:
-    """The figures of a platform, read once: the lab's own copy, or the file that is JSON."""
+    """Return a platform's figures from the lab's own copy or from a JSON file; read them once."""
     if path not in _loaded:
         _loaded[path] = stored.from_json(path) if path.endswith(".json") else stored.read(path)
     return _loaded[path]  # type: ignore[no-any-return]
@@ -44,9 +44,10 @@ def load(path: str) -> dict[str, Any]:
 def bandwidth(
     node: Node, device: str, tool: str, gpu: int | None, size: int, *, across: bool = False
 ) -> list[float]:
-    """``[peak, average]`` in bytes per second that this node reaches by itself.
+    """Return ``[peak, average]`` in bytes per second that this side of a test can reach.
 
-    ``across``: the other node is on another rail, which some tables have figures of their own for.
+    ``gpu`` is ``None`` for host memory. With ``across`` the other node's NIC is on another rail,
+    for which some tables have their own figures.
     """
     figures = load(node["figures"])
     place = placement(node, device, gpu)
@@ -66,7 +67,7 @@ def bandwidth(
 
 
 def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
-    """``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
+    """Return ``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
     figures = load(node["figures"])
     _, plus_us, rows = _table(figures, "latency", tool, placement(node, device, gpu))
     nic = node["devices"][device]
@@ -77,12 +78,12 @@ def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> l
 
 
 def both_ways(node: Node) -> float:
-    """What the sum of both directions is, as a multiple of one."""
+    """Return the sum of both directions as a multiple of one direction."""
     return float(load(node["figures"])["bidirectional"]["factor"])
 
 
 def gpu_share(node: Node, gpu: int | None, device: str = "") -> float:
-    """What is left of the bandwidth of a GPU, and of its way to a NIC; 1 for host memory."""
+    """Return the share of the bandwidth left to a GPU and its path to a NIC; 1 for host memory."""
     if gpu is None:
         return 1.0
     one = node["gpus"][gpu]
@@ -90,22 +91,25 @@ def gpu_share(node: Node, gpu: int | None, device: str = "") -> float:
 
 
 def route_share(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """What is left of the bandwidth between two nodes, by either's ``name`` and ``slow_paths``."""
+    """Return the share of the bandwidth that the path between two nodes keeps.
+
+    Both arguments have the keys ``name`` and ``slow_paths``.
+    """
     there = one["slow_paths"].get(other["name"], 1.0)
     return float(there * other["slow_paths"].get(one["name"], 1.0))
 
 
 def placement(node: Node, device: str, gpu: int | None) -> str:
-    """``host``, ``near`` or ``far``: the table that stands for a GPU and a NIC."""
+    """Return the table for a GPU and a NIC: ``near``, ``far``, or ``host`` for host memory."""
     if gpu is None:
         return "host"
     return "near" if node["gpus"][gpu]["links"].get(device) in {"PIX", "PXB"} else "far"
 
 
 def noise(seed: int, key: str, size: int) -> float:
-    """A factor of at most 1, the same for the same seed, key and size; seed 0 is silence.
+    """Return a factor of at most 1, always the same for the same seed, key and size; 1 for seed 0.
 
-    Only downwards, so that no figure passes the ceiling of its link.
+    Noise only lowers a figure, so that no figure exceeds the ceiling of its link.
     """
     if seed == 0:
         return 1.0
@@ -114,19 +118,19 @@ def noise(seed: int, key: str, size: int) -> float:
 
 
 def link_noise(seed: int, key: str) -> float:
-    """The same for one transfer over a link between two GPUs."""
+    """Return such a noise factor for one transfer over a link between two GPUs."""
     if seed == 0:
         return 1.0
     return 1.0 - _LINK_NOISE * float(_chance(f"{seed} {key}") ** _LINK_POWER)
 
 
 def _chance(key: str) -> float:
-    """From 0 to 1, evenly, and the same for the same key."""
+    """Return a number from 0 to 1, uniformly distributed, always the same for the same key."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") / 2.0**64
 
 
 def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[float, float, Rows]:
-    """A factor, a time to add in microseconds, and the rows that they apply to."""
+    """Return a factor, a time to add in microseconds, and the rows to which both apply."""
     table = figures[kind][tool][place]
     if "rows" in table:
         return 1.0, 0.0, table["rows"]
@@ -136,21 +140,24 @@ def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[f
 
 
 def _other(figures: dict[str, Any], name: str) -> dict[str, Any]:
-    """The figures of another platform, which lie beside these."""
+    """Return the figures of another platform, from the folder of ``figures``."""
     own = next(path for path, loaded in _loaded.items() if loaded is figures)
     other = name if own.endswith(".json") else name.removesuffix(".json")
     return load(f"{own.rpartition('/')[0]}/{other}")
 
 
 def plateau(node: Node, size: int) -> float:
-    """The bandwidth of a healthy NIC at ``size`` with host memory, in the unit of the figures."""
+    """Return a healthy NIC's bandwidth at ``size`` with host memory, in the unit of the figures."""
     figures = load(node["figures"])
     factor, _, rows = _table(figures, "bandwidth", "ib_write_bw", "host")
     return factor * _between([row[:3] for row in rows], size, hold_rate=False)[1]
 
 
 def _bytes_per_s(row: list[Any], unit: float) -> list[float]:
-    """``[size, peak, average]``; of average and message rate, the one printed with more digits."""
+    """Return ``[size, peak, average]``, the latter two in bytes per second.
+
+    The average comes from the row's average or message rate, whichever has more significant digits.
+    """
     size, peak, average, mpps = row[:4]
     rate_is_finer = mpps and mpps / _RATE_STEP > average / _AVERAGE_STEP
     exact = mpps * 1e6 * size if rate_is_finer else average * unit

@@ -1,4 +1,4 @@
-"""What perftest says when its buffers lie in GPU memory: one flavour for each vendor's build."""
+"""The lines that perftest prints when its buffers are in GPU memory, for each vendor's build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _UNREGISTERED += " Couldn't create IB resources\n"
 
 
 def allocated(test: Test, node: Node, size_bytes: int) -> list[str]:
-    """The lines before the header. Raises ``PerftestRefused`` for a GPU that is not there."""
+    """Return the lines before the header.
+
+    Raises ``PerftestRefused`` for an unknown GPU, or if GPU memory cannot be registered.
+    """
     index, count = test["gpu"], len(node["gpus"])
     if index >= count:
         raise PerftestRefused(_WRONG_INDEX[test["gpu_flag"]].format(index=index, count=count))
@@ -26,7 +29,7 @@ def allocated(test: Test, node: Node, size_bytes: int) -> list[str]:
 
 
 def freed(test: Test) -> list[str]:
-    """The lines after the table."""
+    """Return the lines after the table."""
     if test["gpu_flag"] == "use_cuda":
         return [f"deallocating GPU buffer {test['buffer']:016x}", "destroying current CUDA Ctx"]
     return [f"deallocating GPU buffer {test['buffer']:#x}"]

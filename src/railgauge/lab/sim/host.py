@@ -1,4 +1,4 @@
-"""``lspci`` and ``cpupower``: the part of their output that a check of a GPU host reads."""
+"""``lspci`` and ``cpupower``: the part of their output that checks of a GPU host read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEHIND_BRIDGE = r"\[([0-9a-f]{2})\]----00\.0  .*"
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 for a command line that the tool refuses."""
+    """Return exit code 0, or 1 for a command line that the tool refuses."""
     return _cpupower(arguments, node) if tool == "cpupower" else _lspci(arguments, node)
 
 
@@ -107,8 +107,8 @@ def _sign(on: bool) -> str:
 
 
 def _tree(node: Node) -> list[str]:
-    """The tree of the healthy machine, with the slots of lost devices empty."""
-    import re  # noqa: PLC0415 - lspci starts sooner without
+    """Return the PCI tree of the healthy machine, with empty slots for missing devices."""
+    import re  # noqa: PLC0415 - lspci starts faster without it
 
     present = {function["address"].split(":")[1] for function in node["pci"]}
 

@@ -1,4 +1,4 @@
-"""The other nodes of the lab, as a launcher on one of them finds them."""
+"""The nodes of the lab, as a launcher on one of them reaches them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Unreachable(Exception):
-    """What ssh says on stderr when it does not get in."""
+    """A login that fails; the text is what ssh prints on stderr."""
 
 
 def named(node: Node, host: str) -> Node:
-    """The node that is called ``host`` or has that address. Raises ``Unreachable``."""
+    """Return the node with the name or address ``host``. Raises ``Unreachable``."""
     if host in (node["name"], node["address"], "localhost", "127.0.0.1"):
         return node
     for one in _all(node):
@@ -28,7 +28,7 @@ def named(node: Node, host: str) -> Node:
 
 
 def names(node: Node) -> list[str]:
-    """Every node of the cluster, in the order of its hostfile."""
+    """Return the names of all nodes of the cluster, in the order of its hostfile."""
     return [one["name"] for one in _all(node)]
 
 
@@ -51,8 +51,8 @@ def _entered(one: dict[str, Any], host: str) -> Node:
 
 
 def expanded(text: str) -> list[str]:
-    """``a[01-03,7],b`` as the names it stands for."""
-    import re  # noqa: PLC0415 - only srun has such lists, and mpirun starts sooner without
+    """Return the names of a list such as ``a[01-03,7],b``: a01, a02, a03, a7, b."""
+    import re  # noqa: PLC0415 - only srun needs it, and mpirun starts faster without it
 
     found: list[str] = []
     for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", text):

@@ -1,8 +1,8 @@
-"""What disturbs a collective from outside: diagnostics on the GPUs, NUMA balancing, a slow link."""
+"""External causes that slow a collective: diagnostics on the GPUs, NUMA balancing, a slow link."""
 
 from __future__ import annotations
 
-from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     Job = dict[str, Any]
 
 _UNDISTURBED_US = 42660.0
-# Document 001, test 2, row by row, out of place and in place.
+# Times in microseconds from document 001, test 2, row by row: out of place, in place.
 _DISTURBED_US = (
     66340, 443092, 283475, 207513, 507865, 47528, 262626, 443742, 42905, 42754, 176794, 180657,
     81973, 66950,
 )  # fmt: skip
-# 14 disturbed of 41 iterations make the mean of 170 GB/s that the document reports for -i 1000.
+# 14 disturbed iterations in 41 give the mean of 170 GB/s that the document reports for -i 1000.
 _PERIOD = 41
 _NUMA_WORST = 0.12
 
 
 def link_share(job: Job) -> float:
-    """A collective in a mesh is as fast as the slowest link that it takes."""
+    """Return the share of the slowest link that the collective uses; it limits the whole mesh."""
     return min(
         (
             factor
@@ -35,7 +35,7 @@ def link_share(job: Job) -> float:
 
 
 def _takes(job: Job, gpus: list[int], link: str) -> bool:
-    """All links between its GPUs; a sendrecv those from each rank to the next one."""
+    """Tell whether the job uses the link; a sendrecv uses only those from a rank to the next."""
     one, other = map(int, link.split(">"))
     if job["run"]["op"] != "sendrecv":
         return {one, other} <= set(gpus)
@@ -44,7 +44,7 @@ def _takes(job: Job, gpus: list[int], link: str) -> bool:
 
 
 def slowdowns(job: Job, first: int, count: int) -> float:
-    """The mean factor on the time of ``count`` iterations, of which ``first`` went before."""
+    """Return the mean factor on the time of ``count`` iterations that follow ``first`` others."""
     factor = 1.0
     if any(node["diagnostics"] for node in job["nodes"]):
         factor *= sum(_diagnosed(first + i) for i in range(count)) / count
@@ -64,12 +64,12 @@ def _balanced(node: dict[str, Any]) -> bool:
 
 
 def _migrated(job: Job, iteration: int) -> float:
-    """Now and then an iteration waits for pages that the kernel is moving."""
+    """Return the factor on the time of an iteration that waits for pages that the kernel moves."""
     digest = blake2b(f"{job['key']} {iteration}".encode(), digest_size=4).digest()
     share = int.from_bytes(digest, "big") / 2.0**32
     return 1.0 + _NUMA_WORST * share
 
 
 def mean_slowdown() -> float:
-    """The mean over a whole period of the diagnostics."""
+    """Return the mean factor over a whole period of the diagnostics."""
     return sum(_diagnosed(i) for i in range(_PERIOD)) / _PERIOD

@@ -1,4 +1,4 @@
-"""``iperf3``: a server for one test, and a client that prints JSON or the table for people."""
+"""``iperf3``: a server, and a client that prints JSON or a text table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BLOCK = 131072
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 after ``iperf3: error - …``."""
+    """Return exit code 0, or 1 after the message ``iperf3: error - …``."""
     try:
         options, _ = parse(arguments, _SHORT, _LONG, _VALUED)
         if "version" in options:
@@ -103,7 +103,10 @@ def _device(options: Options, node: Node) -> str:
 
 
 def _able(node: Node, device: str, streams: int) -> float:
-    """A stream has its ceiling, and so has the NIC; a link that is down carries nothing."""
+    """Return what the node can carry, in Gb/s; 0 if the link is down.
+
+    Each stream has a ceiling, and so has the NIC.
+    """
     tcp = figures.load(node["figures"])["tcp"]
     netdev = node["netdevs"].get(device, {"speed": 1.0, "state": "up"})
     if netdev["state"] != "up":

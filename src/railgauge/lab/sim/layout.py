@@ -1,12 +1,12 @@
-"""What perftest prints, line by line.
+"""The output of perftest, line by line.
 
-Two dialects: ``spaced`` is the MetaX build of document 000, ``tabbed`` the upstream 6.x of
-document 004, which separates columns by tabs and has more fields.
+There are two dialects. ``spaced`` is that of the MetaX build in document 000. ``tabbed`` is that of
+upstream 6.x in document 004, which separates columns by tabs and has more fields.
 """
 
 from __future__ import annotations
 
-from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ _DURATION_COLUMNS = " #bytes        #iterations       t_avg[usec]    tps average
 
 
 def title(verb: str, kind: str, *, both_ways: bool) -> str:
-    """``RDMA_Write BW Test`` and its kin."""
+    """Return the title of a test, for example ``RDMA_Write BW Test``."""
     name = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}[verb]
     way = "Bidirectional " if both_ways else ""
     return f"{name} {way}{'BW' if kind == 'bw' else 'Latency'} Test"
 
 
 def header(test: Test) -> list[str]:
-    """From the first rule to the one before the addresses."""
+    """Return the lines from the first rule to the one before the addresses."""
     tabbed = test["dialect"] == "tabbed"
     relaxed = "ON" if test["relaxed"] else "OFF"
     return [
@@ -71,7 +71,7 @@ def _two(test: Test, left: str, value: object, right: str, other: object) -> str
 
 
 def _maybe_two(test: Test, first: str, second: str, relaxed: str = "") -> list[str]:
-    """The field, beside the one that newer versions print there, and its warnings."""
+    """Return the line of a field, with the second field of newer versions, and its warnings."""
     line = f"{first}\t\t{second:<15}: OFF" if test["dialect"] == "tabbed" else first
     warns = relaxed and test["relaxed"] and not test["relaxed_ordering_compliant"]
     return [line, *(RELAXED_ORDERING if warns else [])]
@@ -97,7 +97,7 @@ def _memory(test: Test) -> list[str]:
 
 
 def address(side: str, test: Test, qps: list[dict[str, Any]]) -> list[str]:
-    """One line a queue pair; RDMA tests show where the buffer lies, send tests do not."""
+    """Return one line for each queue pair; only RDMA tests show the address of the buffer."""
     return [f" {side} address: {_lid(qp)}{_keys(test, qp)}" for qp in qps]
 
 
@@ -114,7 +114,7 @@ def _keys(test: Test, qp: dict[str, Any]) -> str:
 
 
 def queue_pairs(identity: str, lid: int, count: int, vaddr: int | None) -> list[dict[str, Any]]:
-    """Numbers as a driver hands them out: unlike from run to run, alike within one."""
+    """Return the queue pairs' numbers: different in each run (``identity``), fixed within one."""
     digest = blake2b(identity.encode(), digest_size=16).digest()
     first, psn, place = (int.from_bytes(digest[a : a + 4], "big") for a in (0, 4, 8))
     return [
@@ -130,7 +130,7 @@ def queue_pairs(identity: str, lid: int, count: int, vaddr: int | None) -> list[
 
 
 def columns(test: Test) -> str:
-    """The heading of the table."""
+    """Return the heading of the table."""
     if test["kind"] == "lat":
         return _DURATION_COLUMNS if test["duration_s"] else _LATENCY_COLUMNS
     unit = "Gb/sec" if test["gbits"] else "MiB/sec"
@@ -138,7 +138,11 @@ def columns(test: Test) -> str:
 
 
 def bandwidth_row(dialect: str, row: dict[str, Any]) -> str:
-    """``row``: size, iterations, peak and average in the reporting side's unit, mpps, gbits."""
+    """Return a bandwidth row.
+
+    ``row`` holds size, iterations, peak and average in the unit of the side that measured, the
+    message rate in Mpps, and whether the side that prints reports Gb/s.
+    """
     start = f" {row['size']:<7}    {row['iterations']:<10}     "
     if row["gbits"] and row["average"] < _SIX_DIGITS_BELOW_GBPS:
         gap = " " * 12
@@ -150,7 +154,11 @@ def bandwidth_row(dialect: str, row: dict[str, Any]) -> str:
 
 
 def latency_row(row: dict[str, Any]) -> str:
-    """``row``: size, iterations, and seven times in microseconds; or the duration form."""
+    """Return a latency row.
+
+    ``row`` holds size, iterations and seven times in microseconds; with ``tps`` (transactions per
+    second) it is a row of a run by duration.
+    """
     if "tps" in row:
         return (
             f" {row['size']:<7}       {row['iterations']}            {row['times'][3]:<7.2f}"

@@ -1,7 +1,9 @@
-"""Finds the node, then the module that plays the tool; plays the broken tools itself.
+"""Read the node's description, then run the module that simulates the tool.
 
-A node's file maps every tool to a module of this package that has
-``run(tool, arguments, node) -> exit code``. A new platform adds such modules; nothing here changes.
+The description maps every tool to a module of this package with
+``run(tool, arguments, node) -> exit code``; for example, ``ib_write_bw`` is simulated by
+``perftest``. A new platform adds such modules and changes nothing here. Broken tools are simulated
+in this module.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _NOISE_BYTES = 4096
 
 def main(tool: str, node_file: str, arguments: list[str]) -> int:
     """Run ``tool`` as the node in ``node_file`` would, and return its exit code."""
-    signal = __import__("_signal")  # what signal adds to it are enums, a fifth of the start
+    signal = __import__("_signal")  # the enums that signal adds take a fifth of the start time
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     node = stored.read(node_file)
@@ -34,7 +36,7 @@ def main(tool: str, node_file: str, arguments: list[str]) -> int:
 
 
 def module(name: str) -> Any:
-    """The module of this package that plays a tool."""
+    """Return the module of this package with that name."""
     package = __package__ or ""
     __import__(f"{package}.{name}")
     return sys.modules[f"{package}.{name}"]
@@ -55,7 +57,7 @@ def _garbage() -> int:
 
 
 def _floods() -> int:
-    """Endless lines; it ends when nobody reads any more."""
+    """Write lines without end; SIGPIPE ends the process when the reader is gone."""
     block = b"mlx5: unexpected completion, retrying\n" * 1700
     while True:
         os.write(1, block)

@@ -1,4 +1,4 @@
-"""``mx-smi``: the plain overview and ``topo -n`` / ``topo -m``, in the layout of version 2.2.3."""
+"""``mx-smi``: the overview and ``topo -n`` / ``topo -m``, in the layout of version 2.2.3."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Legend:
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 for a subcommand that is not simulated."""
+    """Return exit code 0, or 1 for a subcommand that is not simulated."""
     if not arguments:
         lines = _overview(node)
     elif arguments in (["topo", "-n"], ["topo", "-m"]):
@@ -91,7 +91,7 @@ def _gpu(index: int, gpu: dict[str, Any]) -> list[str]:
 
 
 def _processes(node: Node) -> list[str]:
-    """A row for each GPU and process, in the columns whose heading document 000 shows."""
+    """Return a row for each GPU and process; document 000 shows the heading of the columns."""
     rows = [
         f"  {index:<22}  {pid:<11} {command.split()[0].rpartition('/')[2]:<28} {_DIAGNOSTIC_MIB}"
         for pid, command in node["diagnostics"].items()

@@ -1,4 +1,4 @@
-"""``mpirun`` of Open MPI 4 and ``mpiexec`` of MPICH (Hydra): who runs where, and how they fail."""
+"""``mpirun`` of Open MPI 4 and ``mpiexec`` of MPICH (Hydra): placement of ranks, and failures."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _PER_NODE = {"-npernode", "-ppn", "-N"}
 
 
 class LaunchRefused(Exception):
-    """The launcher gives up: what it says on stderr, and its exit code."""
+    """The launcher stops: ``args[0]`` is what it prints on stderr, ``args[1]`` its exit code."""
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Launch the program over the hosts. Exit code as the launcher has it."""
+    """Launch the program on the hosts; return the exit code of the real launcher."""
     try:
         if arguments in (["--version"], ["-V"], ["-version"]):
             print(mpi_messages.VERSIONS[tool])
@@ -52,7 +52,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
 
 
 def _inherited(tool: str, slots: list[tuple[Node, int]]) -> dict[str, str]:
-    """Hydra hands its whole environment on; Open MPI only to ranks on its own node."""
+    """Return the environment that ranks inherit: Hydra's own; Open MPI's only on its own node."""
     alone = len({node["name"] for node, _ in slots}) == 1
     return dict(os.environ) if tool == "mpiexec" or alone else {}
 
@@ -96,7 +96,7 @@ def _option(tool: str, word: str, rest: list[str], asked: Asked) -> None:
 
 
 def _host_list(tool: str, text: str) -> list[tuple[str, int]]:
-    """Host and slots; without a number MPICH has no limit, Open MPI one slot a mention."""
+    """Return (host, slots); without a number MPICH has no limit (0), Open MPI one slot an entry."""
     unlimited = tool == "mpiexec"
     found = []
     for part in text.split(","):
@@ -129,7 +129,10 @@ def _may_run(tool: str, asked: Asked) -> None:
 
 
 def _slots(tool: str, asked: Asked, node: Node) -> list[tuple[Node, int]]:
-    """The node and the number on it of every process, in the order of the ranks."""
+    """Return the node of every process and its number on that node, in the order of the ranks.
+
+    Raises ``LaunchRefused`` for an unreachable node or too few slots.
+    """
     wanted: dict[str, int] = {}
     for name, count in asked["hosts"] or [(node["name"], 0)]:
         wanted[name] = wanted.get(name, 0) + count
@@ -148,7 +151,7 @@ def _slots(tool: str, asked: Asked, node: Node) -> list[tuple[Node, int]]:
 
 
 def _spread(wanted: dict[str, int], total: int) -> dict[str, int]:
-    """Hydra deals processes out evenly where no number was given."""
+    """Return host -> processes; like Hydra, spread them evenly over hosts without a number."""
     share = -(-total // len(wanted))
     return {name: count or share for name, count in wanted.items()}
 

@@ -1,4 +1,4 @@
-"""What Open MPI 4 and MPICH's Hydra say when they cannot run a job."""
+"""The messages of Open MPI 4 and MPICH's Hydra when they cannot run a job."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ launch.
 
 
 def nothing_to_run(tool: str) -> str:
-    """No program on the command line."""
+    """The command line names no program."""
     if tool == "mpiexec":
         return "[mpiexec] set_default_values (ui/mpich/utils.c:1807): no executable provided\n"
     return (
@@ -95,7 +95,7 @@ def no_hostfile(path: str) -> str:
 
 
 def not_enough_slots(name: str, count: int) -> str:
-    """More processes than slots."""
+    """The job asks for more processes than there are slots."""
     return (
         f"{_RULE}\nThere are not enough slots available in the system to satisfy the {count}\n"
         f"slots that were requested by the application:\n\n  {name}\n\n{_SLOTS}{_RULE}\n"
@@ -103,7 +103,7 @@ def not_enough_slots(name: str, count: int) -> str:
 
 
 def ppr_conflict(name: str, count: int, per_node: int) -> str:
-    """More processes than ``ppr:N:node`` allows on the hosts."""
+    """The job asks for more processes than ``ppr:N:node`` allows on the hosts."""
     return (
         f"{_RULE}\nYour job has requested more processes than the ppr for\nthis topology can"
         f" support:\n\n  App: {name}\n  Number of procs:  {count}\n  PPR: {per_node}:node\n\n"
@@ -112,7 +112,7 @@ def ppr_conflict(name: str, count: int, per_node: int) -> str:
 
 
 def unreachable(tool: str, own: str) -> str:
-    """After ssh's own words: no daemon came up on a host."""
+    """The launcher's daemon did not start on a host; printed after ssh's own message."""
     if tool == "mpirun":
         return _DAEMONS
     where = "../../../../src/pm/hydra"
@@ -127,7 +127,7 @@ def unreachable(tool: str, own: str) -> str:
 
 
 def not_found(tool: str, host: str, name: str, rank: int, lost: int) -> str:
-    """The program is not on a host."""
+    """The program is not installed on a host."""
     if tool == "mpiexec":
         return (
             f"[proxy:0:{min(rank, 1)}@{host}] HYDU_create_process (lib/utils/launch.c:24): execvp"
@@ -145,7 +145,7 @@ def not_found(tool: str, host: str, name: str, rank: int, lost: int) -> str:
 
 
 def failed(tool: str, host: str, code: int) -> str:
-    """A process of the job ended badly."""
+    """A process of the job ended with a non-zero exit code."""
     if tool == "mpiexec":
         bar = "=" * 83
         return (

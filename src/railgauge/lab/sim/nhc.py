@@ -1,4 +1,4 @@
-"""Azure's ``run-health-checks.sh``: the lines that document 001 prints, for what the node has."""
+"""Azure's ``run-health-checks.sh``: the lines of document 001, with the results of this node."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     Result = tuple[bool, str, str]
 
 _GPUS = 8
-# What document 001 prints, and the least that Azure's own file asks for on this machine.
+# The figure that document 001 prints, and the limit in Azure's own file for this machine.
 _NCCL_GB_S, _LEAST_NCCL = 482.559, 431.0
 _RDMA_GBPS, _LEAST_RDMA = 392, 360
 _TOPOLOGY = "/azure-nhc/topofiles/ndv5-topo.xml"
 
 
 def run(_tool: str, _arguments: list[str], node: Node) -> int:
-    """Exit code 1 if a check failed: the first one that does is the last one that runs."""
+    """Run the checks up to the first that fails; return exit code 1 if one fails, else 0."""
     for has_passed, check, message in _checks(node):
         if not has_passed:
             print(f"ERROR:  nhc:  Health check failed:  {check}: {message}")
@@ -59,7 +59,7 @@ def _checks(node: Node) -> list[Result]:
 
 
 def _share(parts: Any, node: Node) -> float:
-    """What the slowest part is of a sound one."""
+    """Return the speed of the slowest part as a share of a healthy one; 0 without parts."""
     return float(node["speed"]) * min(
         (float(part.get("speed", 1.0)) for part in parts), default=0.0
     )

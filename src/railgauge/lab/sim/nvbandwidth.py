@@ -1,4 +1,4 @@
-"""``nvbandwidth``: copies between host and GPUs and between GPUs, as text and as JSON of 0.8."""
+"""``nvbandwidth`` 0.8: copies between host and GPUs and between GPUs, as text or JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = {
     "disableAffinity": "affinity",
 }  # fmt: skip
 _VALUED = frozenset({"testcase", "buffer", "samples"})
-# Name: what it says, its figure, a factor, whether it is a matrix of GPUs, and the unit.
+# Name: description, key of its figure, factor on it, whether the result is a matrix of GPU pairs.
 _CASES: dict[str, tuple[str, str, float, bool]] = {
     "host_to_device_memcpy_ce": ("memcpy CE CPU(row) -> GPU(column)", "host_to_device", 1.0, False),
     "device_to_host_memcpy_ce": ("memcpy CE CPU(row) <- GPU(column)", "device_to_host", 1.0, False),
@@ -51,7 +51,7 @@ _CASES: dict[str, tuple[str, str, float, bool]] = {
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0; 1 for a test case or an option that is not there, or without a GPU."""
+    """Return exit code 0, or 1 for an unknown test case or option, or without a GPU."""
     try:
         options, names = _read(arguments)
     except UsageError as error:
@@ -75,7 +75,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
 
 
 def _read(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
-    """``-t`` takes several names, and may be repeated."""
+    """Return the options and the names of the test cases; ``-t`` takes several, repeatedly."""
     names: list[str] = []
     rest: list[str] = []
     words = list(arguments)
@@ -104,7 +104,7 @@ def _matrix(name: str, node: Node) -> Matrix:
             slow = node["collectives"]["slow_links"].get(f"{row}>{column}", 1.0)
             calm = figures.noise(node["seed"], f"{key} {row} {column}", 1 << 29)
             same = between and row == column
-            # Between GPUs the way is NVLink, not the PCIe of a GPU.
+            # Copies between GPUs use NVLink, so a GPU's slow PCIe link does not affect them.
             own = slow if between else figures.gpu_share(node, column)
             rows[-1].append(None if same else base * calm * own)
     return rows

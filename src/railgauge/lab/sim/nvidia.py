@@ -1,4 +1,4 @@
-"""``nvidia-smi``: which of its faces is asked for, and what it changes; ``nv-fabricmanager``."""
+"""``nvidia-smi``, which passes each subcommand to its module, and ``nv-fabricmanager``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_DRIVER = (
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code as nvidia-smi has it: 9 without the driver, 6 without GPUs, 2 for bad words."""
+    """Return nvidia-smi's exit code: 9 without the driver, 6 without GPUs, 2 for bad arguments."""
     if tool == "nv-fabricmanager":
         print(f"Fabric Manager version is : {node['smi']['fabric_manager']}")
         return 0
@@ -52,7 +52,7 @@ def _asked(rest: list[str], gpus: list[tuple[int, Any]], node: Node) -> int:
 
 
 def _report(rest: list[str], gpus: list[tuple[int, Any]], node: Node) -> int:
-    from . import nvidia_text  # noqa: PLC0415 - the queries are asked for more often
+    from . import nvidia_text  # noqa: PLC0415 - queries are more frequent and do not need it
 
     if rest in (["-L"], ["--list-gpus"]):
         print("\n".join(f"GPU {i}: {g['model']} (UUID: {nvidia_query.uuid(g)})" for i, g in gpus))
@@ -69,7 +69,7 @@ def _report(rest: list[str], gpus: list[tuple[int, Any]], node: Node) -> int:
 
 
 def _selection(arguments: list[str], node: Node) -> tuple[list[str], Any]:
-    """The arguments without ``-i``, and the GPUs that it leaves; ``None`` if it names no GPU."""
+    """Return the arguments without ``-i``, and the GPUs that it selects (``None`` if no GPU)."""
     rest, wanted = [], ""
     words = iter(arguments)
     for word in words:

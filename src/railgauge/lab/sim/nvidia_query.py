@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of a tool's start
+from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 from . import stored
 
@@ -21,55 +21,55 @@ _IDLE_MHZ = 345
 
 
 def uuid(gpu: Gpu) -> str:
-    """The same for the same board, and unlike any other's."""
+    """Return the GPU's UUID, made from its bus address and model; unique within a node."""
     digest = blake2b(gpu["bus"].encode() + gpu["model"].encode(), digest_size=16).hexdigest()
     parts = (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:])
     return "GPU-" + "-".join(parts)
 
 
 def bus_id(gpu: Gpu) -> str:
-    """Eight digits of domain, capitals."""
+    """Return the bus address as nvidia-smi prints it: domain of eight digits, upper case."""
     return f"0000{gpu['bus']}".upper()
 
 
 def vbios(gpu: Gpu, node: Node) -> str:
-    """That of the platform, unless the GPU has its own."""
+    """Return the GPU's VBIOS version: that of the platform, unless the GPU has its own."""
     return str(gpu.get("vbios", node["smi"]["vbios"]))
 
 
 def generation(gpu: Gpu) -> int:
-    """Of the link as it was trained."""
+    """Return the PCIe generation at which the GPU's link trained."""
     return 5 if gpu["pci"]["link"][0] == "32GT/s" else 4
 
 
 def default_w(gpu: Gpu) -> float:
-    """The power limit of the board as it was delivered."""
+    """Return the board's default power limit in W."""
     return float(gpu["power_default_w"] if "power_default_w" in gpu else gpu["power_cap_w"])
 
 
 def clock(gpu: Gpu, state: dict[str, Any]) -> int:
-    """Where it is locked; without a lock the clock at which an idle GPU waits."""
+    """Return the GPU clock in MHz: the locked one, or that of an idle GPU if it is not locked."""
     return int(min(state["locked_mhz"], gpu["max_clock_mhz"])) or _IDLE_MHZ
 
 
 def mig(gpu: Gpu) -> str:
-    """Whether the GPU is cut into instances."""
+    """Return whether MIG is ``Enabled`` or ``Disabled``."""
     return "Enabled" if gpu.get("mig") else "Disabled"
 
 
 def ecc_mode(gpu: Gpu) -> str:
-    """Whether its memory is protected."""
+    """Return whether ECC is ``Enabled`` or ``Disabled``."""
     return "Disabled" if gpu.get("ecc_off") else "Enabled"
 
 
 def fabric(gpu: Gpu) -> dict[str, str]:
-    """What the GPU says of its registration with the NVLink fabric."""
+    """Return the state and status of the GPU's registration with the NVLink fabric."""
     known: dict[str, str] = gpu.get("fabric", {"state": "Completed", "status": "Success"})
     return known
 
 
 def settings(node: Node) -> dict[str, Any]:
-    """What was changed on this node since it started."""
+    """Return persistence mode and locked clock in MHz: as changed on this node, or the defaults."""
     try:
         changed: dict[str, Any] = stored.read(_state(node))
     except FileNotFoundError:
@@ -79,7 +79,10 @@ def settings(node: Node) -> dict[str, Any]:
 
 
 def changed(rest: list[str], gpus: list[tuple[int, Gpu]], node: Node) -> int:
-    """``-pm 0|1``, ``-lgc MHZ`` and ``-rgc``, remembered for the questions that come later."""
+    """Apply ``-pm 0|1``, ``-lgc MHZ`` or ``-rgc``, and store the setting for later queries.
+
+    Returns exit code 0, or 2 for an invalid combination of arguments.
+    """
     words = [part for word in rest for part in word.split("=")]
     name, values = words[0].lstrip("-"), words[1:]
     state = settings(node)
@@ -114,7 +117,7 @@ def _state(node: Node) -> str:
 
 
 def csv(rest: list[str], gpus: list[tuple[int, Gpu]], node: Node) -> int:
-    """Exit code 2 for a field that does not exist, as the real one."""
+    """Print the fields as CSV; return exit code 0, or 2 for an unknown field, as the real tool."""
     kind, _, fields = rest[0].removeprefix("--query-").partition("=")
     form = next((one.partition("=")[2] for one in rest if one.startswith("--format")), "")
     if "csv" not in form.split(","):

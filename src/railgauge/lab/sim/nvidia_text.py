@@ -1,4 +1,4 @@
-"""The table of ``nvidia-smi``, ``nvidia-smi -q`` and the part of ``-q -x`` that checks read."""
+"""``nvidia-smi``'s table, ``nvidia-smi -q``, and the part of ``-q -x`` that checks read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PROCESSES = """\
 
 
 def table(gpus: Gpus, node: Node) -> list[str]:
-    """The overview of a driver newer than 500: 91 columns."""
+    """Return the overview table of drivers newer than 500, which is 91 characters wide."""
     smi = node["smi"]
     versions = f"NVIDIA-SMI {smi['driver']:<22} Driver Version: {smi['driver']:<14} "
     return [
@@ -87,7 +87,7 @@ def _processes(gpus: Gpus, node: Node) -> list[str]:
 
 
 def details(gpus: Gpus, node: Node) -> list[str]:
-    """``-q``: the sections that a check of a GPU host reads."""
+    """Return the sections of ``-q`` that checks of a GPU host read."""
     smi = node["smi"]
     head = {
         "Timestamp": time.ctime(),
@@ -190,7 +190,7 @@ def _named(index: int, node: Node) -> dict[str, Any]:
 
 
 def xml(gpus: Gpus, node: Node) -> list[str]:
-    """The elements of document type v12 that identify a GPU and its memory errors."""
+    """Return ``-q -x`` of document type v12, with the elements that checks of a GPU host read."""
     smi = node["smi"]
     lines = [
         '<?xml version="1.0" ?>',
@@ -286,7 +286,7 @@ def _xml_memory(gpu: dict[str, Any]) -> dict[str, Any]:
 
 
 def _xml_processes(index: int, node: Node) -> dict[str, Any]:
-    """At most one: a second element of the name would need a list."""
+    """Return at most one process, because a dictionary cannot hold two elements of one name."""
     if not node["diagnostics"]:
         return {}
     pid, command = next(iter(node["diagnostics"].items()))

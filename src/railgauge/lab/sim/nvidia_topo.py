@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Node = dict[str, Any]
 
-# The distances that the smi programs of more than one vendor explain in the same words.
+# The legend of the distances, which the tools of more than one vendor print in the same words.
 DISTANCES = """\
   X    = Self
   SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes \
@@ -30,7 +30,7 @@ Legend:
 
 
 def topology(words: list[str], node: Node) -> int:
-    """Only the matrix is simulated. Exit code 2 for another face."""
+    """Print the matrix; return exit code 0, or 2 for any other topo command."""
     if words not in (["-m"], ["--matrix"]):
         sys.stdout.write("Invalid combination of input arguments for topo. Please run"
                          " 'nvidia-smi topo -h' for help.\n")  # fmt: skip
@@ -58,7 +58,7 @@ def _matrix(node: Node) -> list[str]:
 
 
 def _nics(node: Node) -> list[str]:
-    """RDMA devices only: a NIC without one is not in the matrix."""
+    """Return the NICs of the matrix, which are RDMA devices only."""
     return list(node["devices"])
 
 
@@ -72,7 +72,10 @@ def _row(name: str, cells: list[str]) -> str:
 
 
 def nvlink(words: list[str], gpus: list[tuple[int, Any]], node: Node) -> int:
-    """``-s``: the speed of every link, ``-e``: its error counters."""
+    """Print the speed (``-s``) or the error counters (``-e``) of every link.
+
+    Returns exit code 0, or 2 for any other nvlink command.
+    """
     if not words or words[0] not in ("-s", "--status", "-e", "--errorcounters"):
         sys.stdout.write("Invalid combination of input arguments for nvlink.\n")
         return 2

@@ -15,7 +15,7 @@ _DESCRIPTION_WIDTH = 182
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 where ``show_counters`` is asked for a device that is not there."""
+    """Return exit code 0, or 1 if ``show_counters`` gets an unknown device."""
     if tool == "ofed_info":
         print(f"{node['host']['ofed']}:")
         return 0

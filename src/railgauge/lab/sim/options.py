@@ -1,19 +1,20 @@
-"""Command lines as getopt_long reads them, messages included."""
+"""Parse command lines like getopt_long, with the same error messages."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """An option that getopt refuses; the text is what it prints after the program's name."""
+    """An option that getopt refuses; the text is getopt's message after the program's name."""
 
 
 def parse(
     arguments: list[str], short: dict[str, str], long: dict[str, str], valued: frozenset[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Options by meaning, and the other words in order.
+    """Return the options (name -> value), and the other arguments in order.
 
-    ``short`` and ``long`` map spellings to meanings; meanings in ``valued`` take a value, the
-    others are present as an empty string. Raises ``UsageError``.
+    ``short`` and ``long`` map spellings to names. Names in ``valued`` take a value; the others get
+    an empty string. Raises ``UsageError``. For example, with ``{"s": "size", "a": "all"}`` and
+    ``{"size"}``, ``-a -s 8 host`` gives ``{"all": "", "size": "8"}`` and ``["host"]``.
     """
     options: dict[str, str] = {}
     words: list[str] = []
@@ -70,7 +71,10 @@ def _short(
 
 
 def sized(text: str, factors: dict[str, int]) -> int | None:
-    """``8M`` as a number of bytes, with ``factors`` by lower-case suffix; None if it is no size."""
+    """Return a size such as ``8M`` in bytes, or ``None`` if the text is no size.
+
+    ``factors`` maps lower-case suffixes to factors.
+    """
     suffix = text[-1:].lower()
     known = suffix if suffix in factors else ""
     digits = text[: len(text) - len(known)]

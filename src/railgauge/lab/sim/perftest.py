@@ -1,4 +1,8 @@
-"""``ib_{write,read,send}_{bw,lat}``: both sides, their failures and their unit trap."""
+"""``ib_{write,read,send}_{bw,lat}``: server and client, and their failures.
+
+Like the real tool, a server of RDMA tests repeats the client's figures in the client's unit, even
+if its own heading names another one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ _STATES = {"1: DOWN": "Down", "2: INIT": "Init", "3: ARMED": "Armed"}
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 after the messages that the real tool prints."""
+    """Return exit code 0, or 1 after the messages of the real tool."""
     screen: list[str] = []
     try:
         test = read_options(tool, arguments, node)
@@ -34,7 +38,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
         sys.stderr.write(str(refusal))
         code = 1
     if screen:
-        # Real perftest's stdout is block-buffered in a pipe: nothing is seen before the end.
+        # The real perftest's stdout is block-buffered in a pipe: its output appears at the end.
         sys.stdout.write("\n".join(screen) + "\n")
         sys.stdout.flush()
     return code
@@ -142,7 +146,7 @@ def _no_peer() -> str:
 
 
 def _able(test: Test, node: Node, sizes: list[int], other: str) -> list[list[float]]:
-    """What one side can do at each size, with the device ``other`` of the other side."""
+    """Return what one side reaches at each size, if ``other`` is the NIC of the other side."""
     of = (node, test["device"], test["tool"], test["gpu"])
     if test["kind"] != "bw":
         return [figures.latency(*of, size) for size in sizes]
@@ -150,7 +154,7 @@ def _able(test: Test, node: Node, sizes: list[int], other: str) -> list[list[flo
 
 
 def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any]:
-    """What one side tells the other, above all what it can do at each of the client's sizes."""
+    """Return one side's message to the other, above all what it reaches at the client's sizes."""
     device = node["devices"][test["device"]]
     tool, gpu = test["tool"], test["gpu"]
     vaddr = test["buffer"] + max(test["sizes"]) if gpu is not None else None
@@ -189,7 +193,7 @@ def _close_table(test: Test, screen: list[str]) -> None:
 def _measure(
     test: Test, node: Node, mine: dict[str, Any], theirs: dict[str, Any]
 ) -> tuple[list[Row], int]:
-    """The rows up to the first failure, and the exit code."""
+    """Return the rows up to the first failure, and the exit code."""
     if theirs["tool"] != test["tool"]:
         _complain(9, 0x8A)
         return [], 1
@@ -219,12 +223,13 @@ def _complain(status: int, syndrome: int) -> None:
 def _row(
     test: Test, node: Node, size: int, share: float, able: tuple[list[float], list[float]]
 ) -> Row:
-    """``able`` is what either side can do: the pair does what the worse one can.
+    """Return one row of results.
 
-    ``share`` is what the way between them, and noise, leave of it.
+    ``able`` holds the figures of both sides; the pair reaches the worse ones. ``share`` is the
+    share of the bandwidth that the path between them and the noise leave.
     """
     if test["kind"] == "lat":
-        # What lowers a bandwidth lengthens a time.
+        # A cause that lowers bandwidth raises latency by the same factor.
         return _latency_row(test, size, [max(both) / share for both in zip(*able, strict=True)])
     peak, average = (min(both) * share for both in zip(*able, strict=True))
     if test["both_ways"]:
@@ -255,16 +260,21 @@ def _latency_row(test: Test, size: int, times: list[float]) -> Row:
 
 
 def _print(test: Test, row: Row) -> str:
-    """Digits as for the unit of the side that prints, which need not be that of the numbers."""
+    """Return the row with the number of digits for this side's unit.
+
+    The figures may be in the unit of the other side.
+    """
     if test["kind"] == "lat":
         return layout.latency_row(row)
     return layout.bandwidth_row(test["dialect"], {**row, "gbits": test["gbits"]})
 
 
 def _server_rows(test: Test, rows: list[Row]) -> list[str]:
-    """A server of RDMA tests repeats the client's last row, in the client's unit.
+    """Return the rows that the server prints.
 
-    A server of send tests measures by itself, but no peak.
+    The server of a write or read bandwidth test repeats the client's last row, in the client's
+    unit. The server of a send bandwidth test measures by itself, but without a peak. Servers of
+    latency tests print the client's rows; for reads they print none.
     """
     if test["kind"] == "lat":
         return [] if test["verb"] == "read" else [_print(test, row) for row in rows]
@@ -280,7 +290,10 @@ def _in_own_unit(test: Test, row: Row) -> Row:
 
 
 def _count(test: Test, node: Node, rows: list[Row], direction: str) -> None:
-    """The target of a read sends; a test both ways moves as much in either direction."""
+    """Add the payload to the NIC's counters; a bidirectional test moves it in both directions.
+
+    ``direction`` is that of the payload at this NIC: the target of a read sends.
+    """
     for way in ("xmit", "rcv") if test["both_ways"] else (direction,):
         count_traffic(node, test["device"], way, _payload(rows))
 
@@ -290,7 +303,7 @@ def _payload(rows: list[Row]) -> int:
 
 
 def _leave_json(test: Test, rows: list[Row]) -> None:
-    """The file is truncated for every size, so the last one is all that stays in it."""
+    """Write the JSON file; perftest truncates it for every size, so only the last row stays."""
     if not test["json_file"]:
         return
     from .perftest_json import document  # noqa: PLC0415 - rarely asked for

@@ -1,4 +1,4 @@
-"""The file that perftest's ``--out_json`` leaves."""
+"""The file that perftest writes with ``--out_json``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIMES = ("t_min", "t_max", "t_typical", "t_avg", "t_stdev", "percentile_99", "p
 
 
 def document(test: dict[str, Any], row: dict[str, Any]) -> str:
-    """One object with the header's fields and one row; no unit is named anywhere in it."""
+    """Return one JSON object with the header's fields and one row; it names no units."""
     return stored.as_json({"test_info": _info(test), "results": _results(row)}, indent=2) + "\n"
 
 

@@ -1,4 +1,8 @@
-"""perftest's command line, as one plain description of the test."""
+"""Read perftest's command line into a plain description of the test.
+
+For example, ``ib_write_bw -d mlx5_0 -s 1M mx02`` becomes ``verb`` write, ``kind`` bw, ``client``
+true, ``host`` mx02, ``device`` mlx5_0, ``sizes`` [1048576], and the defaults for everything else.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +49,11 @@ _MOST_MEASURED = 20000
 
 
 class PerftestRefused(Exception):
-    """The tool gives up; the text is what it leaves on stderr, line ends included."""
+    """The tool stops; the text is what it prints on stderr, including line ends."""
 
 
 def read_options(tool: str, arguments: list[str], node: Node) -> Test:
-    """Everything that the test depends on. Raises ``PerftestRefused`` with perftest's own words."""
+    """Return everything that the test depends on. Raises ``PerftestRefused`` with its message."""
     flavour = node["perftest"]
     long = dict(_LONG)
     if flavour["gpu_flag"]:

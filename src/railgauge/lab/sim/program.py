@@ -16,7 +16,10 @@ _WRAPPERS = {"numactl", "env", "taskset", "stdbuf"}
 
 
 def named(command: list[str], environment: dict[str, str]) -> Program:
-    """Tool and arguments, without ``env K=V`` or ``numactl`` in front; fills ``environment``."""
+    """Return tool and arguments without leading wrappers such as ``env K=V`` or ``numactl``.
+
+    The variables that ``env`` sets are added to ``environment``.
+    """
     rest = list(command)
     while rest and os.path.basename(rest[0]) in _WRAPPERS:  # noqa: PTH119 - see main.py
         rest.pop(0)
@@ -28,15 +31,16 @@ def named(command: list[str], environment: dict[str, str]) -> Program:
 
 
 def installed(node: Node, name: str) -> bool:
-    """Whether the node has the program, on its PATH or where ``name`` points."""
+    """Return whether the node has the program, on its PATH or at the path ``name``."""
     plain = os.path.basename(name)  # noqa: PTH119 - see main.py
     return plain in node["tools"] and (plain == name or os.path.exists(name))  # noqa: PTH110
 
 
 def play(job: Program, slots: list[tuple[Node, int]], environment: dict[str, str]) -> int:
-    """Run the tool once over all ranks; a broken tool on any node breaks the job as it would.
+    """Run the tool over all ranks; return the exit code.
 
-    ``environment`` is all that the ranks get from the launcher.
+    If the tool is broken on any node, the whole job behaves like that broken tool. ``environment``
+    is what the ranks get from the launcher.
     """
     name = os.path.basename(job["tool"])  # noqa: PTH119 - see main.py
     given = {**environment, **job["environment"]}
@@ -45,7 +49,7 @@ def play(job: Program, slots: list[tuple[Node, int]], environment: dict[str, str
         if broken:
             return _broken(broken)
     if name.endswith("_perf"):
-        from .collective import play as collective  # noqa: PLC0415 - most launches are this one
+        from .collective import play as collective  # noqa: PLC0415 - only collectives need it
 
         return collective(name, job["arguments"], slots, given)
     return _one_each(name, job["arguments"], slots)
@@ -58,7 +62,7 @@ def _broken(how: str) -> int:
 
 
 def _one_each(name: str, arguments: list[str], slots: list[tuple[Node, int]]) -> int:
-    """A program that is no collective: each rank for itself, in turn."""
+    """Run a program that is no collective: one rank after the other; return the largest code."""
     main = sys.modules[f"{__package__}.main"]
     codes: list[int] = [
         main.module(node["tools"][name]).run(name, arguments, node) for node, _ in slots

@@ -1,4 +1,4 @@
-"""``srun``: the nodes of the lab are its partition, and nobody else uses them."""
+"""``srun``: the partition is all nodes of the lab, and no other job uses them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _OPTIONAL_VALUE = {"--kill-on-bad-exit", "--cpu-bind"}
 
 
 class SrunRefused(Exception):
-    """srun gives up: what it says on stderr, and its exit code."""
+    """srun stops: ``args[0]`` is what it prints on stderr, ``args[1]`` its exit code."""
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Run the program on the nodes. Exit code as srun has it."""
+    """Run the program on the nodes; return the exit code of the real srun."""
     try:
         if arguments in (["--version"], ["-V"]):
             print("slurm 23.11.4")
@@ -124,10 +124,11 @@ def _entered(node: Node, name: str) -> Node:
 
 
 def _environment(export: str) -> dict[str, str]:
-    """``ALL`` is the caller's, ``NONE`` nothing; ``K=V`` and ``K`` are single variables.
+    """Read ``--export``: ``ALL`` is the caller's environment, ``NONE`` is empty.
 
-    A comma inside a value cannot be told from one between variables, as with the real srun, whose
-    users set such variables in the caller's environment.
+    ``K=V`` sets a variable, and ``K`` takes it from the caller. As with the real srun, a value
+    cannot contain a comma, which separates variables; users set such variables in the caller's
+    environment.
     """
     words = export.split(",")
     given = dict(os.environ) if "ALL" in words else {}

@@ -1,7 +1,7 @@
-"""What tools and launchers keep in files, and JSON for those that print it.
+"""The lab's own files, and JSON for the tools that print it.
 
-The lab's own files are marshal's: ``json`` brings ``re`` and ``enum``, which take as long as all
-else that a tool loads, and most tools never print JSON.
+The lab's own files are in marshal's format. ``json`` imports ``re`` and ``enum``, which take as
+long to load as everything else in a simulated tool, and most tools never print JSON.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def read(path: str) -> Any:
-    """What ``write`` left at ``path``. Raises ``OSError``."""
-    with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs a third of the start
+    """Return the document that ``write`` stored at ``path``. Raises ``OSError``."""
+    with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes a third of the start time
         return marshal.load(file)  # noqa: S302 - the lab wrote it
 
 
 def write(path: str, document: Any) -> None:
-    """Plain values: what JSON could hold."""
+    """Store a document of plain values, such as JSON can hold, at ``path``."""
     with open(path, "wb") as file:  # noqa: PTH123 - see read
         marshal.dump(document, file)
 
 
 def from_json(path: str) -> Any:
-    """Raises ``OSError`` and ``ValueError``."""
+    """Read a JSON file. Raises ``OSError`` and ``ValueError``."""
     import json  # noqa: PLC0415 - see the module
 
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see read
@@ -34,7 +34,7 @@ def from_json(path: str) -> Any:
 
 
 def as_json(document: Any, **form: Any) -> str:
-    """``json.dumps``, loaded where it is used."""
+    """Return ``json.dumps(document, **form)``; ``json`` is imported only here."""
     import json  # noqa: PLC0415 - see the module
 
     return json.dumps(document, **form)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _DEFAULT_BYTES = {"a2a": 64 << 20, "p2p": 64 << 20}
 _REFERENCE_BYTES = 64 << 20
-# At this size half of the time is start-up; it is chosen so that 64 MiB loses 0.4 %.
+# A transfer of this size spends half of its time on start-up. At 64 MiB start-up takes 0.4 %.
 _HALF_BYTES = 1 << 18
 _FULL_UNITS = 8
 _MS = 1e3
@@ -27,7 +27,7 @@ _GIGA = 1e9
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, or 1 for a preset that is not simulated and without GPUs."""
+    """Return exit code 0, or 1 for a preset that is not simulated, or without GPUs."""
     preset = arguments[0] if arguments else ""
     if not node["gpus"]:
         print("[ERROR] Encountered HIP error (no ROCm-capable device is detected)")
@@ -50,7 +50,7 @@ def _position(arguments: list[str], index: int, default: int) -> str:
 
 
 def _links(node: Node, size: int, units: int) -> Matrix:
-    """GB/s of every link; ``None`` on the diagonal."""
+    """Return the GB/s of every link, as rows by source GPU; ``None`` on the diagonal."""
     loaded = figures.load(node["figures"])["xgmi"]["links"]
     key = f"{node['name']} transferbench {size}"
     key = f"{key} turn {turn(node, key)}"
@@ -76,7 +76,10 @@ def _filled(size: int) -> float:
 
 
 def _number(node: Node, gpu: dict[str, Any]) -> int:
-    """Which GPU of the healthy machine it is: a lost one leaves its links, not its number."""
+    """Return the GPU's number on the healthy machine, by which the figures list its links.
+
+    The GPUs after a missing one have a smaller number on this node.
+    """
     return int(node["links"]["buses"].index(gpu["bus"]))
 
 
@@ -128,13 +131,13 @@ def _executors(node: Node, links: Matrix, size: int, units: int) -> list[str]:
 
 
 def _executor(node: Node, gpu: int, speeds: list[float]) -> float:
-    """A GPU ends with its slowest transfer, and a little later."""
+    """Return a GPU's own bandwidth in GB/s: it ends a little after its slowest transfer."""
     late = figures.load(node["figures"])["xgmi"]["executor_share"][gpu]
     return float(len(speeds) * min(speeds) * late)
 
 
 def _aggregate(node: Node, links: Matrix, size: int) -> tuple[float, float, float]:
-    """By the CPU's clock, which also sees the launch: GB/s, ms, and the launch alone in ms."""
+    """Return GB/s and ms by the CPU's clock, which includes the launch, and the launch in ms."""
     overhead = float(figures.load(node["figures"])["xgmi"]["launch_ms"])
     rows = [[cell for cell in row if cell is not None] for row in links]
     slowest = max(
@@ -177,7 +180,10 @@ def _cell(cell: float | None) -> str:
 
 
 def _peer_to_peer(node: Node, size: int) -> list[str]:
-    """One copy at a time: GPUs over their link, host memory over PCIe, a GPU in its own memory."""
+    """Return the lines of ``p2p``, which copies between one pair at a time.
+
+    GPUs copy over their link, host memory goes over PCIe, and a GPU also copies in its own memory.
+    """
     loaded = figures.load(node["figures"])["xgmi"]
     links = _links(node, size, _FULL_UNITS)
     count, cpus = len(links), len(node["host"]["numa_nodes"])

@@ -17,7 +17,7 @@ _IBSTAT_STATE = {"DOWN": "Down", "INIT": "Initializing", "ARMED": "Armed", "ACTI
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code as the real tool has it, which for ``ibstat`` without a device is 0."""
+    """Return the exit code of the real tool; for ``ibstat`` on a node without devices it is 0."""
     code: int = {"ibv_devices": _devices, "ibv_devinfo": _devinfo, "ibstat": _ibstat}[tool](
         arguments, node
     )

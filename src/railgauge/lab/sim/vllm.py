@@ -1,6 +1,6 @@
-"""``vllm serve`` as a server that listens, and ``vllm bench serve`` that measures it.
+"""``vllm serve``, a server that listens, and ``vllm bench serve``, which measures it.
 
-The figures are illustrative: no document gives any of a healthy system.
+The figures are illustrative: no document gives any for a healthy system.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LARGE = 1 << 30
 
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
-    """Exit code 0, 1 where the server or the hardware is missing, 2 for a bad command line."""
+    """Return exit code 0, 1 if the server or the hardware is missing, 2 for a bad command line."""
     if arguments[:1] in (["--version"], ["-v"]):
         print("0.9.2")
         return 0
@@ -52,7 +52,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
 
 
 def _options(arguments: list[str]) -> Options:
-    """``--name value`` and ``--name=value``; the one plain word is the model."""
+    """Read ``--name value`` and ``--name=value``; an argument without a dash is the model."""
     found: Options = {}
     rest = list(arguments)
     while rest:
@@ -101,7 +101,10 @@ def _serve(options: Options, node: Node) -> int:
 
 
 def _able(nodes: list[Node]) -> dict[str, float]:
-    """What the slowest node, the network and whoever else computes leave of one node's pace."""
+    """Return the throughput as a share of one healthy node's.
+
+    The slowest node, the network and other jobs on the GPUs reduce it.
+    """
     serving = figures.load(nodes[0]["figures"])["serving"]
     everyone = {node["name"]: list(range(len(node["gpus"]))) for node in nodes}
     path = fabric.path(nodes, dict(os.environ), everyone)
@@ -118,7 +121,7 @@ def _able(nodes: list[Node]) -> dict[str, float]:
 
 
 def _bench(options: Options, node: Node) -> int:
-    from urllib.parse import urlparse  # noqa: PLC0415 - the servers start sooner without
+    from urllib.parse import urlparse  # noqa: PLC0415 - the servers start faster without it
 
     url = urlparse(options.get("base-url", ""))
     host = url.hostname or options.get("host", "127.0.0.1")
@@ -159,13 +162,14 @@ def _result(options: Options, node: Node, able: dict[str, Any]) -> dict[str, Any
     rate = float(options.get("request-rate", "inf"))
     pace = able["share"] * calm
     ttft, tpot = serving["ttft_ms"] / pace, serving["tpot_ms"] / pace
-    # Little's law: as many at once as arrive while one is answered, up to what is let in.
+    # Little's law: the concurrent requests are those that arrive while one is answered, up to the
+    # maximum concurrency.
     alone = ttft + tpot * (outputs - 1)
     batch = min(float(most), rate * alone / 1e3)
-    # What is more than the GPUs can do makes everyone wait.
+    # If the requests ask for more tokens than the GPUs can produce, every request takes longer.
     e2el = max(alone, 1e3 * batch * outputs / (serving["output_tokens_per_s"] * pace))
     tpot = (e2el - ttft) / (outputs - 1) if outputs > 1 else tpot
-    # The last request in each place may be the slowest one.
+    # The last requests may be slow ones, so the end of the run is counted at the 99th percentile.
     duration = (prompts / batch + _SPREAD[99] - 1) * e2el / 1e3
     return {
         "prompts": prompts, "inputs": prompts * inputs, "outputs": prompts * outputs,

@@ -1,4 +1,4 @@
-"""How the nodes of one served model find each other: ``--nnodes``, ``--node-rank``, the master."""
+"""How the nodes that serve one model find each other: ``--nnodes``, ``--node-rank``, the master."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _RETRY_S = 0.05
 
 
 def together(node: Node, options: Options, needed: int) -> list[Node] | None:
-    """The nodes that serve, this one first; ``None`` if they are too few for the world size.
+    """Return the nodes that serve, this one first; ``None`` if there are too few (``needed``).
 
-    With ``--nnodes`` those that join, else those that follow it in the cluster, as a resource
-    manager would give them.
+    With ``--nnodes`` they are the nodes that join. Without it they are the nodes that follow this
+    one in the cluster, as a resource manager would allocate them; ``None`` also if one of these is
+    unreachable.
     """
     if "nnodes" not in options:
         return _following(node, needed)
@@ -35,7 +36,7 @@ def is_worker(options: Options) -> bool:
 
 
 def join(node: Node, options: Options) -> int:
-    """Serve under the master until it ends; it may still be on its way up."""
+    """Connect to the master, waiting until it listens, and serve until it ends; return 1."""
     master, port = options.get("master-addr", "127.0.0.1"), _port(options)
     while True:
         try:
@@ -59,7 +60,7 @@ def _joined(node: Node, options: Options, count: int) -> list[Node]:
     while len(links) < count:
         links.append(wire.accept(listener))
     listener.close()
-    _held.extend(links)  # they hang up when this process ends
+    _held.extend(links)  # kept open until this process ends
     return [hosts.named(node, link.receive()["name"]) for link in links]
 
 
