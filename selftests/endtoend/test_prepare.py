@@ -87,12 +87,10 @@ def assert_simulated(run: Run) -> None:
     assert "(SIMULATED evidence)" in run.words
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_the_node_is_as_it_was(
-    lab: StandingLab, project: Project, options: tuple[str, ...]
-) -> None:
+def test_the_node_is_as_it_was(lab: StandingLab, project: Project) -> None:
+    """Also where workers measure, who prepare nothing themselves."""
     before = lab.files()
-    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW, *options)
+    run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW, "-n", "2")
     assert run.is_good, run.output
     assert "mi02: numa_balancing: 1 -> 0" in run.words
     assert [change["undone"] for change in journal(run.latest)] == [True]

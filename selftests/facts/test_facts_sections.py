@@ -92,19 +92,20 @@ def test_words_of_the_tools_in_any_order_never_crash(sections):
 @pytest.mark.parametrize(
     "text",
     [
-        "A" * 500_000,
-        "1 " * 250_000,
-        " " * 500_000 + "x",
-        "/" * 500_000,
-        "GPU0 X\n" * 70_000,
+        "A" * 125_000,
+        "1 " * 62_500,
+        " " * 125_000 + "x",
+        "/" * 125_000,
+        "GPU0 X\n" * 17_500,
     ],
 )
-def test_half_a_megabyte_is_read_in_seconds(text):
-    started = time.perf_counter()
+def test_an_eighth_of_a_megabyte_is_read_in_seconds(text):
+    """Time that grows with the square of the input would be 80 s for half a megabyte."""
+    started = time.process_time()
     for vendor in STACKS:
         for name in NAMES:
             parse_probe("n", output(**{name: text}), N, vendor)
-    assert time.perf_counter() - started < 75
+    assert time.process_time() - started < 5.0
 
 
 @pytest.mark.parametrize(
@@ -133,8 +134,8 @@ def test_half_a_megabyte_is_read_in_seconds(text):
 )
 @pytest.mark.parametrize("filler", [" ", "a", "0", "/a", " a", "- "])
 def test_no_line_makes_a_pattern_explode(line, filler):
-    text = "17:00.0 x\n" + line.format(filler * 60_000, filler * 60_000)
-    started = time.perf_counter()
+    text = "17:00.0 x\n" + line.format(filler * 15_000, filler * 15_000)
+    started = time.process_time()
     for vendor in STACKS:
         parse_probe("n", output(**dict.fromkeys(NAMES, text)), N, vendor)
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 3.0

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import shutil
 import subprocess
 import sys
@@ -119,39 +120,48 @@ def platform():
     return doc
 
 
-@pytest.fixture
-def ids(tmp_path):
+@pytest.fixture(scope="module")
+def ids(tmp_path_factory):
     """``ids(doc)``: the items by the name of their test, without the file's name.
 
-    Other files of tests are given by name.
+    Other files of tests are given by name. What was asked before is not collected again.
     """
+    known = {}
 
-    def collect(doc, *options, **more):
-        put(tmp_path / "thresholds", doc)
-        for name in ("tests", "hostfiles"):
-            (tmp_path / name).mkdir()
-        for name in ("conftest.py", "tox.ini"):
-            shutil.copy(ROOT / name, tmp_path)
-        shutil.copy(ROOT / "hostfiles" / "schema.json", tmp_path / "hostfiles")
-        (tmp_path / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
-        for name, text in {"test_ladder": TESTS, **more}.items():
-            (tmp_path / "tests" / f"{name}.py").write_text(text)
-        command = [
-            sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider",
-            "--hostfile", "hostfiles/bench.yaml", "--level", "smoke", *options,
-        ]  # fmt: skip
-        said = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert said.returncode == 0, said.stdout + said.stderr
-        found = {}
-        for line in said.stdout.splitlines():
-            if "::" in line:
-                name, _, rest = line.split("::", 1)[1].partition("[")
-                found.setdefault(name, []).append(rest.removesuffix("]"))
-        return found
+    def ids(doc, *options, **more):
+        question = json.dumps([doc, options, more], sort_keys=True)
+        if question not in known:
+            known[question] = collected(tmp_path_factory.mktemp("site"), doc, options, more)
+        return known[question]
 
-    return collect
+    return ids
+
+
+def collected(folder, doc, options, more):
+    put(folder / "thresholds", doc)
+    for name in ("tests", "hostfiles"):
+        (folder / name).mkdir()
+    for name in ("conftest.py", "tox.ini"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / "hostfiles" / "schema.json", folder / "hostfiles")
+    (folder / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
+    for name, text in {"test_ladder": TESTS, **more}.items():
+        (folder / "tests" / f"{name}.py").write_text(text)
+    command = [
+        sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider",
+        "-p", "no:hypothesispytest", "--hostfile", "hostfiles/bench.yaml", "--level", "smoke",
+        *options,
+    ]  # fmt: skip
+    said = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    found = {}
+    for line in said.stdout.splitlines():
+        if "::" in line:
+            name, _, rest = line.split("::", 1)[1].partition("[")
+            found.setdefault(name, []).append(rest.removesuffix("]"))
+    return found
 
 
 def asserting(doc, measurement, *asserts):

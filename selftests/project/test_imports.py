@@ -62,7 +62,7 @@ def copy(tmp_path):
         (
             "run/survey.py",
             "if T:\n    from railgauge.run.services import RunServices",
-            "run.services <- run.survey <-",
+            "run.services <- run.survey",
         ),
         ("astrology.py", "import railgauge.core.errors", "astrology: has no place in the order"),
     ],

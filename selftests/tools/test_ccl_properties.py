@@ -172,7 +172,7 @@ def test_every_cut_of_a_real_looking_table():
     assert all(set(read(text[:end])) <= whole for end in range(len(text) + 1))
 
 
-MEGABYTE = 1_000_000
+QUARTER_MEGABYTE = 250_000
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,10 @@ MEGABYTE = 1_000_000
         "execve ", "Reducing maxBytes to 1\n", "(B) ", "(B)\n", "8 8 float\n", "is via /opt/maca-",
     ],
 )  # fmt: skip
-def test_a_megabyte_of_anything_is_read_in_time(piece):
-    text = HEADING + piece * (MEGABYTE // len(piece))
+def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
+    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    text = HEADING + piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(text)
-    parse(piece * (MEGABYTE // len(piece)))
-    assert time.process_time() - started < 80.0
+    parse(piece * (QUARTER_MEGABYTE // len(piece)))
+    assert time.process_time() - started < 5.0

@@ -180,7 +180,7 @@ def test_every_cut_of_a_latency_table():
     assert all(set(found) <= whole for found in every_cut(text))
 
 
-MEGABYTE = 1_000_000
+QUARTER_MEGABYTE = 250_000
 HEADING = " #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]\n"
 
 
@@ -194,9 +194,10 @@ HEADING = " #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]\
         "Send BW Test\n", '{"results": {}}', '{"a":', "é", "RDMA_Write",
     ],
 )  # fmt: skip
-def test_a_megabyte_of_anything_is_read_in_time(piece):
-    text = HEADING + piece * (MEGABYTE // len(piece))
+def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
+    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    text = HEADING + piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(text)
-    parse(piece * (MEGABYTE // len(piece)))
-    assert time.process_time() - started < 80.0
+    parse(piece * (QUARTER_MEGABYTE // len(piece)))
+    assert time.process_time() - started < 5.0

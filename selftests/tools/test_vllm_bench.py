@@ -304,12 +304,13 @@ def test_damage_never_fails(damage, at):
     "piece",
     ["x", "=", " ", "\n", "a: 1\n", "Mean TTFT (ms): 1\n", "{", "| 1/1 [0", "Error", "vllm"],
 )
-def test_a_megabyte_of_anything_is_read_in_time(piece):
-    noise = piece * (1_000_000 // len(piece))
+def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
+    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    noise = piece * (250_000 // len(piece))
     started = time.process_time()
     parse(TABLE[:140] + noise)
     parse(noise)
-    assert time.process_time() - started < 80.0
+    assert time.process_time() - started < 5.0
 
 
 MODEL = {"model": "some/model"}
