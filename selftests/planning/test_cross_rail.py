@@ -396,5 +396,5 @@ def test_a_record_of_a_path_across_rails_stands_on_that_path(metax):
     ],
 )
 def test_a_record_that_stands_on_another_path_is_refused(metax, pairing):
-    with pytest.raises(NotVerified, match=r"a path that level nightly|that it is not about"):
+    with pytest.raises(NotVerified, match=r"a pairing that level nightly|that it is not about"):
         bound(metax, pairing)

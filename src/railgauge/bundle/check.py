@@ -252,7 +252,7 @@ def _refuse_other_items(
 
 def _without_texts(item: ItemRecord) -> ItemRecord:
     """The record without the texts, whose wording may differ between versions of railgauge."""
-    judgements = tuple(replace(judgement, reason="") for judgement in item.judgements)
+    judgements = tuple(replace(judgement, reason="", limit="") for judgement in item.judgements)
     return replace(item, title="", reason="", remedy="", judgements=judgements)
 
 
