@@ -39,6 +39,10 @@ def without_parametrization(project: Project) -> None:
     path.write_text(text.replace(old, "check(measure(pair, pairing), 8388608)"), encoding="utf-8")
 
 
+def without_an_expectation(project: Project) -> None:
+    project.edit_platform("connectx4-homelab", lambda file: file["expected"].pop("memlock"))
+
+
 SCENARIOS = {
     "ignored": Scenario((*FAULTY, "--ignore", "tests/network", "--ignore-glob", "*nics*")),
     "python-files": Scenario((*FAULTY, "--override-ini=python_files=test_host.py")),
@@ -55,8 +59,9 @@ SCENARIOS = {
     ),
     "reports": Scenario((*ONE_PAIR, "tests/preflight/test_host.py")),
     "stopped": Scenario((*ONE_PAIR, "-x", "--lab-fault", "governor@columbia")),
+    "not-limited": Scenario((*ONE_PAIR, *BARE), without_an_expectation),
 }
-LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size"})
+LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size", "not-limited"})
 DEMANDED = 46  # of two nodes at smoke
 
 
@@ -70,6 +75,13 @@ def test_what_is_left_out_is_not_run_and_nothing_is_accepted(runs: Runs, name: s
     assert counts["not_run"] == DEMANDED - counts["passed"] > 0
     assert f"not run: {counts['not_run']} of {DEMANDED} items" in run.words
     assert f"demands {DEMANDED} items, {counts['passed']} were collected" in run.words
+
+
+def test_an_expectation_that_was_taken_out_of_the_platform_file_is_named(runs: Runs) -> None:
+    run = runs["not-limited"]
+    assert run.code == 0, run.output[-3000:]
+    assert run.verdict["not_limited"] == ["memlock"]
+    assert "possible here, not limited: memlock" in run.words
 
 
 def test_options_from_the_environment_are_options(
