@@ -77,7 +77,7 @@ def test_where_nothing_is_wrong_nothing_more_is_measured(runs: Runs) -> None:
     assert run.is_good, run.output
     assert not (run.latest / FILE).exists()
     assert not (run.latest / FOLDER).exists()
-    assert "confirm: nothing is suspected" in run.output
+    assert "confirm: no suspect can be measured again" in run.output
 
 
 def bundled(folder: Path, path: Path, *options: str) -> Path:
