@@ -96,4 +96,4 @@ def test_what_does_not_verify_is_not_replayed(healthy, project, tmp_path):
     for option in (("--prepare",), ("--hostfile", "hostfiles/lab-h200.yaml")):
         run = project.run(f"--replay={healthy.path}", *option)
         assert run.code == 4
-        assert "no place in a replay" in run.output
+        assert "cannot be combined with a replay" in run.output

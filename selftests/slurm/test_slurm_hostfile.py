@@ -54,7 +54,10 @@ def test_clusters_of_earlier_versions_have_no_settings(tmp_path: Path) -> None:
         (f"{HEAD}slurm: {{wait_s: 0}}\n", "wait_s"),
         (f"{HEAD}slurm: {{step_options: ['rm -rf']}}\n", "step_options"),
         (f"{HEAD}slurm: {{partition: 'a b'}}\n", "partition"),
-        (HEAD.replace("slurm", "ssh") + "slurm: {partition: gpu}\n", "for transport: slurm"),
+        (
+            HEAD.replace("slurm", "ssh") + "slurm: {partition: gpu}\n",
+            "only used with transport: slurm",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
