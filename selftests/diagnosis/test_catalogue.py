@@ -7,7 +7,7 @@ from testing.diagnose_scenes import ROOT, platform
 
 from railgauge.cli import main
 from railgauge.diagnosis import CATALOGUE, host, reach
-from railgauge.diagnosis.catalogue import Kind
+from railgauge.diagnosis.effects import EFFECTS, PORT_FACTS, Effect, Harm
 
 CONTRACT = {
     "background-gpu-diagnostics", "collective-tuning-missing", "link-error-rate", "link-down",
@@ -33,8 +33,7 @@ def test_a_cause_says_what_it_means_what_to_do_and_on_what_basis(name):
     assert re.match(r"(00[0-4]|derived): \S", kind.basis)
     assert not kind.means.endswith(".")
     assert not kind.remedy.endswith(".")
-    assert kind.reach <= set(range(6))
-    assert kind.through in ("", "nic", "gpu", "link")
+    assert name in EFFECTS
 
 
 def documents():
@@ -52,8 +51,8 @@ def test_the_documents_of_the_bases_are_those_of_the_platform_files():
 
 
 def test_nothing_measured_is_explained_by_what_is_only_left_over():
-    assert CATALOGUE["undiagnosed"].reach == frozenset()
-    assert CATALOGUE["tool-failing"].reach == frozenset()
+    for name in ("undiagnosed", "suite-error", "tool-failing"):
+        assert not EFFECTS[name].reach | EFFECTS[name].facts | EFFECTS[name].symptoms
 
 
 def test_parts_never_fold_and_settings_do():
@@ -64,7 +63,7 @@ def test_parts_never_fold_and_settings_do():
 
 def test_every_expectation_of_every_platform_has_a_rule():
     ruled = {
-        *host._BY_SUBJECT, *host._PORT, "netdev", "nic_present", "netdev_present", "gpu_count",
+        *host._BY_SUBJECT, *PORT_FACTS, "nic_present", "netdev_present", "gpu_count",
         "kernel_module", "peer_memory", "gpu_processes",
     }  # fmt: skip
     expected = {n for name in PLATFORMS if name != "schema" for n in platform(name).expected}
@@ -72,8 +71,8 @@ def test_every_expectation_of_every_platform_has_a_rule():
     assert set(host._BY_SUBJECT.values()) <= set(CATALOGUE)
 
 
-def test_a_kind_reaches_nothing_unless_it_says_so():
-    assert Kind("means", "remedy", "derived: x").reach == frozenset()
+def test_a_cause_explains_nothing_unless_it_says_so():
+    assert Effect(Harm.SETTING) == Effect(Harm.SETTING, frozenset(), frozenset(), "", frozenset())
     assert reach.nodes_of("a|mx[01-02]") == {"a", "mx01", "mx02"}
 
 

@@ -61,7 +61,7 @@ def test_errors_on_one_nic_do_not_explain_another_that_is_slow():
     dirty = errors_on(("n1", "n2"), "n2", "mlx5_3", "mlx5_3")
     slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})
     found = causes(dirty, slow)
-    assert named(found) == [("link-error-rate", "n2, mlx5_3"), ("slow-nic", "n2, mlx5_4")]
+    assert named(found) == [("slow-nic", "n2, mlx5_4"), ("link-error-rate", "n2, mlx5_3")]
 
 
 def test_errors_on_a_nic_explain_that_it_is_slow():

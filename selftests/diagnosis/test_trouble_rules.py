@@ -104,7 +104,7 @@ def test_a_missing_tool_does_not_explain_what_was_measured():
     gone = broken(path("n1", "n2", "mlx5_0", 1), "tool-missing", "n1: ib_write_bw")
     found = causes(gone, links("n1", {(0, 7): 200.0}))
     assert named(found) == [
-        ("tool-missing", "n1, ib_write_bw"), ("slow-gpu-link", "n1, gpu0>gpu7"),
+        ("slow-gpu-link", "n1, gpu0>gpu7"), ("tool-missing", "n1, ib_write_bw"),
     ]  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def failing(a, b, kind="unparsable", where=""):
 
 
 FAILING = (
-    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
+    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing",
     "implausible", "unit-unknown",
 )  # fmt: skip
 
@@ -208,7 +208,8 @@ def test_what_no_rule_explains_is_shown_and_counted():
     assert [c.cause for c in found] == ["undiagnosed"]
     assert set(found[0].evidence) == {item.id for item in left}
     assert found[0].confidence == "open"
-    assert found[0].says.startswith("3 items, first test_memlock[n1]")
+    assert found[0].says.startswith("3 items: test_memlock[n1]")
+    assert found[0].where.node == "n1|n2|n3"
 
 
 def test_a_healthy_run_has_no_cause():

@@ -9,6 +9,8 @@ from dataclasses import asdict
 from railgauge.cli import text
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import CATALOGUE, Kind
+from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
+from railgauge.diagnosis.symptoms import Symptom
 
 NAME = "causes"
 HELP = "print the causes that a run can name: what each means and what to do, as Markdown"
@@ -22,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     kinds = {name: _kind(name) for name in options.cause or CATALOGUE}
     if options.json:
-        text.print_json({name: _plain(kind) for name, kind in kinds.items()})
+        text.print_json({name: _plain(kind, EFFECTS[name]) for name, kind in kinds.items()})
     else:
         print("\n".join(line for name, kind in kinds.items() for line in _section(name, kind)))
     return 0
@@ -34,16 +36,49 @@ def _kind(name: str) -> Kind:
     return CATALOGUE[name]
 
 
-def _plain(kind: Kind) -> dict[str, object]:
-    return {**asdict(kind), "reach": sorted(kind.reach)}
+def _plain(kind: Kind, effect: Effect) -> dict[str, object]:
+    return {**asdict(kind), **{key: _listed(value) for key, value in asdict(effect).items()}}
+
+
+def _listed(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def _section(name: str, kind: Kind) -> Iterator[str]:
     yield f"## {name}\n\n{kind.means[0].upper()}{kind.means[1:]}.\n"
     prepare = ", or `--prepare` where the platform has that step" if kind.prepared_by else ""
     yield f"- **What to do:** {kind.remedy}{prepare}."
-    if kind.reach:
-        through = f", over the same {kind.through.upper()}" if kind.through else ""
-        rungs = ", ".join(map(str, sorted(kind.reach)))
-        yield f"- **Can explain:** what goes wrong on its node on rungs {rungs}{through}."
+    effect = EFFECTS[name]
+    yield f"- **Harm:** {effect.harm}."
+    if said := "; ".join(filter(None, (_facts(effect), _above(effect)))):
+        yield f"- **Can explain, on its node:** {said}."
     yield f"- **Basis:** {kind.basis}.\n"
+
+
+def _facts(effect: Effect) -> str:
+    """The facts of rung 0 that the cause changes, in words."""
+    if ANY_FACT in effect.facts:
+        return "facts that are not known"
+    of_part = " of the same part" if effect.through and effect.facts else ""
+    names = ", ".join(f"`{fact}`" for fact in sorted(effect.facts))
+    return f"the facts {names}{of_part}" if names else ""
+
+
+def _above(effect: Effect) -> str:
+    """The failures and errors above rung 0 that the cause explains, in words."""
+    if not effect.reach:
+        return ""
+    rungs = ", ".join(map(str, sorted(effect.reach)))
+    ways = ", ".join(str(way) for way in Symptom if way in effect.symptoms)
+    return f"on rungs {rungs}{_THROUGH[effect.through]}: {ways}"
+
+
+_THROUGH = {
+    "": "",
+    "nic": ", over the same NIC",
+    "gpu": ", over the same GPU",
+    "link": ", over the same link",
+    "part": ", over the same part",
+    "tool": ", with the same tool",
+    "node": ", of the node as a whole",
+}

@@ -61,10 +61,10 @@ def unfolded(text: str) -> list[str]:
     return [name for part in parts for name in part]
 
 
-def listed(words: Sequence[str], most: int = 8) -> str:
+def listed(words: Sequence[str], most: int = 8, between: str = ", ") -> str:
     """Return ``a, b, c``, or the first ``most`` of them and how many more there are."""
     rest = len(words) - most
-    return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return between.join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def title(case: Case) -> str:

@@ -14,8 +14,17 @@ from dataclasses import replace
 
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Outcome
-from railgauge.core.naming import among
-from railgauge.diagnosis import collectives, devices, health, host, speed, subnet, unmeasured
+from railgauge.core.naming import among, listed
+from railgauge.diagnosis import (
+    collectives,
+    devices,
+    differences,
+    health,
+    host,
+    speed,
+    subnet,
+    unmeasured,
+)
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.folding import folded
@@ -31,6 +40,7 @@ from railgauge.diagnosis.model import (
     Where,
 )
 from railgauge.diagnosis.notes import notes
+from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -53,6 +63,7 @@ _RULES = (
     *unmeasured.FIRST,
     *subnet.RULES,
     *host.RULES,
+    *differences.RULES,
     *health.RULES,
     *collectives.FIRST,
     *devices.RULES,
@@ -63,7 +74,7 @@ _RULES = (
 
 
 def diagnose(results: RunResults) -> tuple[Cause, ...]:
-    """Return the root causes of a run, from the lowest rung up, undecided ones last."""
+    """Return the root causes of a run, in the order of their harm (see ``ordering``)."""
     results = _in_order(results)
     went_wrong = tuple(r for r in results.records.values() if r.outcome in WENT_WRONG)
     scene = Scene(results, went_wrong)
@@ -73,12 +84,14 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
         claims += fresh
         for claim in fresh:
             shown = {record.id for record in claim.evidence}
-            scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
+            scene = scene.without(
+                r for r in scene.open if r.id in shown or explains(claim, r, results.platform)
+            )
     claims += _rest(scene.open)
-    causes = (
+    causes = tuple(
         with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)
     )
-    return tuple(sorted(causes, key=lambda cause: cause.confidence == OPEN))
+    return by_harm(causes, results.records)
 
 
 def _in_order(results: RunResults) -> RunResults:
@@ -93,7 +106,10 @@ def _rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
     if own:
         yield CauseClaim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
     if others := [record for record in left if record.error_kind != OWN_ERROR]:
-        yield CauseClaim(UNDIAGNOSED, _first(others), _first_of(others), tuple(others), OPEN)
+        nodes = dict.fromkeys(node for record in others for node in record.nodes)
+        parts = {record.pairing for record in others}
+        where = Where(among(nodes), parts.pop() if len(parts) == 1 else "")
+        yield CauseClaim(UNDIAGNOSED, where, _list_of(others), tuple(others), OPEN)
 
 
 def _first(left: Sequence[ItemRecord]) -> Where:
@@ -104,6 +120,18 @@ def _first_of(left: Sequence[ItemRecord]) -> str:
     return f"{len(left)} items, first {left[0].id.rsplit('::', 1)[-1]}: {left[0].reason}"
 
 
+def _list_of(left: Sequence[ItemRecord]) -> str:
+    """The number of items, and of each subject the first item with its reason."""
+    firsts: dict[str, ItemRecord] = {}
+    for record in left:
+        firsts.setdefault(record.subject, record)
+    said = [f"{r.id.rsplit('::', 1)[-1]}: {r.reason}" for r in firsts.values()]
+    return f"{len(left)} items: {listed(said, _MOST_SUBJECTS, '; ')}"
+
+
+_MOST_SUBJECTS = 5
+
+
 def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     kind = CATALOGUE[claim.cause]
     evidence = tuple(dict.fromkeys(record.id for record in claim.evidence))
@@ -111,7 +139,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     explained = [
         record
         for record in results.records.values()
-        if record.id not in shown and _is_explained(claim, record, shown)
+        if record.id not in shown and _is_explained(claim, record, shown, results.platform)
     ]
     passes, misses = passes_and_misses(claim, explained, results)
     return Cause(
@@ -135,7 +163,9 @@ def _remedy(kind: Kind, platform: Platform) -> str:
     return kind.remedy
 
 
-def _is_explained(claim: CauseClaim, record: ItemRecord, shown: set[str]) -> bool:
+def _is_explained(
+    claim: CauseClaim, record: ItemRecord, shown: set[str], platform: Platform
+) -> bool:
     if record.outcome is Outcome.BLOCKED:
         return bool(shown.intersection(record.blocked_by))
-    return record.outcome in WENT_WRONG and explains(claim, record)
+    return record.outcome in WENT_WRONG and explains(claim, record, platform)

@@ -1,7 +1,6 @@
-"""The catalogue of causes: the meaning, the reach, the remedy and the basis of each.
+"""The catalogue of causes: the meaning, the remedy and the basis of each.
 
-``reach`` is the set of rungs whose failures the cause can explain on its node; ``through`` narrows
-it to items over the same ``nic``, ``gpu`` or ``link``, where an item names one.
+``effects`` says what each of them can make go wrong.
 """
 
 from __future__ import annotations
@@ -9,33 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.core.terms import Rung
-
-ALL_RUNGS = frozenset(Rung)
-_ABOVE = ALL_RUNGS - {Rung.PREFLIGHT}
-_NETWORK = _ABOVE - {Rung.INTRANODE}
-_GPU = _ABOVE - {Rung.NETWORK}
-_BETWEEN = frozenset({Rung.COLLECTIVE, Rung.APPLICATION})
-_COLLECTIVES = _BETWEEN | {Rung.INTRANODE}
-_GPU_NETWORK = _BETWEEN | {Rung.GPUDIRECT}
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of cause.
 
     ``folds``: the same cause on several nodes is one entry, because one setting fixes them all.
-    ``silences``: the cause prevents a measurement, so it does not explain a limit that was missed.
     ``prepared_by`` is the step of ``--prepare`` that applies the remedy, on platforms that have it.
     """
 
     means: str
     remedy: str
     basis: str
-    reach: frozenset[Rung] = frozenset()
-    through: str = ""
     folds: bool = False
-    silences: bool = False
     prepared_by: str = ""
 
 
@@ -44,15 +28,11 @@ CATALOGUE: Mapping[str, Kind] = {
         "the node cannot be reached, refuses the login, or stopped answering",
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
         "derived: a node that does not answer cannot be judged",
-        ALL_RUNGS,
-        silences=True,
     ),
     "tool-missing": Kind(
         "a program that the measurement needs is not installed on the node",
         "install it, or give its path under 'tools' in the hostfile",
         "derived: without the program there is no measurement",
-        _ABOVE,
-        silences=True,
     ),
     "tool-failing": Kind(
         "a tool hangs, ends early or prints output that cannot be parsed",
@@ -63,124 +43,92 @@ CATALOGUE: Mapping[str, Kind] = {
         "a collective returned wrong results",
         "take the node out of service; run the vendor's memory and GPU diagnostics on it",
         "derived: a collective that changes data cannot be used at any speed",
-        _COLLECTIVES,
     ),
     "nic-missing": Kind(
         "a declared NIC is absent",
         "look for it with lspci; reseat the card, check its slot and the firmware's bifurcation",
         "derived: an absent part that is declared is a fault, not a smaller cluster",
-        ALL_RUNGS - {Rung.INTRANODE},
-        "nic",
     ),
     "gpu-missing": Kind(
         "a declared GPU is absent",
         "look in the kernel log (Xid, 'fallen off the bus'), reset the GPU or power-cycle the node",
         "001: health check check_gpu_count, expected 8 and found 8",
-        _ABOVE,
-        "gpu",
     ),
     "link-down": Kind(
         "the port of a NIC is down",
         "check cable, transceiver and switch port; the other end should show LinkUp too",
         "001: degraded ports were found and isolated first; 004: State Active, Physical LinkUp",
-        _NETWORK | {Rung.PREFLIGHT},
-        "nic",
     ),
     "subnet-manager-missing": Kind(
         "the port has a link, but no subnet manager has given it an address",
         "start OpenSM on one host or switch of the subnet: systemctl start opensm; sminfo",
         "004: the fabric came up with OpenSM, LIDs assigned",
-        _NETWORK | {Rung.PREFLIGHT},
-        "nic",
     ),
     "link-rate-degraded": Kind(
         "the link trained to less than its full rate",
         "reseat or replace the cable; check the switch port's speed; ibportstate shows both ends",
         "001: links with errors and degraded ports",
-        _NETWORK,
-        "nic",
     ),
     "miscabled": Kind(
         "a cable connects other ports than the declared ones",
         "move the cable; or, if the cabling is right, declare a new dump of ibnetdiscover",
         "derived: paths between leaves have their planned bandwidth only if cabled as planned",
-        _NETWORK,
-        "nic",
     ),
     "pcie-degraded": Kind(
         "the NIC's slot runs at less than its width or speed",
         "reseat the card; compare LnkSta with LnkCap in lspci -vv",
         "001: degraded PCIe links are among the first suspects",
-        _NETWORK,
-        "nic",
     ),
     "gpu-pcie-degraded": Kind(
         "the GPU's slot runs at less than its width or generation",
         "reseat the GPU; compare LnkSta with LnkCap in lspci -vv; check whether the slot is shared",
         "001: degraded PCIe links are among the first suspects",
-        _GPU,
-        "gpu",
     ),
     "mtu-mismatch": Kind(
         "the MTU of a port is not the fabric's",
         "set it: in the subnet manager's partition for InfiniBand, with ip link for Ethernet",
         "004: MTU 4096, optimal for InfiniBand",
-        _NETWORK,
-        "nic",
         folds=True,
     ),
     "firmware-mismatch": Kind(
-        "a NIC or GPU has different firmware from most devices of its model",
-        "bring all devices of one model to one firmware (mlxfwmanager -u, the GPU vendor's tool)",
+        "NICs or GPUs of one model have different firmware, and no file declares which is wanted",
+        "declare it under 'versions' in the hostfile, then the next run names the devices that do "
+        "not have it; bring these to it (mlxfwmanager -u, the GPU vendor's tool)",
         "derived: limits hold for devices that are alike",
-        _ABOVE,
-        "nic",
     ),
     "link-error-rate": Kind(
         "the error counters of a link grow while it is measured",
         "replace the cable or transceiver; until then disable the port: ibportstate LID PORT "
         "disable",
         "001: several links with a high bit error rate were disabled and isolated",
-        _NETWORK,
-        "nic",
     ),
     "gpu-memory-errors": Kind(
         "a GPU's memory had uncorrected errors, or rows or pages that had to be replaced",
         "reset the GPU; if a row or page cannot be replaced or errors come back, replace the GPU",
         "001: health check check_gpu_ecc",
-        _GPU,
-        "gpu",
     ),
     "gpu-ecc-off": Kind(
         "a GPU runs without ECC: wrong bits are neither corrected nor counted",
         "switch it on (nvidia-smi -e 1) and reboot the node",
         "derived: without ECC the error counters do not count",
-        frozenset(),
-        "gpu",
         folds=True,
     ),
     "gpu-power-capped": Kind(
         "a GPU may not draw its full power",
         "raise the cap with nvidia-smi -pl or amd-smi set --power-cap; find what sets it at boot",
         "derived: a GPU whose power is capped lowers its clocks under load",
-        _GPU,
-        "gpu",
         folds=True,
     ),
     "gpu-clock-limited": Kind(
         "a GPU's maximum clock is lower than that of its model",
         "compare board, VBIOS and the vendor's profile with a good GPU's",
         "001: all GPUs were locked at one clock, 1980 MHz, before they were compared",
-        _GPU,
-        "gpu",
         folds=True,
     ),
     "gpu-clock-unlocked": Kind(
         "a GPU's clock is not locked, so it changes while the GPU is measured",
         "nvidia-smi -lgc 1980 --mode 1, with the clock of your GPU",
         "001: node preparation, nvidia-smi -lgc 1980 --mode 1 on every node",
-        _GPU,
-        "gpu",
         folds=True,
         prepared_by="gpu_clock",
     ),
@@ -188,8 +136,6 @@ CATALOGUE: Mapping[str, Kind] = {
         "a GPU does not pass the vendor's own diagnostics",
         "run dcgmi diag again with -v, alone on the node; a GPU that fails twice is replaced",
         "001: dcgmi diag -r 4 and EUD pass on every GPU of a healthy node",
-        _GPU,
-        "gpu",
     ),
     "health-check-failed": Kind(
         "a health check of the site failed on the node",
@@ -205,37 +151,29 @@ CATALOGUE: Mapping[str, Kind] = {
         "a GPU is partitioned (MIG), or its compute or memory partitions are not as declared",
         "nvidia-smi -mig 0; amd-smi set --compute-partition SPX --memory-partition NPS1; reset",
         "derived: the limits hold for GPUs that are not partitioned",
-        _GPU,
-        "gpu",
         folds=True,
     ),
     "gpu-fabric-down": Kind(
         "a GPU is not registered with the NVLink fabric, so it reaches no other GPU over NVSwitch",
         "systemctl restart nvidia-fabricmanager and read its log; then reset the GPUs of the node",
         "derived: without the fabric manager CUDA cannot be initialised on systems with NVSwitch",
-        _COLLECTIVES,
-        "gpu",
         folds=True,
     ),
     "gpu-link-down": Kind(
         "a link between GPUs is down, absent or slower than the other links",
         "reset the GPUs of the node; then reseat the board",
         "001: health check check_nvlink_status, all NVLinks active",
-        _COLLECTIVES,
-        "gpu",
     ),
     "background-gpu-diagnostics": Kind(
         "GPU diagnostics run in the background and take turns with the collectives",
         "stop them (dcgmi diag, EUD, RVS, fieldiag) and what restarts them; then measure again",
         "001: with EUD in the background on all nodes, iterations vary between 33 and 390 GB/s",
-        _GPU,
         folds=True,
     ),
     "foreign-gpu-process": Kind(
         "processes other than the suite's hold GPU memory",
         "drain the node before you measure it",
         "001: always check for background GPU processes",
-        _GPU,
         folds=True,
     ),
     "gpudirect-rdma-disabled": Kind(
@@ -243,21 +181,18 @@ CATALOGUE: Mapping[str, Kind] = {
         "boot the kernel that the RDMA stack was built for, or rebuild the stack, until the GPU "
         "driver's file under /sys/kernel/mm/memory_peers is back (000: RHEL 9.4 instead of 9.6)",
         "000: a kernel without mm_kobj, no memory_peers/mxcd/version: 4.57 instead of 24.4 GB/s",
-        _GPU_NETWORK,
         folds=True,
     ),
     "peer-memory-module-missing": Kind(
         "the module that gives NICs access to GPU memory is not loaded",
         "modprobe nvidia-peermem; name it in /etc/modules-load.d/ so that it is loaded at boot",
         "004: kernel modules, nvidia-peermem enables GPUDirect RDMA",
-        _GPU_NETWORK,
         folds=True,
     ),
     "kernel-module-missing": Kind(
         "a kernel module that the platform file requires is not loaded",
         "modprobe it; name it in /etc/modules-load.d/ so that it is loaded at boot",
         "004: kernel modules that must be loaded at boot",
-        _NETWORK,
         folds=True,
     ),
     "module-not-at-boot": Kind(
@@ -270,7 +205,6 @@ CATALOGUE: Mapping[str, Kind] = {
         "processes may not lock enough memory for RDMA",
         "set memlock to unlimited in /etc/security/limits.d and in sshd's or Slurm's own limits",
         "004: RDMA pins memory, so soft and hard memlock are unlimited",
-        _NETWORK,
         folds=True,
     ),
     "acs-enabled": Kind(
@@ -278,14 +212,12 @@ CATALOGUE: Mapping[str, Kind] = {
         "turn ACS off in the BIOS, or with setpci on every bridge at boot, "
         "or clear the redirects with pci=disable_acs_redir",
         "000: 2.2, ACS is off on every bridge, so that GPU and NIC can reach each other directly",
-        _GPU,
         folds=True,
     ),
     "cpu-governor": Kind(
         "the CPU governor lowers the clock of the cores",
         "cpupower frequency-set -g performance",
         "004: cpupower frequency-set -g performance before measuring",
-        _ABOVE,
         folds=True,
         prepared_by="cpu_governor",
     ),
@@ -293,7 +225,6 @@ CATALOGUE: Mapping[str, Kind] = {
         "automatic NUMA balancing moves pages while collectives run",
         "sysctl kernel.numa_balancing=0",
         "002: NUMA balancing is switched off before measuring",
-        _COLLECTIVES,
         folds=True,
         prepared_by="numa_balancing",
     ),
@@ -301,14 +232,12 @@ CATALOGUE: Mapping[str, Kind] = {
         "a daemon moves pages between NUMA nodes, as automatic NUMA balancing does",
         "systemctl disable --now numad",
         "002: daemons like numad are disabled too",
-        _COLLECTIVES,
         folds=True,
     ),
     "persistence-mode-off": Kind(
         "the driver releases the GPU between jobs",
         "nvidia-smi -pm 1",
         "001: node preparation, nvidia-smi -pm 1 on every node",
-        _GPU,
         folds=True,
         prepared_by="persistence_mode",
     ),
@@ -316,91 +245,80 @@ CATALOGUE: Mapping[str, Kind] = {
         "a part is not the declared one, or not in its declared slot",
         "compare the node with its delivery note; or correct the platform file if that is wrong",
         "derived: limits hold for the declared hardware only",
-        _ABOVE,
     ),
     "nodes-differ": Kind(
-        "a node's software differs from that of the other nodes",
-        "bring all nodes to one image",
-        "derived: a difference is the first suspect when a node is slower than the others",
-        _ABOVE,
+        "nodes differ in a version or in their build, and no file declares which is wanted",
+        "declare it under 'versions' in the hostfile, or in the platform file; then the next run "
+        "names the nodes that do not have it",
+        "derived: limits hold for nodes that are alike; that most are alike does not make them right",
     ),
     "version-mismatch": Kind(
         "a version is not the one that the hostfile or platform file declares or limits hold for",
         "install the declared version; or declare the new one, if the change was intended",
         "derived: limits hold for the versions that they were measured with",
-        _ABOVE,
         folds=True,
     ),
     "wrong-transport": Kind(
         "collectives use sockets although the fast network is up",
         "read the library's INFO log: network plugin, NCCL_IB_HCA, NCCL_NET, NCCL_IB_DISABLE",
         "derived: the library falls back to sockets where it cannot use the plugin or the HCA",
-        _BETWEEN,
     ),
     "nic-idle": Kind(
         "a NIC carries no share of the collective's traffic",
         "check NCCL_IB_HCA / NCCL_SOCKET_IFNAME, the topology file and the NIC's NUMA node",
         "003: all four NICs carry equal traffic, about 128 GB each",
-        _BETWEEN,
     ),
     "collective-tuning-missing": Kind(
         "the collective library runs without the variables that the platform file sets",
         "remove the line from 'environment' in the hostfile, or set the platform file's value",
         "001: without the four variables 337 instead of 392 GB/s",
-        _BETWEEN,
     ),
     "unstable-collective": Kind(
         "the iterations of a collective vary strongly, and no fact explains why",
         "look for GPU diagnostics, other jobs and thermal throttling at the time of the run",
         "001: a mean hides that the iterations fall into two groups",
-        _BETWEEN,
     ),
     "slow-gpu-link": Kind(
         "one link between two GPUs is slower than the other links",
         "reset the GPUs; if the link stays slow, replace the board that carries it",
         "002: the slowest of seven links caps what a GPU can send",
-        _COLLECTIVES,
-        "link",
     ),
     "slow-gpu": Kind(
         "one GPU is slow on all its paths",
         "check its clocks, power cap and PCIe link (nvidia-smi -q, rocm-smi); reseat or replace it",
         "derived: a GPU that is slow with every NIC it was measured with",
-        _GPU,
-        "gpu",
     ),
     "slow-nic": Kind(
         "one NIC is slow with every partner while the node's other NICs are not",
         "check its slot, firmware, cable and congestion control; swap it with a good one",
         "derived: a NIC that is slow in all its pairs",
-        _NETWORK,
-        "nic",
     ),
     "slow-pcie-path": Kind(
         "one GPU and one NIC are slow together, and each is fine with others",
         "check the PCIe switch between them, ACS and IOMMU settings",
         "derived: of all pairings that were measured, only one is slow",
-        _GPU_NETWORK,
-        "nic",
     ),
     "slow-path": Kind(
         "two nodes are slow together while each is fine with others",
         "check the cables and switches between the two, and the routes: ibtracert",
         "derived: a pair is as fast as the slowest of its two nodes and the path between them",
-        _NETWORK,
     ),
     "slow-node": Kind(
         "a node is slow in all its pairs while its partners are not",
         "compare clocks, power, BIOS settings and PCIe links with a good node",
         "derived: a pair is as fast as the slower of its two nodes",
-        _ABOVE,
     ),
     "poor-scaling": Kind(
         "each node alone serves a model at full speed, but together they are far slower",
         "read in the server's log which transport the library chose (GPUDirect RDMA, which NICs),"
         " and compare its environment with that of the collectives, measured one rung below",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
-        frozenset({Rung.APPLICATION}),
+    ),
+    "port-in-use": Kind(
+        "another process listens on the port that a measurement's server needs",
+        "find the process with ss -ltnp on that node and end it: a server of an earlier run, or a "
+        "service that uses this range of ports",
+        "derived: a client that reaches another process measures nothing",
     ),
     "suite-error": Kind(
         "railgauge itself failed while it measured or judged; the hardware was not judged",

@@ -1,12 +1,18 @@
-"""Devices that a tool did not find although rung 0 missed none."""
+"""Causes that a tool itself reports, although rung 0 missed nothing: an absent device, bad memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from railgauge.core.errors import DeviceMissing
+from railgauge.diagnosis.effects import EFFECTS
 from railgauge.diagnosis.model import CauseClaim, Scene, Where
+from railgauge.diagnosis.pattern import Pattern, between_nodes
+from railgauge.diagnosis.symptoms import Symptom, blames, reported, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
+
+_BY_PROBLEM = {problem: cause for cause, effect in EFFECTS.items() for problem in effect.problems}
+_PORT = "port-in-use"
 
 
 def lost_devices(scene: Scene) -> Iterator[CauseClaim]:
@@ -27,4 +33,32 @@ def _nic(scene: Scene, record: ItemRecord, node: str) -> str:
     return name if any(nic.name == name for nic in scene.results.platform.nics) else ""
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (lost_devices,)
+def reports(scene: Scene) -> Iterator[CauseClaim]:
+    """Faults that the tool's own message names: at the node, or among the nodes that share them."""
+    shared: dict[str, list[ItemRecord]] = {}
+    alone: dict[tuple[str, str, str], list[ItemRecord]] = {}
+    for record in scene.open:
+        if cause := _reported(record):
+            node = blames(record) or (record.nodes[0] if len(set(record.nodes)) == 1 else "")
+            if node:
+                device = tool_of(record) if cause == _PORT else ""
+                alone.setdefault((cause, node, device), []).append(record)
+            else:
+                shared.setdefault(cause, []).append(record)
+    for (cause, node, device), records in alone.items():
+        yield CauseClaim(cause, Where(node, device), records[0].reason, tuple(records))
+    for cause, records in shared.items():
+        yield from between_nodes(scene, records, Pattern(cause, says=lambda seen: seen[0].reason))
+
+
+def _reported(record: ItemRecord) -> str:
+    """The cause that the item's error names; empty for all other items."""
+    if not record.error_kind:
+        return ""
+    if symptoms(record) == {Symptom.PORT_TAKEN}:
+        return _PORT
+    problem = reported(record)
+    return _BY_PROBLEM.get(problem, "") if problem else ""
+
+
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (lost_devices, reports)

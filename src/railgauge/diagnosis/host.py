@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.effects import PLACE_FACTS, PORT_FACTS
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.judging.record import ItemRecord
 
-_PORT = ("port_state", "physical_state", "link_rate", "lid", "subnet_manager", "gid", "active_mtu")
 _NETDEV = "netdev"
 
 
@@ -38,12 +38,8 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
         yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest))
 
 
-# Facts that differ for a GPU that took the number of another, or lost a neighbour.
-_MOVED = ("gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa")
-
-
 def _is_moved(record: ItemRecord) -> bool:
-    return not missed(record) or record.subject in _MOVED
+    return not missed(record) or record.subject in PLACE_FACTS
 
 
 def _lost_gpu(scene: Scene, node: str) -> str:
@@ -71,7 +67,7 @@ def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
 
 def ports(scene: Scene) -> Iterator[CauseClaim]:
     """Ports that carry no traffic: down, or up without an address."""
-    for (node, nic), records in _by_part(scene.about(*_PORT, _NETDEV)).items():
+    for (node, nic), records in _by_part(scene.about(*PORT_FACTS)).items():
         subjects = {record.subject for record in records if missed(record)}
         if "physical_state" in subjects or _NETDEV in subjects:
             says = f"the port of {nic} is {_state(records)}"
@@ -102,13 +98,25 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
                 "peer-memory-module-missing", Where(node, device), says, tuple(records)
             )
         elif any(record.subject == "peer_memory" and missed(record) for record in records):
-            differs = [r for r in scene.about("kernel", "os") if node in r.nodes]
+            differs = [r for name in ("kernel", "os") for r in _that_differ(scene, node, name)]
             updated = "; the node's kernel is not that of the others" if differs else ""
             evidence = (*records, *differs)
             yield CauseClaim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
         else:
             device = ",".join(lacking)
             yield CauseClaim("kernel-module-missing", Where(node, device), says, tuple(records))
+
+
+def _that_differ(scene: Scene, node: str, subject: str) -> list[ItemRecord]:
+    """The items that miss this fact because the node has another value than all the others."""
+    found = [r for r in scene.results.records.values() if r.subject == subject and r.judgements]
+    values = {record.judgements[0].measured for record in found}
+    red = [record for record in scene.about(subject) if missed(record)]
+    mine = [record for record in red if node in record.nodes]
+    return red if mine and len(values) == _TWO_GROUPS else mine
+
+
+_TWO_GROUPS = 2
 
 
 def _lacking(scene: Scene, node: str) -> list[str]:
@@ -198,13 +206,8 @@ _BY_SUBJECT = {
     "netdev_numa": "hardware-differs",
     "nic_numa": "hardware-differs",
     "gpu_numa": "hardware-differs",
-    "nic_firmware": "firmware-mismatch",
-    "gpu_vbios": "firmware-mismatch",
-    **dict.fromkeys(
-        ("kernel", "os", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver", "gpu_driver",
-         "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
-        "nodes-differ",
-    ),
+    **dict.fromkeys(("cpus", "numa_nodes", "numa_cpus"), "hardware-differs"),
+    **dict.fromkeys((*VERSIONS, "netdev_driver"), "version-mismatch"),
 }  # fmt: skip
 
 
@@ -220,42 +223,36 @@ def undeclared(scene: Scene) -> Iterator[CauseClaim]:
         )
 
 
-_BUILT = frozenset({"cpus", "numa_nodes", "numa_cpus"})
-
-
 def settings(scene: Scene) -> Iterator[CauseClaim]:
     """Causes that follow from one fact; items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
     for record in scene.about(*_BY_SUBJECT):
-        if missed(record):
-            parts = found.setdefault((_cause(scene, record), record.nodes[0]), {})
+        if missed(record) and not is_compared(scene, record):
+            parts = found.setdefault((cause_of(scene, record), record.nodes[0]), {})
             parts.setdefault(_device(record), []).append(record)
     for (cause, node), parts in found.items():
-        for device, records in _of_all_gpus(scene, parts).items():
+        for device, records in by_device(scene, parts).items():
             says = "; ".join(list(dict.fromkeys(record.reason for record in records))[:_MOST])
             yield CauseClaim(cause, Where(node, device), says, tuple(records))
 
 
-def _cause(scene: Scene, record: ItemRecord) -> str:
-    """The cause for a missed fact.
+def is_compared(scene: Scene, record: ItemRecord) -> bool:
+    """Whether the fact is compared between nodes or devices, because no value is declared."""
+    expectation = scene.results.platform.expected.get(record.subject)
+    return record.rung == Rung.PREFLIGHT and expectation is not None and expectation.rule == "alike"
 
-    A fact that is declared misses its declared value; only others are compared between nodes.
-    """
+
+def cause_of(scene: Scene, record: ItemRecord) -> str:
+    """The cause for a fact that is not the declared one."""
     if record.subject == "gpu_clock" and any(
         missed(r) and (r.nodes, r.pairing) == (record.nodes, record.pairing)
         for r in scene.about("gpu_clock_max")
     ):
         return _BY_SUBJECT["gpu_clock_max"]  # a clock cannot be locked above the board's maximum
-    expectation = scene.results.platform.expected.get(record.subject)
-    is_declared = expectation is not None and expectation.rule != "alike"
-    if is_declared and record.subject in VERSIONS:
-        return "version-mismatch"
-    if is_declared and record.subject in _BUILT:
-        return "hardware-differs"
     return _BY_SUBJECT[record.subject]
 
 
-def _of_all_gpus(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
+def by_device(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
     """The parts, with the GPUs merged into one claim for the node if all of them are affected."""
     gpus = scene.results.platform.gpus
     every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
@@ -276,9 +273,7 @@ def _device(record: ItemRecord) -> str:
 
 
 # Facts of a node: the fact itself is named in place of a device.
-_OF_NODES = frozenset(
-    {*VERSIONS, *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
-)
+_OF_NODES = frozenset({*VERSIONS, "netdev_driver", "cpus", "numa_nodes", "numa_cpus"})
 
 
 def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:

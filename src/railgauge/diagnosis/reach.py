@@ -1,30 +1,33 @@
-"""Decide which items a cause can explain: on rungs above it, on its node, through its device."""
+"""Decide which items a cause can explain: those that its effects can make go wrong, at its place."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from railgauge.core.errors import LaunchFailed
-from railgauge.core.model import Outcome
+from railgauge.config.thresholds.model import Platform
 from railgauge.core.naming import unfolded
-from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import CauseClaim
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
+from railgauge.diagnosis.model import OPEN, CauseClaim
+from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
 
-def explains(claim: CauseClaim, record: ItemRecord) -> bool:
-    """Whether the claim's cause can make this item fail or end in an error."""
-    kind = CATALOGUE[claim.cause]
-    if record.rung not in kind.reach or not _is_there(claim, record):
+def explains(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the claim's cause can make this item fail or end in an error, in the way it did."""
+    effect = EFFECTS[claim.cause]
+    if not _is_there(claim, record):
         return False
-    if kind.silences and record.outcome is Outcome.FAILED:
-        return False
-    # A slow part does not prevent the start of a rank.
-    if not kind.silences and record.error_kind == LaunchFailed.kind:
-        return False
-    lowest = min(shown.rung for shown in claim.evidence)
-    return record.rung >= lowest and (
-        not kind.through or _goes_through(claim.where.device, _part(claim, record))
+    if record.rung == Rung.PREFLIGHT:
+        return _changes(effect, claim, record)
+    seen = symptoms(record)
+    return (
+        record.rung in effect.reach
+        and bool(seen)
+        and seen <= effect.symptoms
+        and record.rung >= min(shown.rung for shown in claim.evidence)
+        and _goes_through(effect.through, claim, record, platform)
     )
 
 
@@ -32,7 +35,50 @@ def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
     where = claim.where
     if where.peer:
         return {where.node, where.peer} <= set(record.nodes)
-    return not where.node or bool(nodes_of(where.node).intersection(record.nodes))
+    if not where.node:
+        return True
+    here, nodes = nodes_of(where.node), set(record.nodes)
+    if (culprit := blames(record)) and culprit not in here:
+        return False
+    if claim.confidence == OPEN and not (here <= nodes or nodes <= here):
+        # The item has good nodes, and not all suspects: it tells more than the claim knows.
+        return False
+    return not here.isdisjoint(nodes)
+
+
+def _changes(effect: Effect, claim: CauseClaim, record: ItemRecord) -> bool:
+    """Whether the cause changes this fact of rung 0, or makes it unknown."""
+    if ANY_FACT in effect.facts:
+        return symptoms(record) <= {Symptom.UNKNOWN, *effect.symptoms}
+    if record.subject not in effect.facts:
+        return False
+    return not effect.through or _is_part(claim.where.device, record.pairing)
+
+
+def _is_part(device: str, pairing: str) -> bool:
+    """Whether a fact is about the device, or about all of them."""
+    return not device or bool(_devices(device) & _devices(pairing))
+
+
+def _goes_through(
+    through: str, claim: CauseClaim, record: ItemRecord, platform: Platform
+) -> bool:
+    device, part = claim.where.device, _part(claim, record)
+    if through == "tool":
+        measurement = platform.measurements.get(record.subject)
+        return device in (tool_of(record), measurement.command if measurement else "")
+    if through == "node":
+        return _is_of_the_node(claim, record)
+    if part and ((through == "link" and _LINK in part) or _RAILS in device):
+        return set(device.split(_RAILS)) == set(part.split(_RAILS))
+    own = _devices(device)
+    if through == "part":
+        own &= _known(platform)
+    return not through or _shares(own, _devices(part))
+
+
+# Between two GPUs of a node, and between a rail of one node and another rail of its peer.
+_LINK, _RAILS = ">", ":"
 
 
 def _part(claim: CauseClaim, record: ItemRecord) -> str:
@@ -41,18 +87,39 @@ def _part(claim: CauseClaim, record: ItemRecord) -> str:
     return record.pairing if where.peer else record.part_at(where.node)
 
 
-def nodes_of(text: str) -> set[str]:
-    """The names of the nodes in ``a``, ``a|b`` (undecided) or a folded ``mx[01-04]``."""
-    return set(unfolded(text))
+def _is_of_the_node(claim: CauseClaim, record: ItemRecord) -> bool:
+    """Whether a node that was found slow between nodes also explains this item.
+
+    It does not explain a single GPU or link that is slow inside the node.
+    """
+    inside = record.rung == Rung.INTRANODE and bool(record.pairing)
+    return not inside or any(shown.rung == Rung.INTRANODE for shown in claim.evidence)
 
 
-def _goes_through(device: str, pairing: str) -> bool:
-    """Whether an item uses the device: it names no device of its kind, or it names this one."""
-    own, named = _devices(device), _devices(pairing)
-    kinds = {part[:3] == "gpu" for part in own}
-    rivals = {part for part in named if (part[:3] == "gpu") in kinds}
-    return not own or not rivals or bool(own & rivals)
+def _shares(own: Collection[str], named: Collection[str]) -> bool:
+    """Whether an item uses the devices: of each kind it names none, or one of these."""
+    for is_gpu in (True, False):
+        mine = {name for name in own if _is_gpu(name) is is_gpu}
+        rivals = {name for name in named if _is_gpu(name) is is_gpu}
+        if mine and rivals and not mine & rivals:
+            return False
+    return True
+
+
+def _is_gpu(name: str) -> bool:
+    return name.startswith("gpu")
+
+
+def _known(platform: Platform) -> set[str]:
+    """The devices of a node by name, since a cause may name a fact in place of a device."""
+    gpus = range(platform.gpus.count) if platform.gpus else ()
+    return {nic.name for nic in platform.nics} | {f"gpu{index}" for index in gpus}
 
 
 def _devices(text: str) -> set[str]:
-    return {part for part in re.split(r"[>,]|(?<=\d)-(?=[a-z])", text) if part}
+    return {part for part in re.split(r"[>,:]|(?<=\d)-(?=[a-z])", text) if part}
+
+
+def nodes_of(text: str) -> set[str]:
+    """The names of the nodes in ``a``, ``a|b`` (undecided) or a folded ``mx[01-04]``."""
+    return set(unfolded(text))

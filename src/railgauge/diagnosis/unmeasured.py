@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from railgauge.core.errors import FactMissing, NoEvidence
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node
 from railgauge.diagnosis.pattern import Pattern, between_nodes
+from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.judge import CORRUPTION
 from railgauge.judging.record import ItemRecord
 
@@ -20,7 +22,7 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
     """Nodes that the survey did not reach, and nodes that stopped answering later."""
     for node, found in scene.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
-            records = tuple(r for r in scene.open if node in r.nodes and r.outcome is Outcome.ERROR)
+            records = tuple(r for r in scene.open if node in r.nodes and _is_lost(node, r))
             yield CauseClaim("node-unreachable", Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.results.found.get(name), NoEvidence):
@@ -28,6 +30,13 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
             if any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
                 says += "; it was rebooted"
             yield CauseClaim("node-unreachable", Where(name), says, tuple(lost))
+
+
+def _is_lost(node: str, record: ItemRecord) -> bool:
+    """Whether the item ended in an error because nothing is known of this node."""
+    seen = symptoms(record)
+    is_unknown = record.rung == Rung.PREFLIGHT and record.outcome is Outcome.ERROR
+    return (is_unknown or seen == {Symptom.LOST}) and blames(record) in ("", node)
 
 
 def missing_tools(scene: Scene) -> Iterator[CauseClaim]:
@@ -46,7 +55,7 @@ _NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 
 
 _FAILING = {
-    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing", "port-in-use",
+    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing",
     "implausible", "unit-unknown", "launch-failed", "rank-died", "other-than-asked",
     "conditions-unmet",
 }  # fmt: skip

@@ -261,13 +261,16 @@ def judge_fact(
     if expectation.rule == "contains" and isinstance(value, Collection):
         value = [item for item in expectation.value if item in value]  # type: ignore[attr-defined]
     words = f"{_RULE_WORDS[expectation.rule]} {_text(wanted)}".strip()
+    reason = "" if holds else f"{expectation.name} is {_text(value)}, should be {words}"
+    if expectation.rule == "alike":
+        reason = _difference(expectation.name, value, peers) or reason
     return Judgement(
         metric=expectation.name,
         outcome=Outcome.PASSED if holds else Outcome.FAILED,
         measured=_text(value),
         limit=words,
         basis=str(expectation.basis),
-        reason="" if holds else f"{expectation.name} is {_text(value)}, should be {words}",
+        reason=reason,
         pointer=expectation.pointer,
     )
 
@@ -309,12 +312,34 @@ _RULE_WORDS = {
     "at_most": "at most",
     "by_model": "declared:",
     "as_declared": "declared:",
-    "alike": "the same as most:",
+    "alike": "the same everywhere; most have",
 }
 
 
+def _difference(name: str, value: object, peers: Collection[object]) -> str:
+    """In words, how the values differ; empty if they do not.
+
+    A value that most have is also told: it is not known to be the right one.
+    """
+    counts = Counter(map(_text, peers))
+    others = [f"{text} ({count})" for text, count in counts.most_common() if text != _text(value)]
+    if not others:
+        return ""
+    return (
+        f"{name} is {_text(value)}, which {counts[_text(value)]} of {len(peers)} have; "
+        f"the others: {'; '.join(others[:_MOST_OTHERS])}"
+    )
+
+
+_MOST_OTHERS = 4
+
+
 def _majority(peers: Collection[object]) -> object:
-    """The value that more than half of the peers have, ``None`` if there is none."""
+    """The value that more than half of the peers have, ``None`` if there is none.
+
+    It is not known to be right: the causes list all values and blame nobody. It only decides which
+    items fail, and so on which nodes the higher rungs are measured although the nodes differ.
+    """
     counts = Counter(map(repr, peers))
     most, count = next(iter(counts.most_common(1)), ("", 0))
     if 2 * count <= len(peers):
