@@ -21,8 +21,8 @@ from testing.diagnose_scenes import (
     links,
     named,
     names,
-    path,
     pairs_of,
+    path,
     paths,
     platform,
     record,
@@ -258,6 +258,8 @@ FAULTS = {
                             f"{HERE}: rvs")],
     "suite-error": [broken(record(3, "gpu_diagnostics", HERE), "bug", "")],
 }  # fmt: skip
+
+
 def assert_able(cause, items):
     """All that the cause explains it can do. A node that is slow inside makes its GPUs slow too."""
     able = CAN.get(cause.cause, set(ITEMS))
@@ -282,7 +284,11 @@ def test_both_of_two_faults_on_a_node_are_named(one, other):
 
 # --- whatever goes wrong ---
 
-@given(st.lists(st.sampled_from(sorted(ITEMS)), min_size=1, max_size=12, unique=True))
+# A port of its own: what it does is not what the table says of the others' NIC.
+DRAWN = sorted(set(ITEMS) - {"other port fact"})
+
+
+@given(st.lists(st.sampled_from(DRAWN), min_size=1, max_size=12, unique=True))
 def test_what_goes_wrong_is_accounted_for_and_only_by_what_can_do_it(drawn):
     items = list({ITEMS[kind].id: ITEMS[kind] for kind in drawn}.values())
     wrong = {one.id for one in items if one.outcome is not Outcome.PASSED}

@@ -96,7 +96,10 @@ def test_a_lost_nic_explains_all_that_is_not_known_of_it():
 
 def test_another_firmware_beside_a_lost_nic_is_a_cause_of_its_own():
     found = causes(lost_nic(), fact("n2", "nic_firmware", "mlx5_5", "20.1"), nodes=names(4))
-    assert named(found) == [("nic-missing", "n2, mlx5_3"), ("firmware-mismatch", "n2, nic_firmware")]
+    assert named(found) == [
+        ("nic-missing", "n2, mlx5_3"),
+        ("firmware-mismatch", "n2, nic_firmware"),
+    ]
     assert "20.1 on n2" in found[1].says
 
 

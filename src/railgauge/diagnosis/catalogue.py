@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of cause.

@@ -148,7 +148,7 @@ EFFECTS: Mapping[str, Effect] = {
     "numa-daemon": Effect(_SET, _COLLECTIVES, _SLOW),
     # Slow enough, a collective runs into its time limit.
     "collective-tuning-missing": Effect(_SET, _BETWEEN, _SLOW | {Symptom.HUNG}),
-    # These change nothing that is measured. Where nodes differ, nobody knows which of them is right.
+    # These change nothing that is measured; where nodes differ, it is not known which is right.
     "nodes-differ": Effect(_SET),
     "firmware-mismatch": Effect(_SET),
     "module-not-at-boot": Effect(_SET),

@@ -1,4 +1,4 @@
-"""Decide which items a cause can explain: those that its effects can make go wrong, at its place."""
+"""Decide which items a cause can explain: what its effects make go wrong, at its place."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def _is_part(device: str, pairing: str) -> bool:
     return not device or bool(_devices(device) & _devices(pairing))
 
 
-def _goes_through(
-    through: str, claim: CauseClaim, record: ItemRecord, platform: Platform
-) -> bool:
+def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     device, part = claim.where.device, _part(claim, record)
     if through == "tool":
         measurement = platform.measurements.get(record.subject)

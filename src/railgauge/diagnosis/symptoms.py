@@ -42,7 +42,7 @@ _AT_THE_NODE = frozenset(
      Symptom.GARBAGE}
 )  # fmt: skip
 
-_BY_KIND = {
+_BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     **dict.fromkeys(
         (errors.NodeUnreachable, errors.AuthenticationFailed, errors.HostKeyRejected,
          errors.ConnectionLost),
