@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from testing.places import ROOT
 
 from railgauge.config import thresholds
@@ -79,6 +80,8 @@ INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
      "tool-garbage"}
 )  # fmt: skip
+# What no file declares, nodes differ in: the cause tells who has which version.
+BLAMES_NOBODY = frozenset({"firmware", "vbios", "version"})
 # A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
 # takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
 LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
@@ -118,12 +121,20 @@ class Strike:
     def is_named_by(self, cause: Mapping[str, Any]) -> bool:
         """Whether a cause of ``verdict.json`` is this strike's, at its node and device."""
         where = cause["where"]
+        if self.name in BLAMES_NOBODY:
+            return self._is_told_by(cause, where)
         nodes = {where["node"], where["peer"]} - {""}
         return (
             cause["cause"] == self.cause
             and nodes == {self.node, self.peer} - {""}
             and (not self.device or self.device in where["device"].split(","))
         )
+
+    def _is_told_by(self, cause: Mapping[str, Any], where: Mapping[str, str]) -> bool:
+        """Whether a cause that blames nobody tells what this node, or its device, has."""
+        place = self.node if where["device"] == self.device else f"{self.node} {self.device}"
+        nodes = set(NodeSet(where["node"], resolver=RESOLVER_NOGROUP))
+        return cause["cause"] == self.cause and nodes > {self.node} and place in cause["says"]
 
 
 def moved(strike: Strike, node: str) -> Strike:

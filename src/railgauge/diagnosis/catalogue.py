@@ -251,7 +251,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "nodes differ in a version or in their build, and no file declares which is wanted",
         "declare it under 'versions' in the hostfile, or in the platform file; then the next run "
         "names the nodes that do not have it",
-        "derived: limits hold for nodes that are alike; that most are alike does not make them right",
+        "derived: limits hold for nodes that are alike; most of them may be the wrong ones",
     ),
     "version-mismatch": Kind(
         "a version is not the one that the hostfile or platform file declares or limits hold for",

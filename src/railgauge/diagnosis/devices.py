@@ -1,4 +1,4 @@
-"""Causes that a tool itself reports, although rung 0 missed nothing: an absent device, bad memory."""
+"""Causes that a tool itself reports, although rung 0 missed nothing: lost devices, bad memory."""
 
 from __future__ import annotations
 

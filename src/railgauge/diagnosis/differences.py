@@ -44,7 +44,7 @@ class Compared:
 
 
 def differences(scene: Scene) -> Iterator[CauseClaim]:
-    """One claim for each fact that differs; for clocks and rates one for each part that is lower."""
+    """One claim for each fact that differs; of clocks and rates, one for each lower part."""
     open_ = {record.id for record in scene.open}
     for compared in _compared(scene):
         red = [record for record in compared.red if record.id in open_]

@@ -33,12 +33,12 @@ class Harm(Term):
 class Effect:
     """The items that a cause can make go wrong on its node.
 
-    ``symptoms`` are the ways, on the rungs of ``reach``. ``facts`` are the facts of rung 0 that the cause
-    changes or makes unknown (``*``: all); a cause of a device changes those of that device only.
-    ``through`` narrows the items above rung 0: ``nic`` and ``gpu`` to those that name this device or
-    none of its kind, ``link`` to this link and its GPUs, ``part`` to the device if the cause names
-    one, ``tool`` to measurements with this tool, ``node`` to those of the node as a whole.
-    ``problems`` are reports of tools that name the cause itself.
+    ``symptoms`` are the ways, on the rungs of ``reach``. ``facts`` are the facts of rung 0 that the
+    cause changes or makes unknown (``*``: all); a cause of a device changes only those of the
+    device. ``through`` narrows the items above rung 0: ``nic`` and ``gpu`` to those that name this
+    device or none of its kind, ``link`` to this link and its GPUs, ``part`` to the device if the
+    cause names one, ``tool`` to measurements with this tool, ``node`` to those of the node as a
+    whole. ``problems`` are reports of tools that name the cause itself.
     """
 
     harm: Harm

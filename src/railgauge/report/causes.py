@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from railgauge.diagnosis import Cause
+from railgauge.diagnosis import UNDIAGNOSED, Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.verdict.counts import RunVerdict
 
 _SHOWN = 3
+_MOST_UNEXPLAINED = 20
+
+
+def first(causes: Sequence[Cause], most: int) -> list[Cause]:
+    """Return the first causes, and always what no rule explains: it is not to be overlooked."""
+    late = [cause for cause in causes[most:] if cause.cause == UNDIAGNOSED]
+    return [*causes[: most - len(late)], *late]
 
 
 def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     """Return (label, lines) of a cause, in printable characters; empty entries are left out."""
-    rest = len(cause.evidence) - _SHOWN
-    seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:_SHOWN]]
+    most = _MOST_UNEXPLAINED if cause.cause == UNDIAGNOSED else _SHOWN
+    rest = len(cause.evidence) - most
+    seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:most]]
     lines: list[tuple[str, Sequence[str]]] = [
         ("why", [cause.says]),
         ("again", _again(cause)),
