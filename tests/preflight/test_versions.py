@@ -10,10 +10,10 @@ import pytest
 def test_kernel(node, expect):
     """The node runs the declared kernel, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -22,10 +22,10 @@ def test_kernel(node, expect):
 def test_os(node, expect):
     """The node runs the declared operating system release, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -35,10 +35,10 @@ def test_os(node, expect):
 def test_ofed(node, expect):
     """The node runs the declared release of the RDMA drivers, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -48,11 +48,11 @@ def test_ofed(node, expect):
 def test_nic_firmware(node, adapter, expect):
     """Every NIC has the declared firmware, or that of all NICs of its model.
 
-    Pass: The firmware is the declared one; where none is declared, all NICs of the model have
-        one version.
+    Pass: The firmware is the declared one; where none is declared, the one that most NICs of the
+        model have.
     Fail: The firmware differs.
-    Remedy: Update the NIC that differs with the vendor's tool, or declare another release in
-        the hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and update the NICs that do
+        not have it: most of them may have the wrong one.
     """
     expect(node, adapter=adapter)
 
@@ -62,10 +62,10 @@ def test_nic_firmware(node, adapter, expect):
 def test_gpu_driver(node, expect):
     """The node runs the declared GPU driver, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -77,8 +77,8 @@ def test_gpu_kernel_module(node, expect):
 
     Pass: The kind is the declared one, or that of the other nodes.
     Fail: The kind differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -88,10 +88,10 @@ def test_gpu_kernel_module(node, expect):
 def test_gpu_runtime(node, expect):
     """The node runs the declared release of CUDA, ROCm or MACA, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)
 
@@ -101,10 +101,11 @@ def test_gpu_runtime(node, expect):
 def test_gpu_vbios(node, gpu, expect):
     """Every GPU has the declared VBIOS, or that of all GPUs of its model.
 
-    Pass: The VBIOS is the declared one; where none is declared, all GPUs of the model have one
-        version.
+    Pass: The VBIOS is the declared one; where none is declared, the one that most GPUs of the
+        model have.
     Fail: The VBIOS differs.
-    Remedy: Update the GPU that differs, or declare another release in the hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and update the GPUs that do
+        not have it: most of them may have the wrong one.
     """
     expect(node, gpu=gpu)
 
@@ -126,9 +127,9 @@ def test_gpu_fabric_manager(node, expect):
 def test_collective_library(node, expect):
     """The node runs the declared release of the collective library, or that of the other nodes.
 
-    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
-    Remedy: Install the declared release on the node that differs, or declare another one in the
-        hostfile (versions).
+    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
+        missing: most nodes may have the wrong one.
     """
     expect(node)

@@ -12,7 +12,7 @@ _SHOWN = 3
 _MOST_UNEXPLAINED = 20
 
 
-def first(causes: Sequence[Cause], most: int) -> list[Cause]:
+def leading(causes: Sequence[Cause], most: int) -> list[Cause]:
     """Return the first causes, and always what no rule explains: it is not to be overlooked."""
     late = [cause for cause in causes[most:] if cause.cause == UNDIAGNOSED]
     return [*causes[: most - len(late)], *late]

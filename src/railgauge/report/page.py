@@ -10,7 +10,7 @@ from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.report.causes import about, first, unexplained
+from railgauge.report.causes import about, leading, unexplained
 from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -70,7 +70,7 @@ def first_screen(
 
 def _causes(causes: Sequence[Cause]) -> dict[str, object]:
     """A card for each of the first causes, and the number of the others."""
-    cards = [_card(cause) for cause in first(causes, _MOST)]
+    cards = [_card(cause) for cause in leading(causes, _MOST)]
     return {"causes": cards, "more_causes": max(0, len(causes) - _MOST)}
 
 

@@ -16,7 +16,7 @@ from railgauge.diagnosis import CERTAIN, OPEN, Cause
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.report.causes import about, first, printable, unexplained
+from railgauge.report.causes import about, leading, printable, unexplained
 from railgauge.run.prepare import SettingChange
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.counts import (
@@ -138,7 +138,7 @@ def summary(
 
 def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
     """Print each root cause: where, the evidence for it, and what to do."""
-    for number, cause in enumerate(first(causes, _MOST_LINES), 1):
+    for number, cause in enumerate(leading(causes, _MOST_LINES), 1):
         sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
         head = printable(f"cause {number}: {cause.cause}, {cause.where}{sure}")
         out.write_line(head, red=True, bold=True)
