@@ -12,9 +12,9 @@ from testing import bundle_bench as bench
 from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
 from railgauge.bundle.redact import FileRedactor, digested_keys
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import ToolFailed
 from railgauge.core.model import Case, Transcript
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
 from railgauge.run.store import Store, case_file, identity

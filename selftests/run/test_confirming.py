@@ -7,7 +7,7 @@ from testing.core_values import case, cluster
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Remeasurement
 from railgauge.run import confirming
 from railgauge.run.confirming import Again

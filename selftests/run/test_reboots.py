@@ -6,8 +6,8 @@ import pytest
 from testing.core_values import cluster, transcript
 
 from railgauge.bundle.contents import FolderContents
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import NodeUnreachable
-from railgauge.core.plain import to_plain
 from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id

@@ -6,8 +6,8 @@ import pytest
 from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
 from railgauge.leases.files import is_held

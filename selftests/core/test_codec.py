@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, NodeUnreachable, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome, Pairing
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, FactAt, Question
 from railgauge.core.terms import Role, Rung
 from railgauge.judging.record import ItemRecord
