@@ -1,4 +1,4 @@
-"""The exit code of a session is the verdict's, set last; what goes wrong after it has its own."""
+"""The session's exit code is the verdict's; an error after the verdict has its own code."""
 
 from types import SimpleNamespace
 

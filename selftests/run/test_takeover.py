@@ -1,4 +1,4 @@
-"""What a run that carries another one on refuses, takes over, and writes down."""
+"""What a resuming run refuses, takes over, and records."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def surveyed(**facts):
 
 
 def changes(old, new, now, at=None):
-    """What is told of ``now``, the facts of the new run."""
+    """The messages about ``now``, the facts of the new run."""
     told = []
     takeover.log_changes(new, Earlier(old.folder), at or cluster("n1"), now, told.append)
     return told
