@@ -2,8 +2,8 @@
 
     python selftests/matrix/stories.py [--page FILE]
 
-Each run has the lab fault that the document describes. Runs have ``--no-gates`` where the document's
-author measured the whole ladder before finding the cause.
+Each run has the lab fault that the document describes. Runs have ``--no-gates`` where the
+document measured the whole ladder before it found the cause.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STORIES = (
         "001",
         "A diagnostic that ran beside the collectives",
         "Links, ECC and topology are fine, and with the tuning variables NCCL reaches 390 GB/s. "
-        "While EUD runs in the background, single iterations vary between 33 and 390 GB/s; the mean "
+        "While EUD runs in the background, single iterations vary from 33 to 390 GB/s; the mean "
         "of 1000 iterations, 170 GB/s, had hidden this.",
         _lab("h200", "--level", "smoke", "--no-gates", "--lab-fault",
              "background-diagnostics@h200-02", "-k", "process or pair or rdma and mlx5_0"),
@@ -70,8 +70,8 @@ STORIES = (
     Story(
         "003",
         "Interrupts that looked wrong and were not the cause",
-        "Interrupts of eth3 are served on the far NUMA node, but the average is 19.2 GB/s, all four "
-        "NICs carry the same traffic and drop nothing: this is not a bottleneck.",
+        "Interrupts of eth3 are served on the far NUMA node, but the average is 19.2 GB/s; all "
+        "four NICs carry the same traffic and drop nothing: this is not a bottleneck.",
         _lab("h100-tcpx", "--level", "signoff", "--lab-fault", "irq-affinity@tcpx02:eth3"),
     ),
     Story(
