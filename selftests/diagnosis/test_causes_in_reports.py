@@ -26,7 +26,7 @@ from railgauge.core import pages
 from railgauge.diagnosis import Cause, diagnose
 from railgauge.diagnosis.model import Where
 from railgauge.report import allure_causes, allure_results, page, terminal
-from railgauge.report.causes import about, unexplained
+from railgauge.report.causes import about, leading, unexplained
 from railgauge.verdict.decision import decide
 
 HOSTILE = "<script>alert(\"x\")</script> & <b onmouseover='y'>"
@@ -161,6 +161,22 @@ def test_items_that_a_cause_speaks_for_need_no_line_of_their_own():
     assert len(unexplained(replace(verdict, causes=()), found.records)) == len(records)
 
 
+def test_what_no_rule_explains_is_shown_however_many_causes_there_are():
+    """It is listed last, and a terminal shows ten causes: it must not be what is left out."""
+    many = [fact(f"n{i}", "pcie_link", f"mlx5_{i % 8}") for i in range(1, 30)]
+    left = [unknown(f"n{i}", "memlock") for i in range(1, 6)]
+    found = causes(many, left)
+    assert len(found) == 30
+    shown = on_terminal(*found)
+    assert shown.count("cause ") >= 10
+    for text in (shown, on_page(*found)):
+        assert "undiagnosed" in text
+        for item in left:
+            assert item.id.rsplit("::", 1)[-1] in text
+    assert "20 more causes" in shown
+    assert leading(found[:3], 10) == list(found[:3])
+
+
 # --- hostile words ---
 
 
@@ -188,7 +204,7 @@ def test_no_text_steers_a_terminal():
     cause = replace(CAUSE, says=steering, where=Where(steering), passes=(steering,))
     assert all(char.isprintable() or char == "\n" for char in on_terminal(cause))
     out = Out()
-    terminal._troubles(out, [replace(unknown("n1", "memlock"), reason=steering)])
+    terminal._failure_groups(out, [replace(unknown("n1", "memlock"), reason=steering)])
     assert "could not tell" in out.text
     assert all(char.isprintable() or char == "\n" for char in out.text)
 

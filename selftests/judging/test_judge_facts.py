@@ -82,6 +82,18 @@ def test_at_most_one_value_is_the_majority_s(values):
     assert all(values.count(value) * 2 > len(values) for value in passing)
 
 
+@pytest.mark.parametrize("value", ["28.36", "28.39"])
+def test_where_nodes_differ_also_those_that_are_as_most_say_so(value):
+    """Most nodes may have the wrong version: what passes names the others."""
+    basis = Basis("derived", "made up")
+    alike = Expectation("nic_firmware", "alike", "model", basis, "/expected/x")
+    made = judge_fact(alike, value, peers=["28.36", "28.36", "28.39", "28.36"])
+    own, others = {"28.36": (3, "28.39 (1)"), "28.39": (1, "28.36 (3)")}[value]
+    assert made.outcome is (PASSED if own == 3 else FAILED)
+    assert made.reason == f"nic_firmware is {value}, which {own} of 4 have; the others: {others}"
+    assert judge_fact(alike, value, peers=[value] * 4).reason == ""
+
+
 def test_the_reason_says_what_was_found_and_what_should_be():
     basis = Basis("000", "2.3: performance")
     expectation = Expectation("cpu_governor", "equals", ["performance"], basis, "/expected/x")

@@ -132,9 +132,10 @@ class Strike:
 
     def _is_told_by(self, cause: Mapping[str, Any], where: Mapping[str, str]) -> bool:
         """Whether a cause that blames nobody tells what this node, or its device, has."""
-        place = self.node if where["device"] == self.device else f"{self.node} {self.device}"
         nodes = set(NodeSet(where["node"], resolver=RESOLVER_NOGROUP))
-        return cause["cause"] == self.cause and nodes > {self.node} and place in cause["says"]
+        told = (f" on {self.node};", f"{self.node} {self.device}")  # all devices, or one of them
+        is_told = any(place in cause["says"] for place in told)
+        return cause["cause"] == self.cause and nodes > {self.node} and is_told
 
 
 def moved(strike: Strike, node: str) -> Strike:
