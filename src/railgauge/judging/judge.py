@@ -313,7 +313,7 @@ _RULE_WORDS = {
     "at_most": "at most",
     "by_model": "declared:",
     "as_declared": "declared:",
-    "alike": "the same everywhere; most have",
+    "alike": "the same as most:",
 }
 
 
