@@ -15,7 +15,7 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.naming import among
-from railgauge.diagnosis import collectives, devices, health, host, speed, subnet, unmeasured
+from railgauge.diagnosis import collectives, devices, doubles, health, host, speed, subnet, unmeasured
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.folding import folded
@@ -52,6 +52,7 @@ SUITE_ERROR = "suite-error"
 _RULES = (
     *unmeasured.FIRST,
     *subnet.RULES,
+    *doubles.RULES,
     *host.RULES,
     *health.RULES,
     *collectives.FIRST,

@@ -195,14 +195,17 @@ _BY_SUBJECT = {
     "nic_model": "hardware-differs",
     "link_layer": "hardware-differs",
     "gpu_nic_link": "hardware-differs",
-    "netdev_numa": "hardware-differs",
-    "nic_numa": "hardware-differs",
-    "gpu_numa": "hardware-differs",
+    "netdev_numa": "wrong-numa-node",
+    "nic_numa": "wrong-numa-node",
+    "gpu_numa": "wrong-numa-node",
+    "cpu_model": "hardware-differs",
+    "memory": "hardware-differs",
+    "clock": "clock-off",
     "nic_firmware": "firmware-mismatch",
     "gpu_vbios": "firmware-mismatch",
     **dict.fromkeys(
-        ("kernel", "os", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver", "gpu_driver",
-         "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
+        ("kernel", "os", "bios", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver",
+         "gpu_driver", "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
         "nodes-differ",
     ),
 }  # fmt: skip
@@ -277,7 +280,7 @@ def _device(record: ItemRecord) -> str:
 
 # Facts of a node: the fact itself is named in place of a device.
 _OF_NODES = frozenset(
-    {*VERSIONS, *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
+    {*VERSIONS, "cpu_model", "memory", *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
 )
 
 
