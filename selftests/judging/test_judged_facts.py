@@ -20,7 +20,7 @@ from railgauge.stacks import Section, stack
 
 # What tells one node, device or port from another, or a start of a node from the next.
 IDENTITY = {
-    "node", "hostname", "boot_id", "product", "gpus.*.index", "nics.*.part_number",
+    "node", "hostname", "product", "gpus.*.index", "nics.*.part_number",
     "nics.*.netdev", "gids.*.index", "gids.*.gid", "gids.*.ipv4",
     "gids.*.roce_version",
 }  # fmt: skip

@@ -15,7 +15,16 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.naming import among
-from railgauge.diagnosis import collectives, devices, doubles, health, host, speed, subnet, unmeasured
+from railgauge.diagnosis import (
+    collectives,
+    devices,
+    doubles,
+    health,
+    host,
+    speed,
+    subnet,
+    unmeasured,
+)
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.folding import folded

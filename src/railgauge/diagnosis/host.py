@@ -205,7 +205,8 @@ _BY_SUBJECT = {
     "gpu_vbios": "firmware-mismatch",
     **dict.fromkeys(
         ("kernel", "os", "bios", "cpus", "numa_nodes", "numa_cpus", "ofed", "netdev_driver",
-         "gpu_driver", "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager", "collective_library"),
+         "gpu_driver", "gpu_kernel_module", "gpu_runtime", "gpu_fabric_manager",
+         "collective_library"),
         "nodes-differ",
     ),
 }  # fmt: skip
@@ -280,7 +281,11 @@ def _device(record: ItemRecord) -> str:
 
 # Facts of a node: the fact itself is named in place of a device.
 _OF_NODES = frozenset(
-    {*VERSIONS, "cpu_model", "memory", *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ")}
+    {
+        *VERSIONS,
+        *("cpu_model", "memory"),
+        *(name for name, cause in _BY_SUBJECT.items() if cause == "nodes-differ"),
+    }
 )
 
 

@@ -104,7 +104,7 @@ class NodeFacts:
     the time that the node printed lies between the start and the end of the probe.
     ``boot_id`` is new at each boot. It shows that the node was rebooted, and two names of one
     running kernel. ``machine_id`` is a digest of the id that the installation was given.
-    ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is the version of its firmware.
+    ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
     ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
     ``product`` is the machine's name in its firmware; it is not judged.
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.

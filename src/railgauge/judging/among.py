@@ -65,7 +65,7 @@ def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -
         measured=f"{what} also at {also}" if twice else "its own",
         limit="its own",
         basis=str(expectation.basis),
-        reason=f"{expectation.name}: {what} is also that of {also}" if twice else "",
+        reason=f"{what} is also that of {also}" if twice else "",
         pointer=expectation.pointer,
         points_at=tuple(sorted({own, *others})) if twice else (),
     )
@@ -81,7 +81,7 @@ def _shared_facts(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Share
     own = require(known[at.node], path)
     for name, value in _values(path, known):
         if name != at.node and value == own:
-            yield _Shared((name, ""), f"the same {path}")
+            yield _Shared((name, ""), path)
 
 
 def _values(path: str, known: Mapping[str, NodeFacts]) -> Iterator[tuple[str, object]]:
