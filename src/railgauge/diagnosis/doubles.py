@@ -43,7 +43,7 @@ def _groups(scene: Scene, subject: str) -> dict[_Places, list[ItemRecord]]:
 def _claim(subject: str, places: _Places, records: list[ItemRecord]) -> CauseClaim:
     devices = dict.fromkeys(device for _, device in places if device)
     says = next(judged.reason for record in records for judged in missed(record))
-    nodes = dict.fromkeys(node for node, _ in places)
+    nodes = dict.fromkeys(node for node, _ in places) or {records[0].nodes[0]: None}
     where = Where(folded(nodes) if len(nodes) > 1 else next(iter(nodes)), ",".join(devices))
     return CauseClaim(_CAUSES[subject], where, says, tuple(records))
 
