@@ -101,3 +101,20 @@ def test_the_controllers_clock_is_told_where_the_nodes_agree():
 )
 def test_the_controllers_clock_is_not_blamed_else(offsets):
     assert told(*offsets) == []
+
+
+def test_a_port_that_shares_with_two_ports_is_in_two_causes():
+    """The LID of one and the GID of the other."""
+    one, hub, other = ("n1", "mlx5_0"), ("n2", "mlx5_0"), ("n3", "mlx5_0")
+    items = [
+        *twice("port_address", one, hub)[:1],
+        *twice("port_address", hub, one, other)[:1],
+        *twice("port_address", other, hub)[:1],
+    ]
+    told = [tuple(sorted(judged.points_at)) for item in items for judged in item.judgements]
+    assert len(set(told)) == 3
+    found = causes(items, nodes=names(3))
+    assert named(found) == [
+        ("duplicate-address", "n[1-2], mlx5_0"),
+        ("duplicate-address", "n[2-3], mlx5_0"),
+    ]

@@ -37,6 +37,18 @@ def _groups(scene: Scene, subject: str) -> dict[_Places, list[ItemRecord]]:
     for record in scene.about(subject):
         for judged in missed(record):
             found.setdefault(judged.points_at, []).append(record)
+    return _apart(found)
+
+
+def _apart(found: dict[_Places, list[ItemRecord]]) -> dict[_Places, list[ItemRecord]]:
+    """The groups, without those that only join others: a port may have the LID of one port and the
+    GID of another, which are two faults."""
+    for places in sorted(found, key=len, reverse=True):
+        within = [group for group in found if set(group) < set(places)]
+        if within and set().union(*within) == set(places):
+            records = found.pop(places)
+            for group in within:
+                found[group] += [one for one in records if one.nodes[0] in dict(group)]
     return found
 
 
