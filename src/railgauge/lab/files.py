@@ -50,7 +50,8 @@ def of(node: dict[str, Any]) -> Files:
         "etc/machine-id": f"{uuid.uuid5(_IMAGES, node.get('image_of', node['name'])).hex}\n",
         **_system(node["host"]),
         **_peer_memory(node["peer_memory"]),
-        **dict.fromkeys(node["host"].get("libraries", ()), ""),
+        # The size of a library tells one build from another.
+        **{path: f"{path}\n" for path in node["host"].get("libraries", ())},
         **_disks(node["host"].get("nvmes", 0)),
         **_pci_functions(node),
         **net_files.of(node),
