@@ -237,14 +237,20 @@ def from_json(data: object) -> NodeFacts:
     judges decide whether a value is plausible.
     """
     try:
-        facts = from_plain(NodeFacts, data, any_number=True)
-        given = data if isinstance(data, Mapping) else {}
-        absent = [name for name in _LATER if name not in given]
-        if {k: v for k, v in to_plain(facts).items() if k not in absent} != data:
-            raise BadInput("some fields are not given")
+        return as_saved(from_plain(NodeFacts, data, any_number=True), data)
     except BadInput as error:
         raise BadInput(
             f"the data are not the facts of a node: {error}",
             remedy="use the environment.json of a run of this version",
         ) from error
+
+
+def as_saved(facts: NodeFacts, data: object) -> NodeFacts:
+    """Return facts that were read from ``data``, with a reason for each that it does not have.
+
+    Raises ``BadInput`` unless every field is given that the version which saved it collected.
+    """
+    absent = [name for name in _LATER if isinstance(data, Mapping) and name not in data]
+    if {name: value for name, value in to_plain(facts).items() if name not in absent} != data:
+        raise BadInput("some fields are not given")
     return replace(facts, missing={**facts.missing, **dict.fromkeys(absent, _NOT_ASKED)})
