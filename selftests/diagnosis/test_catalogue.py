@@ -6,7 +6,7 @@ import pytest
 from testing.diagnose_scenes import ROOT, platform
 
 from railgauge.cli import main
-from railgauge.diagnosis import CATALOGUE, host, reach
+from railgauge.diagnosis import CATALOGUE, doubles, host, reach
 from railgauge.diagnosis.effects import EFFECTS, PORT_FACTS, Effect, Harm
 
 CONTRACT = {
@@ -30,7 +30,7 @@ def test_a_cause_says_what_it_means_what_to_do_and_on_what_basis(name):
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
     assert kind.means
     assert kind.remedy
-    assert re.match(r"(00[0-4]|derived): \S", kind.basis)
+    assert re.match(r"(00[0-4]|derived|standard): \S", kind.basis)
     assert not kind.means.endswith(".")
     assert not kind.remedy.endswith(".")
     assert name in EFFECTS
@@ -64,7 +64,7 @@ def test_parts_never_fold_and_settings_do():
 def test_every_expectation_of_every_platform_has_a_rule():
     ruled = {
         *host._BY_SUBJECT, *PORT_FACTS, "nic_present", "netdev_present", "gpu_count",
-        "kernel_module", "peer_memory", "gpu_processes",
+        "kernel_module", "peer_memory", "gpu_processes", *doubles._CAUSES, *doubles._OF_CPUS,
     }  # fmt: skip
     expected = {n for name in PLATFORMS if name != "schema" for n in platform(name).expected}
     assert expected <= ruled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from testing import programs
 from testing.places import SHARED
 
 from railgauge.facts import NodeFacts, parse_probe, probe_script
+from railgauge.facts.clock import Span
 from railgauge.stacks import Stack
 
 NONCE = "7f3a9c51e2d84b06"
@@ -121,7 +123,9 @@ class FakeNode:
         return done.stdout
 
     def facts(self, stack: Stack | None, rootfs: str = "root") -> NodeFacts:
-        return parse_probe("mx01", self.run(stack, rootfs), NONCE, stack)
+        start_s = time.time()
+        printed = self.run(stack, rootfs)
+        return parse_probe("mx01", printed, NONCE, stack, Span(start_s, time.time()))
 
 
 SYSFS = {
@@ -149,12 +153,20 @@ HOST = {
     "proc/sys/kernel/osrelease": "5.15.0-119-generic",
     "proc/sys/kernel/random/boot_id": "3f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10",
     "proc/sys/kernel/numa_balancing": "0",
+    "proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+    "model name\t: Intel(R) Xeon(R) Platinum 8480+\ncpu MHz\t\t: 800.000\n\n"
+    "processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+    "model name\t: Intel(R) Xeon(R) Platinum 8480+\ncpu MHz\t\t: 3000.000\n",
+    "proc/meminfo": "MemTotal:       1056640156 kB\nMemFree:        1031094764 kB",
+    "etc/machine-id": "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b",
+    "sys/class/dmi/id/bios_version": "2.1.8",
     "sys/class/dmi/id/product_name": "PowerEdge XE9680",
     "proc/self/limits": LIMITS.format(memlock="unlimited"),
     "proc/modules": "ib_core 450560 9 rdma_cm,ib_ipoib, Live 0x0000000000000000\n"
     "metax 12570624 0 - Live 0x0000000000000000 (OE)",
     "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"',
     "sys/devices/system/cpu/online": "0-3",
+    "sys/devices/system/cpu/present": "0-3",
     "sys/devices/system/node/online": "0-1",
     "sys/devices/system/node/node0/cpulist": "0-1",
     "sys/devices/system/node/node1/cpulist": "2-3",

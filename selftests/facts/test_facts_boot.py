@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from railgauge.facts.boot import shared
 from railgauge.facts.host import parse_boot_modules, parse_numa_daemons
 
 HPC = "etc/modules-load.d/hpc.conf"
@@ -83,3 +84,8 @@ def test_without_processes_nothing_is_known_of_daemons(bare):
 @pytest.mark.parametrize("text", ["numad", "starts numad", "812/comm:numad\nnoise"])
 def test_what_is_no_list_of_daemons_is_not_known(text):
     assert parse_numa_daemons(text) is None
+
+
+def test_names_that_share_a_boot_id_are_grouped():
+    boots = {"a": "1", "b": "2", "c": "1", "d": None, "e": None, "f": "2", "g": "3"}
+    assert shared(boots) == (("a", "c"), ("b", "f"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,26 @@ def test_round_trip(facts):
 def test_other_json_is_refused(data):
     with pytest.raises(BadInput, match="not the facts of a node"):
         from_json(data)
+
+
+LATER = ("machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib")
+
+
+def test_facts_of_an_earlier_version_are_read_and_say_what_they_lack():
+    """As they were saved before these were collected (9b78d9d)."""
+    saved = {key: value for key, value in to_plain(NODE).items() if key not in LATER}
+    facts = from_json(saved)
+    assert replace(facts, missing=NODE.missing) == NODE
+    for name in LATER:
+        with pytest.raises(FactMissing, match=f"{name} is not known: the version that collected"):
+            require(facts, name)
+    assert from_json(to_plain(facts)) == facts
+
+
+def test_a_field_that_every_version_has_must_be_given():
+    saved = {key: value for key, value in to_plain(NODE).items() if key != "kernel"}
+    with pytest.raises(BadInput, match="some fields are not given"):
+        from_json(saved)
 
 
 NODE = NodeFacts(

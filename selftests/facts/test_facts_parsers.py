@@ -246,3 +246,42 @@ def test_cpu_lists():
     assert host.parse_cpu_list("0-51,104-155\n") == (*range(52), *range(104, 156))
     assert host.parse_cpu_list("0-99999999") is None
     assert host.parse_cpu_list("0-") is None
+
+
+# --- what a machine is ---
+
+
+@pytest.mark.parametrize(
+    ("lines", "model"),
+    [
+        ("model name\t: AMD EPYC 9654 96-Core  Processor \n", "AMD EPYC 9654 96-Core Processor"),
+        ("CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n", "CPU implementer 0x41; CPU part 0xd4f"),
+        ("cpu\t\t: POWER9, altivec supported\n", "POWER9, altivec supported"),
+        ("model name\t: A\nmodel name\t: B\n", "A; B"),
+        ("model name\t:\n", None),
+        ("cpu MHz\t\t: 3000.000\n", None),
+        ("", None),
+    ],
+)
+def test_the_processor_by_name(lines, model):
+    assert host.parse_cpu_model(lines) == model
+
+
+def test_this_machine_has_a_processor_and_memory():
+    with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123 - procfs
+        text = file.read()
+    assert host.parse_memory(text) > 0
+    assert host.parse_memory("MemFree: 1 kB\n") is None
+
+
+def test_a_machine_id_is_told_as_a_digest():
+    one, other = "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b", "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0c"
+    digests = {host.parse_machine_id(f"{text}\n") for text in (one, other)}
+    assert len(digests) == 2
+    assert host.parse_machine_id(one) in digests
+    assert not digests & {one, other}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "uninitialized\n", "4d3e\n", "no such file\n"])
+def test_a_machine_id_that_was_emptied_is_none(text):
+    assert host.parse_machine_id(text) is None

@@ -9,6 +9,7 @@ import pytest
 
 from railgauge.core.errors import FactMissing
 from railgauge.facts import probe_script, require
+from railgauge.facts.host import parse_machine_id
 from railgauge.facts.model import GidFacts, GpuFacts, NicFacts
 from railgauge.stacks import stack
 
@@ -33,6 +34,11 @@ def test_healthy_node_has_every_fact(node):
     )
     assert (facts.os, facts.cpus, facts.numa_nodes) == ("Ubuntu 22.04.4 LTS", 4, 2)
     assert facts.ofed == "24.10-1.1.4"
+    assert (facts.cpus_present, facts.memory_mib, facts.bios) == (4, 1031875, "2.1.8")
+    assert facts.cpu_model == "Intel(R) Xeon(R) Platinum 8480+"
+    assert facts.clock_offset_s == 0
+    assert facts.machine_id == parse_machine_id("4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b\n")
+    assert "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b" not in str(facts)
     assert (facts.governors, facts.numa_balancing) == (("performance",), 0)
     assert facts.nvmes == ("nvme0n1", "nvme1n1")
     assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))

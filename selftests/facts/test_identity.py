@@ -100,10 +100,15 @@ def test_names_that_are_right(names, hostnames):
     assert confusions([node(n, number, hostname=h) for n, h, number in pairs]) == ()
 
 
-def test_a_guid_twice_in_a_subnet():
-    found = [node("a", nics=(nic(9), nic(10))), node("b", nics=(nic(9), nic(10))), node("c")]
+def test_a_guid_twice_where_a_boot_id_is_not_known():
+    ports = (nic(9), nic(10))
+    found = [node("a", nics=ports), node("b", nics=ports, boot_id=None), node("c")]
     (line,) = confusions(found)
     assert line.startswith("a and b each have a port with the GUID 0000:0000:0000:0009")
+
+
+def test_a_guid_of_two_running_kernels_is_left_to_the_test_of_addresses():
+    assert confusions([node("a", nics=(nic(9),)), node("b", nics=(nic(9),))]) == ()
 
 
 def test_ports_without_a_guid_share_none():

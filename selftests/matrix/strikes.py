@@ -13,6 +13,7 @@ from testing.places import ROOT
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
+from railgauge.core.naming import unfolded
 from railgauge.lab import faults, platforms
 from railgauge.planning import pairing
 
@@ -72,6 +73,15 @@ CAUSES = {
     "clocks-unlocked": "gpu-clock-unlocked",
     "nvme-missing": "nvme-missing",
     "version": "nodes-differ",
+    "one-machine": "one-machine",
+    "cloned-image": "cloned-image",
+    "duplicate-lid": "duplicate-address",
+    "duplicate-gid": "duplicate-address",
+    "clock": "clock-off",
+    "cpus-offline": "cpus-offline",
+    "cpu-model": "hardware-differs",
+    "memory-missing": "hardware-differs",
+    "nic-numa": "wrong-numa-node",
     "irq-affinity": "",
 }
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
@@ -123,7 +133,8 @@ class Strike:
         where = cause["where"]
         if self.name in BLAMES_NOBODY:
             return self._is_told_by(cause, where)
-        nodes = {where["node"], where["peer"]} - {""}
+        named = [] if "|" in where["node"] else unfolded(where["node"])
+        nodes = {*named, where["peer"]} - {""}
         return (
             cause["cause"] == self.cause
             and nodes == {self.node, self.peer} - {""}
@@ -141,7 +152,8 @@ class Strike:
 def moved(strike: Strike, node: str) -> Strike:
     """The same fault of the same device on another node."""
     _, colon, device = strike.fault.partition(":")
-    return replace(strike, node=node, fault=f"{strike.name}@{node}{colon}{device}")
+    peer = _twin(NODES[strike.platform], node) if strike.name in _TWINS else strike.peer
+    return replace(strike, node=node, peer=peer, fault=f"{strike.name}@{node}{colon}{device}")
 
 
 # Two nodes tell where these are; of a transport it takes a third one to say which is right.
@@ -162,7 +174,7 @@ def alone(strike: Strike) -> tuple[Strike, int]:
 _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle", "tool-garbage", "tool-silent",
-     "gdr-disabled", "gpu-missing", TUNING}
+     "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing", "nic-numa", TUNING}
 )  # fmt: skip
 
 
@@ -217,6 +229,7 @@ def _strike(ground: Ground, name: str) -> Strike | None:
     device, named = _DEVICES.get(name, _none)(ground)
     peer = _peer(nodes, node) if name == "slow-path" else ""
     fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "")
+    peer = _twin(nodes, node) if name in _TWINS else peer
     try:
         struck = platforms.describe(ground.lab, node, nodes.index(node), seed=1)
         faults.apply(faults.parse(fault, nodes), struck, ground.lab)
@@ -250,6 +263,14 @@ def _peer(nodes: Sequence[str], node: str) -> str:
         {pair.source, pair.target} - {node} for pair in pairs if node in (pair.source, pair.target)
     ]
     return min(name for names in met for name in names)
+
+
+# The lab copies what these share from the first other node; both are named.
+_TWINS = frozenset({"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"})
+
+
+def _twin(nodes: Sequence[str], node: str) -> str:
+    return next(name for name in nodes if name != node)
 
 
 # The homelab has one NIC a node.
@@ -313,7 +334,7 @@ def _tool(ground: Ground) -> Choice:
 _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
-         "mtu", "firmware", "slow-nic"),
+         "mtu", "firmware", "slow-nic", "duplicate-lid", "duplicate-gid", "nic-numa"),
         _nic,
     ),
     **dict.fromkeys(
@@ -325,5 +346,7 @@ _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     "version": _version,
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     "slow-xgmi": _link,
+    "cpu-model": lambda _: ("", "cpu_model"),
+    "memory-missing": lambda _: ("", "memory"),
     "acs": _bridge,
 }  # fmt: skip

@@ -31,6 +31,7 @@ TOGETHER = {
     "facts": ("connectx4-homelab", 12,
               ("firmware", "governor", "link-rate", "memlock", "modules-by-hand", "mtu",
                "nic-missing", "no-sm", "pcie-width", "peermem-missing", "port-down")),
+    "hosts": ("connectx4-homelab", 6, ("clock", "cpu-model", "cpus-offline", "memory-missing")),
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-garbage", "tool-missing", "tool-silent")),

@@ -31,6 +31,7 @@ def at(name, on=C500, **part):
 # Per part: the fact, and what it is held against if the platform file says only "as declared".
 HELD = {
     "gpu_fabric_manager": ("", "gpu_software.fabric_manager", "", "gpu_driver"),
+    "cpus_online": ("", "cpus", "", "cpus_present"),
     "gpu_count": ("", "gpus.#", "gpus.count", ""),
     "gpu_model": ("gpu", "gpus.3.model", "gpus.model", ""),
     "gpu_memory": ("gpu", "gpus.3.memory_mib", "gpus.memory_mib", ""),
@@ -58,7 +59,9 @@ ALONE = {
         "gpu_runtime": "gpu_software.runtime",
         "collective_library": "gpu_software.collective_library",
         "gpu_processes": "gpu_processes", "peer_memory": "peer_memory",
-        "nvme_count": "nvmes.#",
+        "nvme_count": "nvmes.#", "boot_id": "boot_id", "machine_id": "machine_id",
+        "clock": "clock_offset_s", "cpu_model": "cpu_model", "memory": "memory_mib",
+        "bios": "bios",
     },
     "gpu": {
         "gpu_vbios": "gpus.3.vbios", "gpu_persistence_mode": "gpus.3.persistence_mode",
@@ -75,6 +78,7 @@ ALONE = {
         "port_state": "nics.mlx5_0.port_state", "physical_state": "nics.mlx5_0.physical_state",
         "active_mtu": "nics.mlx5_0.active_mtu_bytes", "lid": "nics.mlx5_0.lid",
         "subnet_manager": "nics.mlx5_0.sm_lid", "gid": "nics.mlx5_0.gids.#",
+        "port_address": "nics.mlx5_0.gids",
         "nic_numa": "nics.mlx5_0.numa_node", "netdev": "netdevs.mlx5_0.state",
         "netdev_mtu": "netdevs.mlx5_0.mtu_bytes", "netdev_driver": "netdevs.mlx5_0.driver",
     },

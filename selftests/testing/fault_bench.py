@@ -14,6 +14,11 @@ TOLD = (
     "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_gpu_faults``."""
+OF_HOSTS = (
+    "one-machine", "cloned-image", "duplicate-lid", "duplicate-gid", "clock", "cpus-offline",
+    "cpu-model", "memory-missing", "nic-numa",
+)  # fmt: skip
+"""Faults whose checks are in ``test_lab_host_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

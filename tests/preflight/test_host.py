@@ -83,6 +83,84 @@ def test_acs(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("boot_id")
+@pytest.mark.needs("two nodes")
+def test_boot_id(node, expect):
+    """The node's kernel runs under no other name of the hostfile.
+
+    Pass: No other node has the node's boot id, which the kernel draws at each boot.
+    Fail: Another node has it: both names are containers or namespaces of one machine, or virtual
+        machines that were resumed from one snapshot.
+    Remedy: Keep one name of each machine in the hostfile; reboot a machine that was resumed from
+        a copy.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("machine_id")
+@pytest.mark.needs("two nodes")
+def test_machine_id(node, expect):
+    """The node's installation has an id of its own in /etc/machine-id.
+
+    Pass: No other node has the node's machine id.
+    Fail: Another node has it: the system image was cloned with its identity, so that DHCP, logs
+        and monitoring take several nodes for one.
+    Remedy: Empty /etc/machine-id in the image, and run systemd-machine-id-setup on the nodes.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("clock")
+def test_clock(node, expect):
+    """The node's clock shows the time of the other nodes, in seconds.
+
+    Pass: It differs by no more than allowed from the median of the nodes and the controller, the
+        machine that runs railgauge.
+    Fail: It differs by more: authentication, certificates and the order of logs fail.
+    Remedy: Start chronyd or ntpd on the node, and check that it reaches its time servers. If the
+        nodes agree with each other, correct the controller's clock.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("cpus_online")
+def test_cpus_online(node, expect):
+    """Every CPU of the node is online.
+
+    Pass: The kernel uses as many CPUs as it found.
+    Fail: CPUs are offline.
+    Remedy: Write 1 to /sys/devices/system/cpu/cpuN/online, and find what switches them off: nosmt
+        or maxcpus on the kernel's command line, smt/control, a power profile. Where SMT is off on
+        purpose, write the number of CPUs into the platform file (cpus_online).
+    """
+    expect(node)
+
+
+@pytest.mark.expects("cpu_model")
+@pytest.mark.needs("two nodes")
+def test_cpu_model(node, expect):
+    """The node has the declared processor, or that of the other nodes.
+
+    Pass: The processor's name is the declared one, or that of the other nodes.
+    Fail: The node has another processor.
+    Remedy: Replace the node or its processors; or declare what the node has.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("memory")
+@pytest.mark.needs("two nodes")
+def test_memory(node, expect):
+    """The node has as much memory as the other nodes, in MiB.
+
+    Pass: The memory that the kernel can use differs by less than one module from the median.
+    Fail: Memory is missing, or a module has another size.
+    Remedy: Look for the module in the BMC's log and with dmidecode -t memory; reseat or replace
+        it.
+    """
+    expect(node)
+
+
 @pytest.mark.expects("cpus")
 def test_cpus(node, expect):
     """The node has as many CPUs as the other nodes.

@@ -117,6 +117,20 @@ def test_gid(node, nic, expect):
     expect(node, nic=nic)
 
 
+@pytest.mark.expects("port_address")
+@pytest.mark.needs("two nodes")
+def test_port_address(node, nic, expect):
+    """No other port of the subnet has the port's LID or GID.
+
+    Pass: The LID and the GIDs are the port's own. LIDs and addresses of RoCE are compared between
+        NICs of one name, because one rail is one subnet.
+    Fail: Another port has the same LID or GID: payload goes to the wrong port.
+    Remedy: Restart the subnet manager if a LID is there twice; give the port its own GUID or IP
+        address if a GID is.
+    """
+    expect(node, nic=nic)
+
+
 @pytest.mark.expects("pcie_link")
 def test_pcie_link(node, nic, expect):
     """The NIC's slot runs at its full speed (GT/s) and width (lanes).

@@ -30,6 +30,18 @@ def test_os(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("bios")
+def test_bios(node, expect):
+    """The node's firmware (BIOS) is the declared release, or that of the other nodes.
+
+    Pass: The version is the declared one; where none is declared, all nodes have one version.
+    Fail: The version differs.
+    Remedy: Install the declared release on the node that differs, or declare another one in the
+        hostfile (versions). Compare the settings too: an update resets some of them.
+    """
+    expect(node)
+
+
 @pytest.mark.expects("ofed")
 @pytest.mark.needs("rdma")
 def test_ofed(node, expect):

@@ -14,7 +14,6 @@ from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
@@ -22,6 +21,7 @@ from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import Reboot
+from railgauge.facts.model import as_saved
 from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
@@ -153,9 +153,10 @@ class Contents:
         if found.facts is None:
             return found.error or FactMissing("no facts and no error", where=name)
         # A missing fact would get its default, which would look like a fact that was read.
-        if to_plain(found.facts) != data["facts"]:  # type: ignore[index]
-            raise BadBundle("lacks facts that every node has", where=name)
-        return found.facts
+        try:
+            return as_saved(found.facts, data["facts"])  # type: ignore[index]
+        except BadInput:
+            raise BadBundle("lacks facts that every node has", where=name) from None
 
     def reboots(self) -> tuple[Reboot, ...]:
         """The reboots that the run recorded; usually none."""

@@ -19,6 +19,7 @@ from railgauge.diagnosis import (
     collectives,
     devices,
     differences,
+    doubles,
     health,
     host,
     speed,
@@ -62,6 +63,7 @@ SUITE_ERROR = "suite-error"
 _RULES = (
     *unmeasured.FIRST,
     *subnet.RULES,
+    *doubles.RULES,
     *host.RULES,
     *differences.RULES,
     *health.RULES,

@@ -30,6 +30,29 @@ CATALOGUE: Mapping[str, Kind] = {
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
         "derived: a node that does not answer cannot be judged",
     ),
+    "one-machine": Kind(
+        "several names of the hostfile are one running kernel: one machine counts as several",
+        "keep one name of each machine in the hostfile; reboot a machine resumed from a snapshot",
+        "derived: the kernel draws its boot id anew at each boot, see random(4)",
+    ),
+    "cloned-image": Kind(
+        "several nodes have one machine id: their system image was cloned with its identity",
+        "empty /etc/machine-id in the image; systemd-machine-id-setup gives each node its own",
+        "standard: machine-id(5), the id of an installation is unique; DHCP and logs rely on it",
+    ),
+    "duplicate-address": Kind(
+        "several ports have one LID or GID: what is sent to one of them may reach another",
+        "restart the subnet manager for a LID; give each port its own GUID or IP address for a GID",
+        "standard: InfiniBand Architecture Specification, volume 1: an address names one port",
+    ),
+    "clock-off": Kind(
+        "the clock of a node does not show the time of the others",
+        "start chronyd or ntpd and check its servers (chronyc tracking); then compare the hardware"
+        " clock: hwclock",
+        "standard: RFC 4120, 3.2.3: a clock that is off by more than the skew, such as 5 minutes,"
+        " is refused",
+        folds=True,
+    ),
     "tool-missing": Kind(
         "a program that the measurement needs is not installed on the node",
         "install it, or give its path under 'tools' in the hostfile",
@@ -242,8 +265,20 @@ CATALOGUE: Mapping[str, Kind] = {
         folds=True,
         prepared_by="persistence_mode",
     ),
+    "cpus-offline": Kind(
+        "CPUs of a node are switched off",
+        "echo 1 > /sys/devices/system/cpu/cpuN/online; look for nosmt and maxcpus in /proc/cmdline",
+        "derived: ranks, and threads that are bound to these CPUs, share the ones that are left",
+        folds=True,
+    ),
+    "wrong-numa-node": Kind(
+        "a NIC or GPU is attached to another NUMA node than declared or than on the other nodes",
+        "compare slot, riser and the BIOS setting (NPS, SNC) with a good node",
+        "003: thread bindings rely on the NUMA node of each NIC; 004: PCIe and NUMA limit GPU and"
+        " NIC",
+    ),
     "hardware-differs": Kind(
-        "a part is not the declared one, or not in its declared slot",
+        "a part is not the declared one or that of the other nodes, or not in its declared slot",
         "compare the node with its delivery note; or correct the platform file if that is wrong",
         "derived: limits hold for the declared hardware only",
     ),

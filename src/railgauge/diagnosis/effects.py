@@ -103,6 +103,8 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     "gpu-fabric-down": Effect(_OUT, _COLLECTIVES, _STOPS | _SLOW, "gpu"),
     "health-check-failed": Effect(_OUT),
+    "one-machine": Effect(_OUT),
+    "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
     # A part is slower than it should be.
     "link-rate-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "link-error-rate": Effect(_LOW, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic"),
@@ -112,6 +114,8 @@ EFFECTS: Mapping[str, Effect] = {
     "gpu-link-down": Effect(_LOW, _COLLECTIVES, _STOPS | _SLOW, "gpu"),
     "gpu-clock-limited": Effect(_LOW, _GPU, _SLOW, "gpu", frozenset({"gpu_clock"})),
     "nvme-missing": Effect(_LOW),
+    "cpus-offline": Effect(_LOW, _ABOVE, _LESS),
+    "wrong-numa-node": Effect(_LOW, _ABOVE, _LESS, "part"),
     "hardware-differs": Effect(_LOW, _ABOVE, _GONE | _LESS, "part"),
     "gpudirect-rdma-disabled": Effect(_LOW, _GPU_NETWORK, _STOPS | _LESS),
     "peer-memory-module-missing": Effect(_LOW, _GPU_NETWORK, _STOPS | _LESS),
@@ -152,5 +156,7 @@ EFFECTS: Mapping[str, Effect] = {
     "nodes-differ": Effect(_SET),
     "firmware-mismatch": Effect(_SET),
     "module-not-at-boot": Effect(_SET),
+    "cloned-image": Effect(_SET),
+    "clock-off": Effect(_SET),
     "gpu-ecc-off": Effect(_SET),
 }  # fmt: skip

@@ -165,6 +165,7 @@ def running_diagnostics(facts: NodeFacts | None) -> list[str]:
     return [name for name in running if any(word in name.lower() for word in _DIAGNOSTICS)]
 
 
+_HARDWARE = ("cpu_model", "memory", "cpus", "numa_nodes", "numa_cpus")
 _BY_SUBJECT = {
     "link_rate": "link-rate-degraded",
     "pcie_link": "pcie-degraded",
@@ -203,10 +204,11 @@ _BY_SUBJECT = {
     "nic_model": "hardware-differs",
     "link_layer": "hardware-differs",
     "gpu_nic_link": "hardware-differs",
-    "netdev_numa": "hardware-differs",
-    "nic_numa": "hardware-differs",
-    "gpu_numa": "hardware-differs",
-    **dict.fromkeys(("cpus", "numa_nodes", "numa_cpus"), "hardware-differs"),
+    "netdev_numa": "wrong-numa-node",
+    "nic_numa": "wrong-numa-node",
+    "gpu_numa": "wrong-numa-node",
+    "clock": "clock-off",
+    **dict.fromkeys(_HARDWARE, "hardware-differs"),
     **dict.fromkeys((*VERSIONS, "netdev_driver"), "version-mismatch"),
 }  # fmt: skip
 
@@ -273,7 +275,7 @@ def _device(record: ItemRecord) -> str:
 
 
 # Facts of a node: the fact itself is named in place of a device.
-_OF_NODES = frozenset({*VERSIONS, "netdev_driver", "cpus", "numa_nodes", "numa_cpus"})
+_OF_NODES = frozenset({*VERSIONS, "netdev_driver", *_HARDWARE})
 
 
 def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from ClusterShell.RangeSet import RangeSet
 
@@ -27,7 +28,27 @@ def notes(results: RunResults) -> tuple[str, ...]:
         f"noted, not blamed ({_beside(results, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
-    return (*_reboots(results), *interrupts, *_not_shown(results))
+    return (*_reboots(results), *_controller(results), *interrupts, *_not_shown(results))
+
+
+def _controller(results: RunResults) -> Iterator[str]:
+    """One line if the nodes agree with each other and the controller's clock is the wrong one."""
+    allowed = results.platform.expected.get("clock")
+    known = (found for found in results.found.values() if isinstance(found, NodeFacts))
+    offsets = [found.clock_offset_s for found in known if found.clock_offset_s is not None]
+    if allowed is None or not isinstance(allowed.value, (int, float)) or len(offsets) < _AGREE:
+        return
+    middle = median(offsets)
+    agree = all(abs(one - middle) <= allowed.value for one in offsets)
+    if agree and abs(middle) > allowed.value:
+        yield (
+            f"the nodes' clocks agree with each other and are {abs(middle):g} s "
+            f"{'ahead of' if middle > 0 else 'behind'} that of the machine that runs railgauge, so "
+            "that the times in this report are wrong: correct the clock of that machine"
+        )
+
+
+_AGREE = 2
 
 
 def _reboots(results: RunResults) -> Iterator[str]:

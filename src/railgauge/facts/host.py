@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _NUMBERED = re.compile(r"(?:cpu|node)\d{1,6}")
@@ -21,6 +22,11 @@ _STARTS = re.compile(r"starts [\w.@\-]+\.wants/([\w.@\-]+\.service)")
 _LISTED = re.compile(r"(file|module|cmdline) (.*)")
 _ON_COMMAND_LINE = re.compile(r"(?:^| )(?:rd\.)?modules[_-]load=([\w,\-]+)")
 _PEER = re.compile(r"([\w.\-]+)/version")
+_MACHINE = re.compile(r"[0-9a-f]{32}")
+_NAMES_CPU = re.compile(r"(model name|CPU implementer|CPU part|cpu)\s*:(.*)")
+_MEMORY = re.compile(r"^MemTotal:\s+(\d{1,15}) kB$", re.MULTILINE)
+_KIB_PER_MIB = 1024
+_SECONDS = re.compile(r"\s*(\d{1,12})\s*")
 
 
 def parse_line(text: str) -> str | None:
@@ -33,6 +39,40 @@ def parse_product(text: str) -> str | None:
     """Return the machine's name in ``/sys/class/dmi/id/product_name``: words on one line."""
     line = text.strip()
     return line if line.isprintable() and 0 < len(line) <= _LONGEST_PRODUCT else None
+
+
+def parse_machine_id(text: str) -> str | None:
+    """Return a digest of ``/etc/machine-id``; ``None`` if the file is empty or uninitialized.
+
+    machine-id(5) asks for the id to be kept confidential, so it is hashed with a word of this
+    program. Equal ids have equal digests.
+    """
+    match = _MACHINE.fullmatch(text.strip())
+    return sha256(f"railgauge machine-id {match[0]}".encode()).hexdigest()[:32] if match else None
+
+
+def parse_cpu_model(text: str) -> str | None:
+    """Return the processor that ``/proc/cpuinfo`` names: the model, or an Arm core's numbers.
+
+    ``model name : AMD EPYC 9654`` gives ``AMD EPYC 9654``; a node with different processors has
+    all of their names.
+    """
+    lines = [_NAMES_CPU.fullmatch(line[:_LONGEST_LINE]) for line in text.splitlines() if line]
+    named = [(match[1], " ".join(match[2].split())) for match in lines if match]
+    words = [name if key in ("model name", "cpu") else f"{key} {name}" for key, name in named]
+    return "; ".join(dict.fromkeys(words)) if all(lines) and all(words) and words else None
+
+
+def parse_memory(text: str) -> int | None:
+    """Return the memory that the kernel can use, in MiB: ``MemTotal`` of ``/proc/meminfo``."""
+    match = _MEMORY.search(text)
+    return int(match[1]) // _KIB_PER_MIB if match else None
+
+
+def parse_seconds(text: str) -> int | None:
+    """Return the time that ``date +%s`` prints: seconds since 1970."""
+    match = _SECONDS.fullmatch(text)
+    return int(match[1]) if match else None
 
 
 def parse_os(text: str) -> str | None:

@@ -7,7 +7,7 @@ reason. It is never replaced by a default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from railgauge.core.codec import from_plain, to_plain
@@ -100,7 +100,11 @@ class IrqFacts:
 class NodeFacts:
     """All facts that one probe collected on a node.
 
-    ``boot_id`` is new at each boot and shows that the node was rebooted; it is not judged.
+    ``clock_offset_s`` is how far the node's clock is ahead of the controller's, at least: 0 where
+    the time that the node printed lies between the start and the end of the probe.
+    ``boot_id`` is new at each boot. It shows that the node was rebooted, and two names of one
+    running kernel. ``machine_id`` is a digest of the id that the installation was given.
+    ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
     ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
     ``product`` is the machine's name in its firmware; it is not judged.
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
@@ -123,10 +127,16 @@ class NodeFacts:
     hostname: str | None = None
     kernel: str | None = None
     boot_id: str | None = None
+    machine_id: str | None = None
+    clock_offset_s: float | None = None
     os: str | None = None
     ofed: str | None = None
     product: str | None = None
+    bios: str | None = None
     cpus: int | None = None
+    cpus_present: int | None = None
+    cpu_model: str | None = None
+    memory_mib: int | None = None
     numa_nodes: int | None = None
     numa_cpus: Mapping[str, str] = field(default_factory=dict)
     nvmes: tuple[str, ...] = ()
@@ -212,19 +222,35 @@ def _remedy(reason: str) -> str:
     return next(hints, "read what the probe printed on this node")
 
 
+# Fields that the facts of earlier versions do not have.
+_LATER = (
+    "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
+)  # fmt: skip
+_NOT_ASKED = "the version that collected these facts did not ask for it"
+
+
 def from_json(data: object) -> NodeFacts:
     """Return the facts that ``to_plain`` wrote. Raises ``BadInput`` for any other data.
 
-    Every field must be given: a default would look like a value that was read. Numbers have no
-    upper limit here; the judges decide whether a value is plausible.
+    Every field must be given: a default would look like a value that was read. A field that an
+    earlier version did not collect is listed in ``missing``. Numbers have no upper limit here; the
+    judges decide whether a value is plausible.
     """
     try:
-        facts = from_plain(NodeFacts, data, any_number=True)
-        if to_plain(facts) != data:
-            raise BadInput("some fields are not given")
+        return as_saved(from_plain(NodeFacts, data, any_number=True), data)
     except BadInput as error:
         raise BadInput(
             f"the data are not the facts of a node: {error}",
             remedy="use the environment.json of a run of this version",
         ) from error
-    return facts
+
+
+def as_saved(facts: NodeFacts, data: object) -> NodeFacts:
+    """Return facts that were read from ``data``, with a reason for each that it does not have.
+
+    Raises ``BadInput`` unless every field is given that the version which saved it collected.
+    """
+    absent = [name for name in _LATER if isinstance(data, Mapping) and name not in data]
+    if {name: value for name, value in to_plain(facts).items() if name not in absent} != data:
+        raise BadInput("some fields are not given")
+    return replace(facts, missing={**facts.missing, **dict.fromkeys(absent, _NOT_ASKED)})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.facts import boot, host
+from railgauge.facts.clock import OFFSET, Span, ahead_s
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.model import NodeFacts
@@ -15,6 +16,7 @@ from railgauge.facts.pci import PciReport, parse_lspci
 from railgauge.facts.probe import split_sections
 from railgauge.stacks import Section, Stack, StackFacts, section
 
+_NO_SPAN = "the transport does not say when the probe ran"
 _NO_STACK = "the platform declares no GPU stack"
 _GPU_FACTS = ("gpus", "gpu_driver", "gpu_software", "gpu_processes", "topology")
 
@@ -23,10 +25,15 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hostname": (host.parse_line, None),
     "kernel": (host.parse_line, None),
     "boot_id": (boot.parse_boot_id, None),
+    "machine_id": (host.parse_machine_id, None),
     "os": (host.parse_os, None),
     "ofed": (host.parse_ofed, None),
     "product": (host.parse_product, None),
+    "bios": (host.parse_product, None),
     "cpus": (host.parse_count, None),
+    "cpus_present": (host.parse_count, None),
+    "cpu_model": (host.parse_cpu_model, None),
+    "memory_mib": (host.parse_memory, None),
     "numa_nodes": (host.parse_count, None),
     "numa_cpus": (host.parse_numa_cpus, {}),
     "nvmes": (host.parse_nvmes, ()),
@@ -51,15 +58,19 @@ class _Read:
     missing: Mapping[str, str]
 
 
-def parse_probe(node: str, output: str, nonce: str, stack: Stack | None) -> NodeFacts:
+def parse_probe(
+    node: str, output: str, nonce: str, stack: Stack | None, ran: Span | None = None
+) -> NodeFacts:
     """Return the facts in the output of ``probe_script`` with the same nonce and stack.
 
+    ``ran`` is when the probe ran, by the controller's clock; the node's is compared with it.
     Never raises, whatever was printed: ``missing`` has the reason for each value not read.
     """
     sections = split_sections(output, nonce)
     pci = _pci(sections)
     parts = (
         _host(sections),
+        _clock(sections, ran),
         _netdevs(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
@@ -93,6 +104,15 @@ def _host(sections: Sections) -> _Read:
         if value is None:
             missing[name] = printed.failure or _malformed(printed)
     return _Read(values, missing)
+
+
+def _clock(sections: Sections, ran: Span | None) -> _Read:
+    printed = section(sections, "clock")
+    now_s = None if printed.failure else host.parse_seconds(printed.text)
+    if now_s is not None and ran is not None:
+        return _Read({OFFSET: ahead_s(now_s, ran)}, {})
+    unread = printed.failure or (_malformed(printed) if now_s is None else _NO_SPAN)
+    return _Read({}, {OFFSET: unread})
 
 
 def _malformed(printed: Section) -> str:

@@ -26,6 +26,12 @@ count() {
   cd "$R/sys/devices/system/$1" 2>/dev/null || absent "sys/devices/system/$1"
   cat online 2>/dev/null || printf '%s\n' "$1"[0-9]*
 }
+# The lines of /proc/cpuinfo that name the processor, on x86, Arm and POWER; other lines differ from
+# CPU to CPU.
+cpu_model() {
+  [ -e "$R/proc/cpuinfo" ] || absent proc/cpuinfo
+  grep -E '^(model name|CPU implementer|CPU part|cpu)[[:space:]]*:' "$R/proc/cpuinfo" | sort -u
+}
 governors() {
   cd "$R/sys/devices/system/cpu" 2>/dev/null || absent sys/devices/system/cpu
   set -- cpu[0-9]*/cpufreq/scaling_governor
@@ -161,12 +167,18 @@ pci() {
       -e '/ACSCtl:/p' -e '/<access denied>/p' -e '/Part number:/p'
 }
 
+section clock date +%s
 section hostname show proc/sys/kernel/hostname
 section kernel show proc/sys/kernel/osrelease
 section boot_id show proc/sys/kernel/random/boot_id
+section machine_id show etc/machine-id
 section os show etc/os-release
 section product show sys/class/dmi/id/product_name
+section bios show sys/class/dmi/id/bios_version
 section cpus count cpu
+section cpus_present show sys/devices/system/cpu/present
+section cpu_model cpu_model
+section memory_mib show proc/meminfo
 section numa_nodes count node
 section governors governors
 section nvmes nvmes

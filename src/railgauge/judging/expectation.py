@@ -15,6 +15,7 @@ from railgauge.core.errors import FactMissing, NoEvidence, VersionUndeclared
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import FactsByNode, NodeFacts, require
+from railgauge.judging import among
 from railgauge.judging.judge import judge_fact
 
 _MOST_DIGITS = 6  # of an index in a path
@@ -33,6 +34,8 @@ def judge_at(
         raise FactMissing("was not surveyed", where=at.node)
     if isinstance(facts, NoEvidence):
         raise facts
+    if expectation.rule in among.RULES:
+        return among.judge_among(at, expectation, found)
     value = value_at(facts, at)
     declared = _declared(at, expectation, platform, facts)
     peers = _peers(at, facts, found, expectation.value) if expectation.rule == "alike" else ()

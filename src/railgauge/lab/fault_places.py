@@ -119,10 +119,10 @@ def tool(node: NodeFile, fault: Fault) -> str:
 
 
 def other_node(fault: Fault, nodes: Sequence[str]) -> str:
-    """Return the node at the far end of a path: the one that DEVICE names, or the first other."""
+    """Return the second node of a fault of two: the one that DEVICE names, or the first other."""
     others = [name for name in nodes if name != fault.node]
     if not others:
-        raise inapplicable(fault, "a path needs a second node")
+        raise inapplicable(fault, "it needs a second node")
     if fault.device and fault.device not in others:
         raise bad(fault, f"unknown peer {fault.device!r}", f"known: {', '.join(others)}")
     return fault.device or others[0]

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import fault_courses, fault_places, gpu_faults
+from railgauge.lab import fault_courses, fault_places, gpu_faults, host_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
@@ -26,8 +26,11 @@ _WHOLE_NODE = frozenset(
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
+        *("cpus-offline", "cpu-model", "memory-missing"),
     ]
 )
+# DEVICE is another node.
+_OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
 _GRADED = frozenset(["high-ber", "power-cap", "gpu-clock"])
 
@@ -124,6 +127,27 @@ _FAULTS = {
     "version": _Kind(
         "DEVICE (kernel, ofed, gpu_driver, …) is older than on the other nodes", gpu_faults.version
     ),
+    "one-machine": _Kind(
+        "the node is a second container of node DEVICE's machine: boot id and machine id are equal",
+        host_faults.one_machine,
+    ),
+    "cloned-image": _Kind(
+        "the node's image was cloned from node DEVICE with its machine id", host_faults.cloned_image
+    ),
+    "duplicate-lid": _Kind(
+        "NIC DEVICE has the LID of another node's NIC of that name", hard.duplicate_lid
+    ),
+    "duplicate-gid": _Kind(
+        "NIC DEVICE has the GUID and the GIDs of another node's NIC of that name",
+        hard.duplicate_gid,
+    ),
+    "clock": _Kind("the node's clock is DEVICE (7200) seconds ahead", host_faults.clock),
+    "cpus-offline": _Kind("half of the node's CPUs are offline", host_faults.cpus_offline),
+    "cpu-model": _Kind(
+        "the node has another processor than the other nodes", host_faults.cpu_model
+    ),
+    "memory-missing": _Kind("one of 16 memory modules is missing", host_faults.memory_missing),
+    "nic-numa": _Kind("NIC DEVICE is attached to another NUMA node", hard.nic_numa),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",
         soft.irq_affinity,
@@ -159,7 +183,7 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
         fault_courses.severity(text, severity) if equals else None,
         **fault_courses.course(text, course),
     )
-    if name != "slow-path":
+    if name not in _OF_TWO_NODES:
         return fault
     return dataclasses.replace(fault, device=fault_places.other_node(fault, nodes))
 

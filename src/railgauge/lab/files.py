@@ -24,6 +24,7 @@ _COUNTERS = (  # noqa: SIM905 - read as words
 # Boot IDs depend on the node's name only. A restarted lab therefore looks as if it had never gone
 # down, which is correct: it keeps no state that a reboot could lose.
 _BOOTS = uuid.UUID("5a6b9a3e-0d63-4f0c-9a3f-2f5d4b0c7e11")
+_IMAGES = uuid.UUID("0d0c3a52-5f3b-4a7e-8f56-7a8f5d3a9c40")
 _INFINIBAND = "sys/class/infiniband"
 _CPU = "sys/devices/system/cpu"
 _PCI = "sys/devices/pci0000:00"
@@ -46,9 +47,11 @@ def of(node: dict[str, Any]) -> Files:
     return {
         **_proc(node),
         **_etc(node["host"]),
+        "etc/machine-id": f"{uuid.uuid5(_IMAGES, node.get('image_of', node['name'])).hex}\n",
         **_system(node["host"]),
         **_peer_memory(node["peer_memory"]),
-        **dict.fromkeys(node["host"].get("libraries", ()), ""),
+        # The size of a library tells one build from another.
+        **{path: f"{path}\n" for path in node["host"].get("libraries", ())},
         **_disks(node["host"].get("nvmes", 0)),
         **_pci_functions(node),
         **net_files.of(node),
@@ -70,22 +73,23 @@ def links(node: dict[str, Any]) -> Files:
         found[f"{_INFINIBAND}/{name}/device"] = f"../../../devices/pci0000:00/{device['pci']}"
     found.update(net_files.links(node))
     first = f"{_CPU}/cpufreq/policy0"
-    for cpu in range(node["host"]["cpus"]):
+    for cpu in range(_online(node["host"])):
         found[f"{_CPU}/cpu{cpu}/cpufreq"] = f"../cpufreq/{first.rpartition('/')[2]}"
     return found
 
 
 def _proc(node: dict[str, Any]) -> Files:
-    host = node["host"]
+    host, kernel = node["host"], node.get("kernel_of", node["name"])
     return {
         "proc/sys/kernel/hostname": f"{node['name']}\n",
-        "proc/sys/kernel/random/boot_id": f"{uuid.uuid5(_BOOTS, node['name'])}\n",
+        "proc/sys/kernel/random/boot_id": f"{uuid.uuid5(_BOOTS, kernel)}\n",
         "proc/sys/kernel/osrelease": f"{host['kernel']}\n",
         "proc/sys/kernel/numa_balancing": f"{host['numa_balancing']}\n",
         "proc/modules": "".join(
             f"{module} 32768 0 - Live 0x0000000000000000\n" for module in host["modules"]
         ),
         "proc/cpuinfo": _cpuinfo(host),
+        "proc/meminfo": _meminfo(host["memory_gib"]),
         "proc/self/limits": _limits(host["memlock"]),
     }
 
@@ -96,6 +100,12 @@ def _cpuinfo(host: dict[str, Any]) -> str:
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
         f"model name\t: {host['cpu_model']}\ncpu MHz\t\t: 3000.000\n\n"
     )
+
+
+def _meminfo(gib: int) -> str:
+    """Return the memory without the 1.6 % that the kernel's page table entries take."""
+    total = gib * (1024 - 16) * 1024
+    return f"MemTotal:       {total} kB\nMemFree:        {total // 2} kB\n"
 
 
 def _limits(memlock: str) -> str:
@@ -123,13 +133,28 @@ def _system(host: dict[str, Any]) -> Files:
     cpus = f"0-{host['cpus'] - 1}\n"
     nodes = host["numa_nodes"]
     online = f"0-{len(nodes) - 1}\n" if len(nodes) > 1 else "0\n"
-    found = {f"{_CPU}/{name}": cpus for name in ("online", "possible", "present")}
+    found = {f"{_CPU}/{name}": cpus for name in ("possible", "present")}
+    found[f"{_CPU}/online"] = f"0-{_online(host) - 1}\n"
     found[f"{_CPU}/cpufreq/policy0/scaling_governor"] = f"{host['governor']}\n"
     found["sys/devices/system/node/online"] = online
     found["sys/class/dmi/id/product_name"] = "railgauge lab node\n"
+    found["sys/class/dmi/id/bios_version"] = f"{host['bios']}\n"
     for index, cpulist in enumerate(nodes):
-        found[f"sys/devices/system/node/node{index}/cpulist"] = f"{cpulist}\n"
+        listed = _below(cpulist, _online(host))
+        found[f"sys/devices/system/node/node{index}/cpulist"] = f"{listed}\n"
     return found
+
+
+def _online(host: dict[str, Any]) -> int:
+    """Return how many CPUs are online: all, or the first ones."""
+    return int(host.get("online", host["cpus"]))
+
+
+def _below(cpulist: str, end: int) -> str:
+    """Return the CPUs of ``0-51,104-155`` whose number is less than ``end``."""
+    spans = [[int(number) for number in part.split("-")] for part in cpulist.split(",")]
+    left = [(span[0], min(span[-1], end - 1)) for span in spans if span[0] < end]
+    return ",".join(f"{first}-{last}" if first < last else f"{first}" for first, last in left)
 
 
 def _disks(count: int) -> Files:

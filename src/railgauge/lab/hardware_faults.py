@@ -101,6 +101,44 @@ def no_sm(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         nic["state"] = "2: INIT"
 
 
+def duplicate_lid(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
+    """Give the NIC the LID of another node's NIC of that name. No figure changes."""
+    nic = fault_places.rdma_nic(node, fault)
+    if nic["link_layer"] != "InfiniBand":
+        raise inapplicable(fault, "only InfiniBand has LIDs")
+    nic["lid"] = _twin(node, fault, platform)["lid"]
+
+
+def duplicate_gid(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
+    """Give the NIC the GUID, and so the GIDs, of another node's. No figure changes."""
+    nic = fault_places.rdma_nic(node, fault)
+    twin = _twin(node, fault, platform)
+    nic.update(node_guid=twin["node_guid"], gids=twin["gids"])
+
+
+def _twin(node: NodeFile, fault: Fault, platform: PlatformFile) -> dict[str, Any]:
+    """Return the NIC of that name of the first node, or of the second if this is the first."""
+    name = fault_places.nic_name(node, fault)
+    first, second = (
+        platforms.describe(dict(platform), "twin", index, seed=0)["devices"][name]
+        for index in (0, 1)
+    )
+    own = node["devices"][name]["node_guid"]
+    found: dict[str, Any] = second if first["node_guid"] == own else first
+    return found
+
+
+def nic_numa(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Attach the NIC to the next NUMA node. No figure changes."""
+    nic, count = fault_places.nic(node, fault), len(node["host"]["numa_nodes"])
+    if count == 1:
+        raise inapplicable(fault, "the nodes have one NUMA node each")
+    nic["numa"] = (nic["numa"] + 1) % count
+    for function in node["pci"]:
+        if function["address"] == nic["pci"]:
+            function["numa"] = nic["numa"]
+
+
 def mtu(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """Halve the MTU of an RDMA device; set that of an Ethernet NIC to 1460 bytes.
 

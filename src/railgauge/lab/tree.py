@@ -77,7 +77,8 @@ class NodeFolders:
 
     def _link_executables(self, folder: Path, tools: dict[str, str]) -> None:
         for name, target in self._core:
-            (folder / name).symlink_to(target)
+            if name not in tools:
+                (folder / name).symlink_to(target)
         for name in tools:
             (folder / name).symlink_to(self._wrapper)
 

@@ -175,7 +175,10 @@ class Earlier:
                 yield folder.name, cluster_from_json(data)
 
     def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each changed node, and its facts that differ from the earlier survey; not the boot id."""
+        """Each changed node, and its facts that differ from the earlier survey.
+
+        Its boot id and its clock are left out.
+        """
         for node, was, now in self._surveyed(facts):
             if paths := list(_differing(was, now)):
                 more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
@@ -284,12 +287,15 @@ def _unreached(kind: str) -> bool:
     return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
 
 
+_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s"})
+
+
 def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
     """The paths at which two JSON values differ, each with both values, shortened."""
     if was == now:
         return
     if isinstance(was, dict) and isinstance(now, dict):
-        for key in sorted({*was, *now} - {"boot_id"}):
+        for key in sorted({*was, *now} - _OTHER_EACH_TIME):
             yield from _differing(was.get(key), now.get(key), f"{path}.{key}" if path else key)
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for index, (one, other) in enumerate(zip(was, now, strict=True)):

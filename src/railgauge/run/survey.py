@@ -15,6 +15,7 @@ from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.facts import NodeAnswer
+from railgauge.facts.clock import span_of
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -83,7 +84,7 @@ def _read(
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # A probe that was cut off still gives the facts that arrived; the others are missing.
-    return node_facts.parse_probe(node, answer.stdout, nonce, stack)
+    return node_facts.parse_probe(node, answer.stdout, nonce, stack, span_of(answer))
 
 
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:

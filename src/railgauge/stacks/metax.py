@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from railgauge.stacks import readings as read
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
 from railgauge.stacks.topology import GpuTopology, parse_topology
-from railgauge.stacks.versions import versions
+from railgauge.stacks.versions import library_build, library_builds, versions
 
 _BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
@@ -38,7 +38,11 @@ class MetaX:
 
     name: str = "metax"
     probe_commands: Mapping[str, str] = field(
-        default_factory=lambda: {"mx-smi": "mx-smi", "mx-smi-topo": "mx-smi topo -n"}
+        default_factory=lambda: {
+            "mx-smi": "mx-smi",
+            "mx-smi-topo": "mx-smi topo -n",
+            "metax-mccl": library_builds("libmccl"),
+        }
     )
     collective_prefix: str = "MCCL"
     peer_memory: str = "mxcd"
@@ -51,7 +55,8 @@ class MetaX:
         found = parse_versions(text)
         driver = found.get("driver")
         maca = (found.get("maca"), table.failure or _silent("MACA version"))
-        software, unknown = versions({"runtime": maca})
+        mccl = library_build(section(sections, "metax-mccl"), "libmccl")
+        software, unknown = versions({"runtime": maca, "collective_library": mccl})
         topology = parse_topology(section(sections, "mx-smi-topo").text)
         gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)

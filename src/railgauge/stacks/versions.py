@@ -17,6 +17,8 @@ _FOLDERS = (
 )  # fmt: skip
 _FILE = re.compile(r"(lib\w{1,40})\.so\.(\d{1,6}(?:\.\d{1,6}){1,4})")
 
+_BUILD = re.compile(r"(lib\w{1,40})\.so +(\d{1,12})")
+
 
 def library_files(name: str) -> str:
     """Return shell text that lists the files ``NAME.so.1.2.3`` of a library, each name once.
@@ -27,6 +29,26 @@ def library_files(name: str) -> str:
     places = " ".join(f'"$R"{folder}/{name}.so.*.*' for folder in _FOLDERS)
     each = f'for file in {places}; do [ -e "$file" ] && echo "${{file##*/}}"; done'
     return f"{{ {each}; }} | sort -u"
+
+
+def library_builds(name: str) -> str:
+    """Return shell text that lists the files of a library whose names have no version.
+
+    Each line is the file's name and its size in bytes, ``NAME.so 41230336``. Two builds of a
+    library differ in size.
+    """
+    places = " ".join(f'"$R"{folder}/{name}.so' for folder in _FOLDERS)
+    size = 'echo "${file##*/} $(wc -c <"$file")"'
+    each = f'for file in {places}; do [ -e "$file" ] && {size}; done'
+    return f"{{ {each}; }} | sort -u"
+
+
+def library_build(printed: Section, name: str) -> Version:
+    """Return all installed builds, ``NAME.so of 41230336 bytes``; the job decides which is used."""
+    files = (_BUILD.fullmatch(line[:200].strip()) for line in printed.text.splitlines())
+    sizes = sorted({int(match[2]) for match in files if match and match[1] == name})
+    found = ", ".join(f"{name}.so of {size} bytes" for size in sizes)
+    return found or None, printed.failure or f"no {name}.so under /usr/lib, /usr/local or /opt"
 
 
 def library_version(printed: Section, name: str) -> Version:

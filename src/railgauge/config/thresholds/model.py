@@ -64,7 +64,8 @@ class Gpus:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The required value of a fact of a node. ``rule`` is one of ``judge.RULES``.
+    """The required value of a fact of a node. ``rule`` is one of ``judge.RULES``
+    or ``among.RULES``.
 
     ``fact`` is the path of a fact that the ladder does not know, ``per`` the kind of part that has
     it. ``measured_with`` are the versions that the limits were measured with. If all nodes have the

@@ -12,7 +12,7 @@ from railgauge.core.model import ALL_MODELS
 
 # The expectations of a version: these names are allowed under ``versions`` in a hostfile.
 VERSIONS = (
-    "kernel", "os", "ofed", "nic_firmware", "gpu_driver", "gpu_runtime", "gpu_vbios",
+    "kernel", "os", "bios", "ofed", "nic_firmware", "gpu_driver", "gpu_runtime", "gpu_vbios",
     "gpu_kernel_module", "gpu_fabric_manager", "collective_library",
 )  # fmt: skip
 

@@ -27,6 +27,9 @@ _DEFAULTS: dict[str, Any] = {
     "perftest": {},
     "cpupower": [],
 }
+# Above the LIDs of the documents; no node has more NICs.
+_FIRST_LID = 0x80
+_LIDS_PER_NODE = 16
 _ENCODING = {8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130}
 # A PCIe packet has 26 bytes of header and framing around its usual payload of 256 bytes.
 _PCIE_PAYLOAD_SHARE = 256 / (256 + 26)
@@ -134,7 +137,7 @@ def _renumber(device: dict[str, Any], index: int, position: int) -> None:
     """Give the device a GUID and a LID of its own, on a node that no document describes."""
     device["node_guid"] = f"{int(device['node_guid'], 16) + 0x10000 * index:016x}"
     if device["lid"]:
-        device["lid"] = 0x20 + 4 * index + position
+        device["lid"] = _FIRST_LID + _LIDS_PER_NODE * index + position
 
 
 def _gids(device: dict[str, Any], index: int) -> list[dict[str, str]]:

@@ -1,0 +1,50 @@
+"""The node's clock beside the controller's: what the way there and the probe took is no offset."""
+
+import pytest
+
+from railgauge.core.model import Transcript
+from railgauge.facts import parse_probe
+from railgauge.facts.clock import Span, ahead_s, span_of
+
+SPAN = Span(1000.25, 1005.5)
+
+
+@pytest.mark.parametrize(
+    ("printed", "offset"),
+    [
+        (1000, 0.0),  # 1000.9 was cut off to 1000
+        (1003, 0.0),
+        (1005, 0.0),
+        (999, -0.2),
+        (1007, 1.5),
+        (8203, 7197.5),
+        (400, -599.2),
+    ],
+)
+def test_a_time_while_the_probe_ran_is_right(printed, offset):
+    assert ahead_s(printed, SPAN) == pytest.approx(offset, abs=0.06)
+
+
+def test_a_transcript_says_when_it_ran():
+    said = Transcript("n", (), 0, "", "", 2.5, "2026-11-22T18:00:00.500+00:00")
+    span = span_of(said)
+    assert span is not None
+    assert span.end_s - span.start_s == 2.5
+    assert span.start_s == 1795370400.5
+    assert span_of(Transcript("n", (), 0, "", "", 2.5)) is None
+
+
+def printed(text):
+    return f"ab begin clock\n{text}\n\nab end clock 0\n"
+
+
+def test_the_probe_gives_the_offset_and_else_the_reason():
+    assert parse_probe("n", printed("8203"), "ab", None, SPAN).clock_offset_s == 7197.5
+    for text, span, why in (
+        ("8203", None, "the transport does not say when the probe ran"),
+        ("Sun Nov 22", SPAN, "clock: cannot be parsed: 'Sun Nov 22'"),
+        ("", SPAN, "clock: cannot be parsed"),
+    ):
+        facts = parse_probe("n", printed(text), "ab", None, span)
+        assert facts.clock_offset_s is None
+        assert facts.missing["clock_offset_s"].startswith(why)

@@ -1,0 +1,194 @@
+"""A fact beside that of the other nodes: distinct, or near them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from railgauge.config.thresholds.model import Expectation
+from railgauge.core.errors import FactMissing, NodeUnreachable
+from railgauge.core.model import Basis, Outcome
+from railgauge.core.question import FactAt
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import GidFacts, NicFacts
+from railgauge.judging.among import judge_among
+
+PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
+
+
+def judged(nodes, path, rule, value, node="n1"):
+    expectation = Expectation("subject", rule, value, Basis("derived", "made up"), "/expected/x")
+    found = {getattr(one, "node", "") or one.where: one for one in nodes}
+    return judge_among(FactAt(node, (path,)), expectation, found)
+
+
+def nodes(field, *values):
+    return [NodeFacts(f"n{i}", **{field: value}) for i, value in enumerate(values, 1)]
+
+
+# --- ids ---
+
+
+def test_ids_of_their_own():
+    found = nodes("boot_id", "a", "b", "c")
+    assert judged(found, "boot_id", "distinct", "nodes").outcome is PASSED
+
+
+def test_an_id_that_two_have_points_at_both():
+    found = nodes("boot_id", "a", "b", "a")
+    first, second, third = (
+        judged(found, "boot_id", "distinct", "nodes", f"n{i}") for i in (1, 2, 3)
+    )
+    assert (first.outcome, second.outcome, third.outcome) == (FAILED, PASSED, FAILED)
+    assert first.points_at == third.points_at == (("n1", ""), ("n3", ""))
+    assert first.reason == "boot_id is also that of n3"
+    assert "a" not in first.measured.split(), "the id itself is not told"
+
+
+def test_an_id_that_is_not_known_is_an_error_and_shared_with_nobody():
+    found = nodes("machine_id", "a", None, None)
+    assert judged(found, "machine_id", "distinct", "nodes").outcome is PASSED
+    with pytest.raises(FactMissing, match="n2: machine_id is not known"):
+        judged(found, "machine_id", "distinct", "nodes", "n2")
+
+
+def test_a_node_that_did_not_answer_is_left_out():
+    found = [*nodes("machine_id", "a"), NodeUnreachable("no route", where="n2")]
+    assert judged(found, "machine_id", "distinct", "nodes").outcome is PASSED
+
+
+# --- addresses ---
+
+GID = "fe80:0000:0000:0000:248a:0703:00ac:52{:02x}"
+
+
+def port(number, name="mlx5_0", lid=None, **more):
+    gids = (GidFacts(0, GID.format(number), None, "v1"),)
+    known = {"link_layer": "InfiniBand", "lid": lid or number, "sm_lid": 1, "gids": gids} | more
+    return NicFacts(name, **known)
+
+
+def roce(address, name="mlx5_0", gid="fe80::1"):
+    both = (GidFacts(0, gid, None, "v2"), GidFacts(1, f"::ffff:{address}", address, "v2"))
+    return NicFacts(name, link_layer="Ethernet", lid=0, gids=both)
+
+
+def ports(*rows, boots=("a", "b", "c")):
+    found = [
+        NodeFacts(f"n{i}", boot_id=boot, nics=tuple(row))
+        for i, (row, boot) in enumerate(zip(rows, boots, strict=False), 1)
+    ]
+    return judged(found, "nics.mlx5_0.gids", "distinct", "ports")
+
+
+def test_ports_with_addresses_of_their_own():
+    assert ports([port(1), port(2, "mlx5_1")], [port(3), port(4, "mlx5_1")]).outcome is PASSED
+
+
+def test_a_lid_that_two_ports_of_one_rail_have():
+    found = ports([port(1)], [port(2, lid=1)], [port(3)])
+    assert found.outcome is FAILED
+    assert found.reason == "LID 1 is also that of n2 mlx5_0"
+    assert found.points_at == (("n1", "mlx5_0"), ("n2", "mlx5_0"))
+
+
+def test_a_gid_that_two_ports_have_wherever_they_are():
+    for others in ([port(1, lid=9)], [port(2), port(1, "mlx5_7", lid=9)]):
+        found = ports([port(1)], others)
+        assert found.outcome is FAILED
+        assert f"GID {GID.format(1)} is also that of n2 mlx5_" in found.reason
+    assert ports([port(1), port(1, "mlx5_1", lid=9)]).outcome is FAILED, "in one node"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # another rail may be another subnet, which counts its LIDs from 1 too
+        ([port(1)], [port(2), port(3, "mlx5_1", lid=1)]),
+        ([port(1), port(3, "mlx5_1", lid=1)], [port(2)]),
+        # another subnet manager is another subnet
+        ([port(1)], [port(2, lid=1, sm_lid=7)]),
+        # virtual functions may have the LID of their port
+        ([port(1, hca_type="MT4126")], [port(2, lid=1, hca_type="MT4126")]),
+        # a port that is down has no LID
+        ([port(1, lid=0)], [port(2, lid=0)]),
+        ([replace(port(1), lid=None)], [replace(port(2), lid=None)]),
+        # a link-local GID is unique on its link only; rails may have equal addresses
+        ([roce("10.0.0.1")], [roce("10.0.0.2")]),
+        ([roce("10.0.0.1")], [roce("10.0.0.2"), roce("10.0.0.1", "mlx5_1")]),
+        # InfiniBand beside Ethernet
+        ([port(1)], [roce("10.0.0.1", gid=GID.format(1))]),
+    ],
+)
+def test_addresses_that_only_look_alike(one, other):
+    assert ports(one, other).outcome is PASSED
+
+
+def test_an_address_of_roce_that_two_nodes_have():
+    found = ports([roce("10.0.0.1")], [roce("10.0.0.1")])
+    assert (found.outcome, found.reason) == (FAILED, "GID 10.0.0.1 is also that of n2 mlx5_0")
+
+
+def test_names_of_one_kernel_may_share_a_nic():
+    """Their boot id is what fails."""
+    assert ports([port(1)], [port(1)], boots=("a", "a")).outcome is PASSED
+
+
+def test_a_nic_that_is_not_there_is_an_error():
+    with pytest.raises(FactMissing, match=r"nics.mlx5_0.gids is not known"):
+        ports([port(1, "mlx5_7")], [port(2)])
+
+
+# --- numbers ---
+
+
+def clock(*offsets):
+    found = nodes("clock_offset_s", *offsets)
+    return [
+        judged(found, "clock_offset_s", "within", 300, one.node).outcome is PASSED for one in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "right"),
+    [
+        ((0.0, 0.0, 0.0), [True] * 3),
+        ((0.0, 7200.0, 0.0), [True, False, True]),
+        ((0.0, -301.0, 0.0), [True, False, True]),
+        ((0.0, 300.0, -300.0), [True] * 3),
+        ((0.0, 7200.0), [True, False]),  # the controller tells which of two
+        ((7200.0, 7200.0), [True, True]),  # the controller itself is off
+        ((7200.0, 7200.0, 7200.0), [True] * 3),
+        ((7200.0,), [False]),  # the node or the controller
+        ((400.0,), [False]),
+        ((0.0,), [True]),
+        ((0.0, 7200.0, 7200.0), [False] * 3),  # two opinions of two each
+    ],
+)
+def test_clocks(offsets, right):
+    assert clock(*offsets) == right
+
+
+def memory(*sizes):
+    found = nodes("memory_mib", *sizes)
+    return [
+        judged(found, "memory_mib", "within", 4096, one.node).outcome is PASSED for one in found
+    ]
+
+
+def test_memory_is_compared_between_nodes_alone():
+    assert memory(1031875, 1031700, 1023000) == [True, True, False]
+    assert memory(1031875) == [True]
+    assert memory(1031875, 966339) == [False, False], "which of two is not known"
+
+
+def test_a_number_is_told_with_what_it_should_be():
+    found = judged(nodes("clock_offset_s", 0.0, 7200.0), "clock_offset_s", "within", 300, "n2")
+    assert found.measured == "7200"
+    assert found.reason == "clock_offset_s is 7200, should be within 300 of 0"
+
+
+def test_a_fact_that_is_no_number_is_an_error():
+    with pytest.raises(FactMissing, match="kernel is not a number"):
+        judged(nodes("kernel", "6.1"), "kernel", "within", 300)

@@ -1,0 +1,76 @@
+"""Rung 0: what only one node or port may have and several have, and CPUs that are switched off.
+
+Example: ``mx03`` and ``mx04`` are two containers of one machine. Both items of their boot id fail,
+and those of their machine id as well. The result is one cause, ``one-machine`` at ``mx[03-04]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from railgauge.core.naming import folded
+from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.judging.record import ItemRecord
+
+_MACHINE, _IMAGE, _PORT = "boot_id", "machine_id", "port_address"
+_CAUSES = {_MACHINE: "one-machine", _IMAGE: "cloned-image", _PORT: "duplicate-address"}
+_Places = tuple[tuple[str, str], ...]
+
+
+def shared(scene: Scene) -> Iterator[CauseClaim]:
+    """One claim for each set of nodes or ports that share an id or an address.
+
+    Names of one machine also share its machine id, which their claim includes.
+    """
+    images = _groups(scene, _IMAGE)
+    for places, records in _groups(scene, _MACHINE).items():
+        same = [group for group in images if set(group) <= set(places)]
+        yield _claim(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
+    for subject, groups in ((_IMAGE, images), (_PORT, _groups(scene, _PORT))):
+        for places, records in groups.items():
+            yield _claim(subject, places, records)
+
+
+def _groups(scene: Scene, subject: str) -> dict[_Places, list[ItemRecord]]:
+    """The open items of a subject by the places that share something."""
+    found: dict[_Places, list[ItemRecord]] = {}
+    for record in scene.about(subject):
+        for judged in missed(record):
+            found.setdefault(judged.points_at, []).append(record)
+    return _apart(found)
+
+
+def _apart(found: dict[_Places, list[ItemRecord]]) -> dict[_Places, list[ItemRecord]]:
+    """The groups, without those that only join others: a port may have the LID of one port and the
+    GID of another, which are two faults."""
+    for places in sorted(found, key=len, reverse=True):
+        within = [group for group in found if set(group) < set(places)]
+        if within and set().union(*within) == set(places):
+            records = found.pop(places)
+            for group in within:
+                found[group] += [one for one in records if one.nodes[0] in dict(group)]
+    return found
+
+
+def _claim(subject: str, places: _Places, records: list[ItemRecord]) -> CauseClaim:
+    devices = dict.fromkeys(device for _, device in places if device)
+    says = next(judged.reason for record in records for judged in missed(record))
+    nodes = dict.fromkeys(node for node, _ in places) or {records[0].nodes[0]: None}
+    where = Where(folded(nodes) if len(nodes) > 1 else next(iter(nodes)), ",".join(devices))
+    return CauseClaim(_CAUSES[subject], where, says, tuple(records))
+
+
+# Facts that count or list the CPUs that are online.
+_OF_CPUS = ("cpus_online", "cpus", "numa_cpus")
+
+
+def cpus_offline(scene: Scene) -> Iterator[CauseClaim]:
+    """CPUs that are switched off: the node then also differs in the CPUs of its NUMA nodes."""
+    for record in scene.about("cpus_online"):
+        if judged := missed(record):
+            node = record.nodes[0]
+            same = [r for r in scene.about(*_OF_CPUS) if node in r.nodes and missed(r)]
+            yield CauseClaim("cpus-offline", Where(node), judged[0].reason, tuple(same))
+
+
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (shared, cpus_offline)

@@ -1,0 +1,164 @@
+"""Compare a fact with the same fact of the other nodes: it must be distinct, or near theirs. Pure.
+
+``distinct`` is for what no two nodes or ports may share. With the boot ids A, B and A the first and
+the third node fail, and each judgement points at both. ``within`` is for numbers. With clocks that
+are 0, 1 and 7200 s ahead, the third node fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.config.thresholds import Expectation
+from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.naming import listed
+from railgauge.core.question import FactAt
+from railgauge.facts import FactsByNode, NodeFacts, require
+from railgauge.facts.clock import OFFSET
+from railgauge.facts.model import NicFacts
+
+DISTINCT, WITHIN = "distinct", "within"
+RULES = (DISTINCT, WITHIN)
+PORTS = "ports"
+
+# Device ids of virtual functions. They have GIDs of their own, and may have the LID of their port.
+_VIRTUAL = frozenset(
+    {"MT4116", "MT4118", "MT4120", "MT4122", "MT4124", "MT4126", "MT41683"}
+)  # fmt: skip
+
+Place = tuple[str, str]
+"""A node, and one of its devices; the device is empty if the fact is the node's."""
+
+
+def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Judgement:
+    """Judge a fact that was surveyed by the rule ``distinct`` or ``within``.
+
+    Raises ``NoEvidence`` if the node's own fact is unknown. Nodes whose fact is unknown are left
+    out of the comparison; their own items say so.
+    """
+    known = {name: facts for name, facts in found.items() if isinstance(facts, NodeFacts)}
+    if expectation.rule == WITHIN:
+        return _near(at, expectation, known)
+    places = _shared_ports(at, known) if expectation.value == PORTS else _shared_facts(at, known)
+    return _distinct(at, expectation, places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What another place has too, in words."""
+
+    place: Place
+    what: str
+
+
+def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -> Judgement:
+    twice = list(shared)
+    own = (at.node, _device(at))
+    others = list(dict.fromkeys(one.place for one in twice))
+    what = ", ".join(dict.fromkeys(one.what for one in twice))
+    also = listed([" ".join(filter(None, place)) for place in others])
+    return Judgement(
+        metric=expectation.name,
+        outcome=Outcome.FAILED if twice else Outcome.PASSED,
+        measured=f"{what} also at {also}" if twice else "its own",
+        limit="its own",
+        basis=str(expectation.basis),
+        reason=f"{what} is also that of {also}" if twice else "",
+        pointer=expectation.pointer,
+        points_at=tuple(sorted({own, *others})) if twice else (),
+    )
+
+
+def _device(at: FactAt) -> str:
+    kind, _, rest = at.paths[0].partition(".")
+    return rest.partition(".")[0] if kind == "nics" else ""
+
+
+def _shared_facts(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Shared]:
+    path = at.paths[0]
+    own = require(known[at.node], path)
+    for name, value in _values(path, known):
+        if name != at.node and value == own:
+            yield _Shared((name, ""), path)
+
+
+def _values(path: str, known: Mapping[str, NodeFacts]) -> Iterator[tuple[str, object]]:
+    for name, facts in known.items():
+        try:
+            yield name, require(facts, path)
+        except NoEvidence:
+            continue
+
+
+# --- addresses of ports ---
+
+
+def _shared_ports(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Shared]:
+    """Yield the addresses of the port that another port in its subnet has.
+
+    Names of one running kernel may share a NIC; ``boot_id`` names them.
+    """
+    facts = known[at.node]
+    require(facts, at.paths[0])
+    port = next(nic for nic in facts.nics if nic.name == _device(at))
+    for name, others in known.items():
+        if name != at.node and facts.boot_id and others.boot_id == facts.boot_id:
+            continue
+        for nic in others.nics:
+            if (name, nic.name) != (at.node, port.name):
+                yield from (_Shared((name, nic.name), what) for what in _same(port, nic))
+
+
+def _same(port: NicFacts, other: NicFacts) -> Iterator[str]:
+    if port.link_layer != other.link_layer:
+        return
+    if port.link_layer == "InfiniBand":
+        if _lid(port) and _lid(port) == _lid(other):
+            yield f"LID {port.lid}"
+        # The second half of a GID is the port's GUID, which no other port of any subnet has.
+        yield from (f"GID {gid}" for gid in sorted(_gids(port) & _gids(other)))
+    elif port.name == other.name:
+        # Link-local GIDs are unique on their link only. NICs of one name are one rail.
+        yield from (f"GID {address}" for address in sorted(_addresses(port) & _addresses(other)))
+
+
+def _lid(nic: NicFacts) -> tuple[str, int, int | None] | None:
+    """Return the LID with what tells the subnet: nodes are measured over NICs of one name."""
+    is_own = nic.lid and nic.hca_type not in _VIRTUAL
+    return (nic.name, nic.lid, nic.sm_lid) if is_own and nic.lid else None
+
+
+def _gids(nic: NicFacts) -> set[str]:
+    return {gid.gid.lower() for gid in nic.gids}
+
+
+def _addresses(nic: NicFacts) -> set[str]:
+    return {gid.ipv4 for gid in nic.gids if gid.ipv4}
+
+
+# --- numbers ---
+
+
+def _near(at: FactAt, expectation: Expectation, known: Mapping[str, NodeFacts]) -> Judgement:
+    path, most = at.paths[0], expectation.value
+    own = require(known[at.node], path)
+    numbers = [value for _, value in _values(path, known)]
+    # A clock is measured against the controller's, which is one more opinion.
+    numbers += [0.0] if path == OFFSET else []
+    ordered = sorted(value for value in numbers if isinstance(value, (int, float)))
+    if not isinstance(own, (int, float)) or not isinstance(most, (int, float)):
+        raise FactMissing(f"{path} is not a number", where=at.node)
+    middle = (ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2])
+    holds = all(abs(own - one) <= most for one in middle)
+    between = " and ".join(dict.fromkeys(f"{one:g}" for one in middle))
+    return Judgement(
+        metric=expectation.name,
+        outcome=Outcome.PASSED if holds else Outcome.FAILED,
+        measured=f"{own:g}",
+        limit=f"within {most:g} of the median: {between}",
+        basis=str(expectation.basis),
+        reason="" if holds else f"{path} is {own:g}, should be within {most:g} of {between}",
+        pointer=expectation.pointer,
+    )

@@ -1,0 +1,48 @@
+"""Faults of what a node is: its identity, its clock, its processors and its memory.
+
+They change no figure of the lab, because no document measured their effect. The suite can find them
+only in the node's files, and in the time that it prints.
+"""
+
+from __future__ import annotations
+
+from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad
+
+_AHEAD_S = 7200
+_MODULES = 16  # of memory, on each of these machines
+_OTHER_CPU = {
+    "Intel": "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz",
+    "AMD": "AMD EPYC 7742 64-Core Processor",
+}
+
+
+def one_machine(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
+    """Let the node be a second container of node DEVICE's machine, with NICs of its own."""
+    node["kernel_of"] = fault.device
+    cloned_image(node, fault, platform)
+
+
+def cloned_image(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    node["image_of"] = fault.device
+
+
+def clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    seconds = fault.device or str(_AHEAD_S)
+    if not seconds.removeprefix("-").isdecimal():
+        what = "DEVICE of this fault must be a number of seconds"
+        raise bad(fault, what, f"write, for example, clock@{fault.node}:-600")
+    node["clock_ahead_s"] = int(seconds)
+    node["tools"]["date"] = "clock"
+
+
+def cpus_offline(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["host"]["online"] = node["host"]["cpus"] // 2
+
+
+def cpu_model(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    maker = "AMD" if "AMD" in node["host"]["cpu_model"] else "Intel"
+    node["host"]["cpu_model"] = _OTHER_CPU[maker]
+
+
+def memory_missing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["host"]["memory_gib"] -= node["host"]["memory_gib"] // _MODULES
