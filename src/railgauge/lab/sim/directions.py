@@ -25,15 +25,14 @@ def flow(one: float, sender: Shares, other: float, receiver: Shares) -> float:
     return min(one * sender[SENDS], other * receiver[RECEIVES])
 
 
-def perftest(
-    test: dict[str, Any], able: tuple[float, float], client: Shares, server: Shares
-) -> float:
+def perftest(test: dict[str, Any], able: tuple[float, float]) -> float:
     """Return what a bandwidth test reaches; ``able`` is what client and server can carry.
 
-    Writes and sends move the payload to the server, reads move it to the client. For both
+    ``test`` has the ``shares`` of both NICs, the client's first. Writes and sends move the payload to the server, reads move it to the client. For both
     directions at once it is the mean of the two.
     """
     mine, theirs = able
+    client, server = test["shares"]
     away, back = flow(mine, client, theirs, server), flow(theirs, server, mine, client)
     if test["both_ways"]:
         return (away + back) / 2

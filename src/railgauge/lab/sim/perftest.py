@@ -202,9 +202,10 @@ def _measure(
     if theirs["device"] != test["device"]:
         key = f"{key} to {theirs['device']}"
     key = f"{key} turn {turn(node, key)}"
-    route, ways = figures.route_share(mine, theirs), (mine["shares"], theirs["shares"])
+    route = figures.route_share(mine, theirs)
+    test["shares"] = mine["shares"], theirs["shares"]
     rows = [
-        _row(test, node, size, route * figures.noise(node["seed"], key, size), (a, b), ways)
+        _row(test, node, size, route * figures.noise(node["seed"], key, size), (a, b))
         for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
         if size <= theirs["largest"]
     ]
@@ -222,25 +223,19 @@ def _complain(status: int, syndrome: int) -> None:
 
 
 def _row(
-    test: Test,
-    node: Node,
-    size: int,
-    share: float,
-    able: tuple[list[float], list[float]],
-    ways: tuple[directions.Shares, directions.Shares],
+    test: Test, node: Node, size: int, share: float, able: tuple[list[float], list[float]]
 ) -> Row:
     """Return one row of results.
 
     ``able`` holds the figures of both sides, the client's first; the pair reaches the worse ones.
-    ``share`` is the share of the bandwidth that the path between them and the noise leave, ``ways``
-    are the shares that both NICs leave in each direction. Those do not change latency, because
-    small messages do not use the bandwidth.
+    ``share`` is the share of the bandwidth that the path between them and the noise leave. A NIC
+    that is slow in one direction has its latency, because small messages need no bandwidth.
     """
     if test["kind"] == "lat":
         # A cause that lowers bandwidth raises latency by the same factor.
         return _latency_row(test, size, [max(both) / share for both in zip(*able, strict=True)])
     both_sides = zip(*able, strict=True)
-    peak, average = (directions.perftest(test, both, *ways) * share for both in both_sides)
+    peak, average = (directions.perftest(test, both) * share for both in both_sides)
     if test["both_ways"]:
         peak, average = (value * figures.both_ways(node) for value in (peak, average))
     return _bandwidth_row(test, size, 0.0 if test["no_peak"] else peak, average)
