@@ -28,8 +28,9 @@ def flow(one: float, sender: Shares, other: float, receiver: Shares) -> float:
 def perftest(test: dict[str, Any], able: tuple[float, float]) -> float:
     """Return what a bandwidth test reaches; ``able`` is what client and server can carry.
 
-    ``test`` has the ``shares`` of both NICs, the client's first. Writes and sends move the payload to the server, reads move it to the client. For both
-    directions at once it is the mean of the two.
+    ``test`` has the ``shares`` of both NICs, the client's first. Writes and sends move the
+    payload to the server, reads move it to the client. For both directions at once it is the mean
+    of the two.
     """
     mine, theirs = able
     client, server = test["shares"]
