@@ -15,6 +15,7 @@ from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
 from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
+from railgauge.planning.pairing import DIRECTED
 from railgauge.verdict import decision
 from railgauge.verdict.decision import (
     SUBNET,
@@ -33,7 +34,7 @@ ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measur
 
 
 def run_plan(planned, level="smoke", rounds=None):
-    return RunPlan(2, "run-1", "simulated", level, rounds, tuple(planned), "0")
+    return RunPlan(2, "run-1", "simulated", level, rounds, tuple(planned), "0", directions=DIRECTED)
 
 
 def answering(platform=ONE, level="smoke", rounds=None, **changes):

@@ -29,6 +29,7 @@ from railgauge.diagnosis.localise import (
 )
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import has_value, worst_of
+from railgauge.diagnosis.reach import explains
 from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
 
@@ -54,6 +55,13 @@ def over_paths(scene: Scene) -> Iterator[CauseClaim]:
             claims = list(_over_paths(scene, slow, rungs))
             yield from claims
             scene = scene.without(record for claim in claims for record in claim.evidence)
+            scene = scene.without(r for r in scene.open if any(_same_flow(c, r) for c in claims))
+
+
+def _same_flow(claim: CauseClaim, record: ItemRecord) -> bool:
+    """Whether a slow direction, found over a NIC, explains an item of one of its slow pairs."""
+    pairs = {frozenset(shown.nodes) for shown in claim.evidence}
+    return claim.cause == DIRECTION and frozenset(record.nodes) in pairs and explains(claim, record)
 
 
 def _over_paths(
