@@ -9,7 +9,8 @@ from typing import Any
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.model import Cluster, Judgement, Node, Outcome
+from railgauge.core.model import Case, Cluster, Judgement, Node, Outcome, Pairing
+from railgauge.core.question import LIMITS, READ, Question
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
@@ -185,6 +186,13 @@ def corrupt(nodes: Sequence[str], subject: str = "") -> ItemRecord:
 def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemRecord:
     judged = Judgement(metric, Outcome.FAILED, measured, "as declared", "001: x", reason=reason)
     return replace(item, outcome=Outcome.FAILED, judgements=(judged,), reason=reason)
+
+
+def asking(item: ItemRecord) -> ItemRecord:
+    """The item as a run makes it: with what it asked."""
+    pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
+    case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
+    return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
 
 
 # --- whole clusters ---
