@@ -193,7 +193,7 @@ def test_ids_say_place_link_gpu_and_size_in_plain_words(ids):
     assert found["test_gpu"] == [f"{node}-gpu{gpu}" for node in nodes for gpu in range(8)]
     assert found["test_run"] == nodes
     assert found["test_size"] == [f"{node}-8MiB" for node in nodes]
-    assert found["test_pair"] == ["node01:node04-8MiB", "node03:node02-8MiB"]
+    assert found["test_pair"] == ["node01:node04-8MiB", "node02:node03-8MiB"]
     assert found["test_path"][0] == "node01:node04-gpu0-mlx5_0-8MiB"
     everything = "".join(part for parts in found.values() for part in parts)
     assert not set(everything) & set("@~ /\\'\"()")
@@ -212,7 +212,7 @@ def test_link(pair, size, measure, check):
 def test_of_two_tests_of_one_name_each_stands_on_its_own_rung(ids):
     """Files are collected in order of name, and items run in order of rung."""
     found = ids(platform(), test_again=AGAIN)["test_link"]
-    assert found[-2:] == ["node01:node04-8MiB", "node03:node02-8MiB"]
+    assert found[-2:] == ["node01:node04-8MiB", "node02:node03-8MiB"]
     assert found[0] == "node01-gpu0>gpu1"
 
 
@@ -257,7 +257,7 @@ def test_what_the_platform_asks_makes_items(ids):
         transport={"wanted": ["GDRDMA"], "basis": basis},
     )
     found = ids(doc)
-    pairs = ["node01:node04", "node03:node02"]
+    pairs = ["node01:node04", "node02:node03"]
     assert [found[f"test_{name}"] for name in ("traffic", "transport", "ratio")] == [pairs] * 3
 
 
