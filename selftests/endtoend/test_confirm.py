@@ -127,7 +127,7 @@ def copied(runs: Runs, tmp_path: Path) -> Path:
 
 def again_at_full_speed(folder: Path) -> None:
     """The node was slow in the run and fast when it was measured again."""
-    good = json.loads(_transcripts(folder, "columbia+viper").read_text())["runs"]
+    good = json.loads(_transcripts(folder, "viper+columbia").read_text())["runs"]
     for path in (folder / FOLDER / "transcripts").glob("*.json"):
         data = json.loads(path.read_text())
         data["runs"] = good
