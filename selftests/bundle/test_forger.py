@@ -17,6 +17,7 @@ from testing.bundle_bench import edit_records
 from testing.forger_bench import edited, of, transcripts, without_unused
 
 from railgauge.bundle import signing
+from railgauge.planning.pairing import ALTERNATING
 
 STATE = "test_nics.py::test_port_state[{}-mlx5_0]"
 FACTS = "run/environment.json"
@@ -272,6 +273,12 @@ def _take_out(records, gone):
 
 def test_a_pair_that_is_left_out_of_the_plan(healthy, refused):
     assert "which the level demands" in refused(healthy, without_a_pair)
+
+
+def test_directions_of_another_scheme(healthy, refused):
+    """An earlier version chose other directions; its scheme does not fit the pairs of this run."""
+    change = edited("run/run.json", lambda run: run.update(directions=ALTERNATING))
+    assert "asks for a measurement that level smoke does not make there" in refused(healthy, change)
 
 
 @pytest.mark.parametrize("level", ["nightly", "signoff"])

@@ -205,6 +205,8 @@ WRONG = {
         lambda d: d.update(planned="tests"),
         lambda d: d.update(rounds=10**30),
         lambda d: d.update(rounds=-1),
+        lambda d: d.update(directions=3),
+        lambda d: d.update(directions="alternating"),
         lambda d: d.update(run_id="../../x"),
         lambda d: d.update(surplus=1),
         lambda d: d.pop("planned"),

@@ -40,7 +40,7 @@ def test_plan_for_people(railgauge):
     code, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", LAB, "--level", "smoke")
     assert code == 0
     assert "4 nodes, platform metax-c500, level smoke" in out
-    assert "round 1: mx01:mx04 mx02:mx03" in out
+    assert "round 1: mx01:mx04 mx03:mx02" in out
 
 
 def test_the_plan_says_what_it_covers_and_how_long_it_takes(railgauge):

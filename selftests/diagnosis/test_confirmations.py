@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from testing.diagnose_scenes import (
     MIB8,
+    asking,
     blocked,
     broken,
     causes,
@@ -20,8 +21,8 @@ from testing.diagnose_scenes import (
     planned,
 )
 
-from railgauge.core.model import Case, Outcome, Pairing
-from railgauge.core.question import LIMITS, READ, Question
+from railgauge.core.model import Outcome
+from railgauge.core.question import LIMITS
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import confirmations, good_nodes
 from railgauge.judging.confirmation import Confirmed
@@ -30,13 +31,6 @@ from railgauge.report.causes import about
 from railgauge.verdict.decision import decide
 
 NICS = ("mlx5_0", "mlx5_1")
-
-
-def asking(item):
-    """The item as a run makes it: with what it asked."""
-    pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
-    case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
-    return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
 
 
 def found_by(*records, nodes=()):

@@ -6,6 +6,7 @@ import pytest
 from testing.diagnose_scenes import (
     accounted,
     blocked,
+    both_directions,
     broken,
     causes,
     collective,
@@ -53,7 +54,7 @@ def test_two_slow_nodes_in_collectives_with_three_rounds():
 def test_a_slow_nic_and_a_slow_path_between_two_other_nodes():
     pairs = list(pairs_of(names(8), 3))
     far = next(p for p in pairs if "n2" not in p and not set(p) & _partners(pairs, "n2"))
-    records = paths(pairs, NICS, {("n2", "mlx5_1"): 200.0, frozenset(far): 250.0})
+    records = both_directions(pairs, NICS, {("n2", "mlx5_1"): 200.0, frozenset(far): 250.0})
     found = causes(records)
     assert set(named(found)) == {
         ("slow-nic", "n2, mlx5_1"),
@@ -225,7 +226,9 @@ def test_a_node_that_met_one_good_partner_only_is_not_called_slow():
     records = [path("n1", "n2", "mlx5_0", 200), path("n2", "n3", "mlx5_0", 392)]
     found = causes(records)
     assert [cause.confidence for cause in found] == ["open"]
-    assert "n2" not in found[0].where.node.split("|")
+    assert found[0].cause == "slow-direction"
+    assert set(found[0].where.node.split("|")) == {"n1", "n2"}
+    assert "n2 receiving" in found[0].says
     assert "n3" in found[0].would_decide
 
 

@@ -4,6 +4,7 @@ import pytest
 from testing.diagnose_scenes import (
     accounted,
     blocked,
+    both_directions,
     causes,
     collective,
     collectives,
@@ -24,6 +25,10 @@ def cluster_of(count, capacity, parts=NICS, rounds=2):
     return paths(pairs_of(names(count), rounds), parts, capacity)
 
 
+def both_of(count, capacity, parts=NICS, rounds=2):
+    return both_directions(pairs_of(names(count), rounds), parts, capacity)
+
+
 @pytest.mark.parametrize(
     ("capacity", "cause"),
     [
@@ -33,7 +38,7 @@ def cluster_of(count, capacity, parts=NICS, rounds=2):
     ],
 )
 def test_one_slow_part_in_host_memory(capacity, cause):
-    records = cluster_of(6, capacity)
+    records = both_of(6, capacity)
     found = causes(records)
     assert named(found) == [cause]
     assert found[0].confidence == "likely"
@@ -71,7 +76,7 @@ def test_the_story_names_the_partners_and_that_they_are_fine():
 
 
 def test_the_story_of_a_path_says_that_both_are_fine_with_others():
-    found = causes(cluster_of(6, {frozenset(("n1", "n6")): 200}))
+    found = causes(both_of(6, {frozenset(("n1", "n6")): 200}))
     assert "both nodes reach their limits with others" in found[0].says
 
 
@@ -93,6 +98,69 @@ def test_a_path_that_is_slow_in_one_measurement_and_fine_in_another_is_slow():
     again = [r for r in other if "n3" in r.nodes]
     again = [path(*r.nodes, r.pairing, 392, "host_write_bandwidth_bidirectional") for r in again]
     assert named(causes(both, again)) == [("slow-node", "n3")]
+
+
+# --- directions ---
+
+
+def test_a_node_that_receives_slowly_over_one_nic():
+    records = both_of(6, {("n3", "mlx5_1", "receiving"): 200})
+    (found,) = causes(records)
+    assert named([found]) == [("slow-direction", "n3, mlx5_1")]
+    assert found.confidence == "likely"
+    assert found.says.startswith("n3 receives slowly over mlx5_1, and sends at its limit: host_")
+    assert "which are fine with others" in found.says
+    assert set(found.evidence) == {r.id for r in records if r.outcome == "failed"}
+
+
+def test_a_node_that_sends_slowly_over_all_nics():
+    (found,) = causes(both_of(6, {("n4", nic, "sending"): 200 for nic in NICS}))
+    assert named([found]) == [("slow-direction", "n4")]
+    assert found.says.startswith("n4 sends slowly, and receives at its limit: ")
+
+
+def test_a_slow_direction_in_both_memories_is_one_cause():
+    slow = {("n2", part, "sending"): 200 for part in ("mlx5_0", "gpu0-mlx5_0", "gpu1-mlx5_0")}
+    pairs = list(pairs_of(names(4), 2))
+    on_gpus = paths(pairs, GPU_PATHS, slow)
+    found = causes(both_directions(pairs, NICS, slow), on_gpus)
+    assert named(found) == [("slow-direction", "n2, mlx5_0")]
+
+
+def test_writes_alone_do_not_decide_and_say_what_would():
+    pairs = list(pairs_of(names(6), 2))
+    sender, receiver = pairs[0]
+    for slow in ((sender, "mlx5_1", "sending"), (receiver, "mlx5_1", "receiving")):
+        (found,) = causes(paths(pairs, NICS, {slow: 200}))
+        assert (found.cause, found.confidence) == ("slow-direction", "open")
+        assert found.where.node.split("|") == sorted((sender, receiver))
+        assert found.where.device == "mlx5_1"
+        assert f"{sender} -> " in found.would_decide
+        assert f" -> {receiver}" in found.would_decide
+        assert f"{sender} mlx5_1 sending" in found.says
+        assert f"{receiver} mlx5_1 receiving" in found.says
+
+
+def test_a_test_of_both_directions_at_once_decides():
+    """A slow end is slow with another partner too; nodes that are fast with others are not."""
+    pairs, both = list(pairs_of(names(6), 2)), "host_write_bandwidth_bidirectional"
+    sender, receiver = pairs[0]
+    for slow in (sender, receiver):
+        way = "sending" if slow == sender else "receiving"
+        writes = paths(pairs, NICS, {(slow, nic, way): 200 for nic in NICS})
+        (found,) = causes(writes, paths(pairs, NICS, {slow: 300}, both))
+        assert named([found]) == [("slow-direction", slow)]
+        assert len([item for item in found.evidence if both in item]) == 2 * len(NICS)
+    path_slow = {frozenset(pairs[0]): 200}
+    (found,) = causes(paths(pairs, NICS, path_slow), paths(pairs, NICS, path_slow, both))
+    assert found.cause == "slow-path"
+
+
+def test_a_tool_that_is_unknown_says_nothing_of_directions():
+    pairs = list(pairs_of(names(6), 2))
+    slow = {("n3", nic, "receiving"): 200 for nic in NICS}
+    found = causes(paths(pairs, NICS, slow, "host_other_bandwidth"))
+    assert "slow-direction" not in {cause.cause for cause in found}
 
 
 # --- links and GPUs inside a node ---
@@ -166,10 +234,10 @@ def test_a_collective_that_is_slow_inside_a_node_whose_links_are_fine():
 def test_a_slow_path_and_a_slow_node_keep_their_own_items():
     pairs = list(pairs_of(names(8), 4))
     far = next(p for p in pairs if "n3" not in p)
-    found = causes(paths(pairs, NICS, {"n3": 200.0, frozenset(far): 250.0}))
+    found = causes(both_directions(pairs, NICS, {"n3": 200.0, frozenset(far): 250.0}))
     by = {cause.cause: cause for cause in found}
     assert set(by) == {"slow-node", "slow-path"}
-    assert len(by["slow-path"].evidence) == len(NICS)
+    assert len(by["slow-path"].evidence) == 2 * len(NICS)
     assert all(":".join(far) in item for item in by["slow-path"].evidence)
 
 

@@ -9,11 +9,11 @@ import pytest
 from test_many_nodes import clashes
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 
-ONCE = "tests/network/test_rdma.py::test_write_bandwidth[columbia:viper-mlx5_0-8MiB]"
-TWICE = "tests/network/test_rdma.py::test_read_traffic[viper:prometheus-mlx5_0]"
+ONCE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
+TWICE = "tests/network/test_rdma.py::test_read_traffic[prometheus:viper-mlx5_0]"
 LATE = "tests/network/test_rdma.py::test_send_traffic[columbia:prometheus-mlx5_0]"
 # The other item of the case, which reads what was measured before the workers died.
-SAME_CASE = "tests/network/test_rdma.py::test_read_bandwidth[viper:prometheus-mlx5_0-8MiB]"
+SAME_CASE = "tests/network/test_rdma.py::test_read_bandwidth[prometheus:viper-mlx5_0-8MiB]"
 # SIGKILL, as the kernel sends it when memory is short: first after a tool ran, before anything is
 # on disk and with the nodes' leases held; then after an item is judged and before it is reported.
 _KILLING = f"""
@@ -39,7 +39,7 @@ def die(name, times):
 
 
 def save(store, case, result):
-    if case.key == "host_write_bandwidth[columbia:viper-mlx5_0]":
+    if case.key == "host_write_bandwidth[viper:columbia-mlx5_0]":
         die("died-once", 1)
     return SAVE(store, case, result)
 
@@ -122,7 +122,7 @@ def test_deaths_are_told_and_written_down(run: Run) -> None:
 def test_every_case_has_a_whole_result(run: Run) -> None:
     """Also the lost one: the dead worker's leases did not block the next one."""
     assert all(len(case["runs"]) == 1 and not case["error"] for case in run.transcripts.values())
-    assert "host_write_bandwidth[columbia:viper-mlx5_0]" in run.transcripts
+    assert "host_write_bandwidth[viper:columbia-mlx5_0]" in run.transcripts
 
 
 def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:

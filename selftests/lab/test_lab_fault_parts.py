@@ -89,6 +89,55 @@ def test_slow_path_without_a_peer_takes_the_first_other_node(start_lab: StartLab
     assert rig.busbw_of(ran.stdout) == pytest.approx(0.6 * 78.35, rel=0.005)
 
 
+# The share that is left of a test from mx01, the client, to mx02.
+_OF_MX02 = {
+    "slow-receive@mx02": {"write": 0.6, "send": 0.6, "read": 1.0, "both": 0.8},
+    "slow-send@mx02": {"write": 1.0, "send": 1.0, "read": 0.6, "both": 0.8},
+    "slow-receive@mx01": {"write": 1.0, "send": 1.0, "read": 0.6, "both": 0.8},
+    "slow-send@mx01": {"write": 0.6, "send": 0.6, "read": 1.0, "both": 0.8},
+}
+
+
+@pytest.mark.parametrize("fault", _OF_MX02)
+def test_a_slow_direction_is_slow_where_the_payload_goes_that_way(
+    start_lab: StartLab, fault: str
+) -> None:
+    """Writes and sends move it to the server, reads to the client, and -b moves both."""
+    bench = start_lab("metax-c500", f"{fault}:mlx5_1")
+    for test, share in _OF_MX02[fault].items():
+        tool, more = ("ib_write_bw", ["-b"]) if test == "both" else (f"ib_{test}_bw", [])
+        slow, fine = (rig.perftest(bench, tool, nic, *more) for nic in ("mlx5_1", "mlx5_0"))
+        assert slow == pytest.approx(share * fine, rel=0.002), test
+    ran = bench.run(0, *rig.over_both(bench), *rig.ALL_REDUCE)
+    assert rig.busbw_of(ran.stdout) == pytest.approx(0.6 * 73.24, rel=0.001), "both ways at once"
+
+
+def test_a_slow_direction_without_a_nic_is_that_of_all_nics(start_lab: StartLab) -> None:
+    told = ("slow-receive@mx02", "slow-receive@mx02:mlx5_1=50%")
+    bench = start_lab("metax-c500", *told, nodes=3)
+    assert rig.gbps(bench) == pytest.approx(0.6 * HOST, rel=0.001)
+    assert rig.gbps(bench, "mlx5_1") == pytest.approx(0.3 * HOST, rel=0.001)
+    assert rig.gbps(bench, server=2) == pytest.approx(HOST, rel=0.001)
+    with pytest.raises(BadInput, match="unknown NIC 'mlx5_9'"):
+        start_lab("metax-c500", "slow-send@mx02:mlx5_9")
+
+
+@pytest.mark.parametrize(
+    ("fault", "shares"),
+    [("slow-receive", (0.6, 1.0)), ("slow-send", (1.0, 0.6)), ("slow-send@tcpx01", (0.6, 1.0))],
+)
+def test_iperf3_turned_round_moves_the_payload_back(
+    start_lab: StartLab, fault: str, shares: tuple[float, float]
+) -> None:
+    bench = start_lab("h100-tcpx", fault)
+    own = bench.nodes[0].data_address
+    for way, share in zip([(), ("-R",)], shares, strict=True):
+        client = ("iperf3", "-J", "-P", "1", *way, "-B", own, "-c")
+        ran, _ = bench.pair(client, ("iperf3", "-s", "-1", "-p", "5201"))
+        moved = json.loads(ran.stdout)["end"]["sum_received"]["bits_per_second"]
+        assert moved / 1e9 == pytest.approx(share * 40, rel=0.001)
+
+
 def test_slow_pcie_path_is_slow_for_one_pairing_only(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-pcie-path@mx02:gpu3-mlx5_0")
     assert rig.gbps(bench, "mlx5_0", "--use_maca=3") == pytest.approx(0.6 * NEAR, rel=0.001)

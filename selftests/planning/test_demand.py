@@ -14,6 +14,7 @@ from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, count, demands
+from railgauge.planning.pairing import DIRECTED
 from railgauge.verdict.decision import RunPlan, decide, not_run
 from railgauge.verdict.unanswered import (
     NEVER_RAN,
@@ -196,6 +197,7 @@ def judged(scope, records, planned=None):
         rounds=None,
         planned=tuple(records if planned is None else planned),
         software="0",
+        directions=DIRECTED,
     )
     findings = RunResults(records, {}, scope.platform, scope.cluster)
     return run, findings

@@ -15,6 +15,7 @@ from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, count, demands
+from railgauge.planning.pairing import DIRECTED
 from railgauge.run import inputs
 from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 
@@ -44,7 +45,9 @@ def decided(scope):
         )
         for number, d in enumerate(asked)
     }  # fmt: skip
-    run = RunPlan(2, "run-1", "simulated", scope.level.name, None, tuple(records), "0")
+    run = RunPlan(
+        2, "run-1", "simulated", scope.level.name, None, tuple(records), "0", directions=DIRECTED
+    )
     return decide(run, RunResults(records, {}, scope.platform, scope.cluster))
 
 
@@ -78,7 +81,7 @@ def test_a_sign_off_without_the_scan_is_incomplete_and_says_why():
 
 def test_what_did_not_run_has_the_reason_for_the_reports():
     scope = scope_of()
-    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
+    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0", directions=DIRECTED)
     left = not_run(run, RunResults({}, {}, scope.platform, scope.cluster))
     reasons = {one.subject: (one.outcome, one.reason) for one in left if one.subject in SUBNET}
     assert reasons == dict.fromkeys(SUBNET, (Outcome.NOT_RUN, NOT_SCANNED))
@@ -157,7 +160,7 @@ def test_a_bundle_may_hold_the_record_of_what_nobody_scanned(without):
     scope = scope_of()
     measured = {n: m for n, m in scope.platform.measurements.items() if n not in SUBNET}
     platform = replace(scope.platform, measurements=measured) if without else scope.platform
-    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0")
+    run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0", directions=DIRECTED)
     records = [
         record
         for record in not_run(run, RunResults({}, {}, platform, scope.cluster))

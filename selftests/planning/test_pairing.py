@@ -11,7 +11,16 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.model import PairLevel
 from railgauge.core.model import Pair
 from railgauge.diagnosis.localise.pairwise import diagnose_pairs
-from railgauge.planning.pairing import choose, leaves, ring, rounds, tournament
+from railgauge.planning.direction import directed
+from railgauge.planning.pairing import (
+    ALTERNATING,
+    DIRECTED,
+    choose,
+    leaves,
+    ring,
+    rounds,
+    tournament,
+)
 
 counts = st.integers(1, 65)
 
@@ -82,14 +91,6 @@ def test_with_an_odd_number_another_node_has_the_bye_each_time(count):
 
 
 @given(st.integers(3, 65))
-def test_in_two_rounds_of_an_even_tournament_every_node_sends_and_receives(count):
-    turns = tournament(named(count), 2)
-    sources = {pair.source for pairs in turns for pair in pairs}
-    targets = {pair.target for pairs in turns for pair in pairs}
-    assert len(sources | targets) == count
-
-
-@given(st.integers(3, 65))
 def test_in_a_ring_every_node_sends_once_and_receives_once(count):
     nodes = named(count)
     turns = ring(nodes)
@@ -113,10 +114,10 @@ def test_pairing_is_the_same_every_time():
 def test_a_level_names_its_scheme_and_rounds_override_it():
     nodes = named(6)
     assert rounds(nodes, PairLevel("ring")) == ring(nodes)
-    assert rounds(nodes, PairLevel("all")) == tournament(nodes)
-    assert rounds(nodes, PairLevel("tournament", 2)) == tournament(nodes, 2)
-    assert rounds(nodes, PairLevel("ring"), 3) == tournament(nodes, 3)
-    assert rounds(nodes, PairLevel("all", 1)) == tournament(nodes)
+    assert rounds(nodes, PairLevel("all")) == directed(tournament(nodes))
+    assert rounds(nodes, PairLevel("tournament", 2)) == directed(tournament(nodes, 2))
+    assert rounds(nodes, PairLevel("ring"), 3) == directed(tournament(nodes, 3))
+    assert rounds(nodes, PairLevel("all", 1)) == directed(tournament(nodes))
     assert len(rounds(nodes, PairLevel("tournament", 99))) == 5
 
 
@@ -199,7 +200,7 @@ def test_a_single_round_is_between_leaves():
 @given(clusters(least=2))
 def test_all_pairs_do_not_ask_for_leaves(cluster):
     nodes, groups = cluster
-    every = tournament(nodes)
+    every = directed(tournament(nodes))
     assert rounds(nodes, PairLevel("all"), None, groups) == every
     assert rounds(nodes, PairLevel("tournament", 99), None, groups) == every
     assert rounds(nodes, PairLevel("ring"), None, groups) == ring(nodes)
@@ -221,11 +222,16 @@ def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
         assert found.pairs == ()
 
 
-def test_the_lab_of_two_leaves_of_two():
-    """Test ids of runs with the labs go back to the time before leaves counted."""
-    nodes = ["a", "b", "c", "d"]
-    assert rounds(nodes, PairLevel("tournament", 2), None, {"x": ("a", "b"), "y": ("c", "d")}) == (
-        (Pair("a", "d"), Pair("b", "c")),
+@pytest.mark.parametrize(
+    ("scheme", "first"),
+    [(DIRECTED, Pair("c", "b")), (ALTERNATING, Pair("b", "c"))],
+    ids=["directed", "alternating"],
+)
+def test_the_lab_of_two_leaves_of_two(scheme, first):
+    """Bundles and interrupted runs of earlier versions have the directions of ``ALTERNATING``."""
+    groups = {"x": ("a", "b"), "y": ("c", "d")}
+    assert rounds(list("abcd"), PairLevel("tournament", 2), None, groups, scheme) == (
+        (Pair("a", "d"), first),
         (Pair("b", "a"), Pair("d", "c")),
     )
 
@@ -257,7 +263,8 @@ def test_what_counts_as_a_leaf(groups, found):
     assert "".join(leaves(list("abcdef"), given_groups)) == found
     if not found:
         level = PairLevel("tournament", 2)
-        assert rounds(list("abcdef"), level, None, given_groups) == tournament(list("abcdef"), 2)
+        plain = directed(tournament(list("abcdef"), 2))
+        assert rounds(list("abcdef"), level, None, given_groups) == plain
 
 
 # --- GPU/NIC pairings ---

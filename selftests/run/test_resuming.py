@@ -1,5 +1,7 @@
 """What a resumed run takes over, and what it measures again."""
 
+import json
+
 import pytest
 from test_runner import bad, planned
 from testing.core_values import case, cluster, transcript
@@ -15,6 +17,7 @@ from railgauge.core.errors import (
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import Leases, held_open, is_held
+from railgauge.planning.pairing import ALTERNATING
 from railgauge.run import resume
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.runner import Runner
@@ -35,6 +38,15 @@ def begun(reports, name, resumes=""):
         ),
     )
     return store
+
+
+def test_a_run_of_an_earlier_version_keeps_its_directions(tmp_path):
+    """Its invocation names no scheme; with another one its pairs would be other items."""
+    file = begun(tmp_path, "old").folder / resume.FILE
+    saved = json.loads(file.read_text())
+    assert saved.pop("directions") == ALTERNATING
+    file.write_text(json.dumps(saved))
+    assert Earlier(tmp_path / "old").invocation.directions == ALTERNATING
 
 
 def runner_after(tmp_path, fakes, earlier):

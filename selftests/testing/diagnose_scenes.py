@@ -9,13 +9,15 @@ from typing import Any
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.model import Cluster, Judgement, Node, Outcome
+from railgauge.core.model import Case, Cluster, Judgement, Node, Outcome, Pairing
+from railgauge.core.question import LIMITS, READ, Question
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
 from railgauge.judging.judge import CORRUPTION
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.pairing import tournament
+from railgauge.planning.direction import directed
+from railgauge.planning.pairing import DIRECTED, tournament
 from railgauge.verdict.decision import RunPlan
 from testing.places import ROOT
 
@@ -72,7 +74,8 @@ def findings(
 
 def planned(found: RunResults) -> RunPlan:
     """A run that set out to do just what was found."""
-    return RunPlan(2, "run", "hardware", "smoke", None, tuple(found.records), "0")
+    items = tuple(found.records)
+    return RunPlan(2, "run", "hardware", "smoke", None, items, "0", directions=DIRECTED)
 
 
 def causes(*records: Any, **known: Any) -> tuple[Cause, ...]:
@@ -185,27 +188,55 @@ def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemReco
     return replace(item, outcome=Outcome.FAILED, judgements=(judged,), reason=reason)
 
 
+def asking(item: ItemRecord) -> ItemRecord:
+    """The item as a run makes it: with what it asked."""
+    pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
+    case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
+    return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
+
+
 # --- whole clusters ---
 
 
 def pairs_of(nodes: Sequence[str], rounds: int) -> Iterator[tuple[str, str]]:
-    for one in tournament(nodes, rounds):
+    for one in directed(tournament(nodes, rounds)):
         for pair in one:
             yield pair.source, pair.target
 
 
-def paths(
-    pairs: Iterable[tuple[str, str]], parts: Sequence[str], capacity: Mapping[Any, float]
-) -> list[ItemRecord]:
-    """All pairs over all parts; a pair has the smallest ``capacity`` of what it takes.
+READS = "host_read_bandwidth"
 
-    Keys are a node, (node, part) or frozenset of two nodes; what is not named reaches 392 Gb/s.
+
+def paths(
+    pairs: Iterable[tuple[str, str]],
+    parts: Sequence[str],
+    capacity: Mapping[Any, float],
+    subject: str = "",
+) -> list[ItemRecord]:
+    """Writes, or ``subject``, of all pairs over all parts.
+
+    A pair has the smallest ``capacity`` of what it takes. Keys are a node, (node, part), frozenset
+    of two nodes, or (node, part, ``sending`` or ``receiving``); what is not named reaches 392 Gb/s.
     """
     return [
-        path(a, b, part, _least(capacity, (a, b, (a, part), (b, part), frozenset((a, b)))))
+        path(a, b, part, _least(capacity, _taken(a, b, part, subject)), subject)
         for a, b in pairs
         for part in parts
     ]
+
+
+def _taken(a: str, b: str, part: str, subject: str) -> tuple[Any, ...]:
+    sender, receiver = (b, a) if subject == READS else (a, b)
+    ends = ((sender, part, "sending"), (receiver, part, "receiving"))
+    return (a, b, (a, part), (b, part), frozenset((a, b)), *ends)
+
+
+def both_directions(
+    pairs: Iterable[tuple[str, str]], parts: Sequence[str], capacity: Mapping[Any, float]
+) -> list[ItemRecord]:
+    """The same pairs with writes and with reads."""
+    pairs = list(pairs)
+    return paths(pairs, parts, capacity) + paths(pairs, parts, capacity, READS)
 
 
 def collectives(

@@ -7,7 +7,7 @@ import re
 from testing.lab_bench import Bench
 
 IB = "sys/class/infiniband"
-PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "corrupt")
+PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "slow-send", "slow-receive", "corrupt")
 """Faults whose checks are in ``test_lab_fault_parts``."""
 TOLD = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
@@ -24,7 +24,12 @@ BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 def gbps(bench: Bench, device: str = "mlx5_0", *more: str, server: int = 1) -> float:
     """From node 0 to node ``server``, with messages of 8 MiB."""
-    ran, _ = bench.pair(("ib_write_bw", "-d", device, *BIG, *more), server_index=server)
+    return perftest(bench, "ib_write_bw", device, *more, server=server)
+
+
+def perftest(bench: Bench, tool: str, device: str, *more: str, server: int = 1) -> float:
+    """With the client on node 0 and the server on node ``server``, and messages of 8 MiB."""
+    ran, _ = bench.pair((tool, "-d", device, *BIG, *more), server_index=server)
     row = next(line for line in ran.stdout.splitlines() if line.startswith(" 8388608"))
     return float(row.split()[3])
 

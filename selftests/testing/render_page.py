@@ -20,7 +20,6 @@ import pytest
 from railgauge.bundle.contents import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import plan
 from railgauge.report import html
 from railgauge.report.plots import plots
 from railgauge.run.settings import RunSettings
@@ -44,7 +43,7 @@ class Replacement:
         found = held.records()
         self.records = dict(many(found, items)) if items else found
         self.store = Store(folder)
-        level = plan.level(self.platform, self.cluster, self.run.level, self.run.rounds)
+        level = self.run.level_of(self.platform, self.cluster)
         self.settings = RunSettings(self.cluster, self.platform, level)
         self.columns = html.Columns(lambda: self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))

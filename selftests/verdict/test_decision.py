@@ -6,6 +6,7 @@ import pytest
 from testing.core_values import ROOT, cluster, item, judgement
 
 from railgauge.config import thresholds
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
@@ -15,6 +16,7 @@ from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
 from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
+from railgauge.planning.pairing import ALTERNATING, DIRECTED
 from railgauge.verdict import decision
 from railgauge.verdict.decision import (
     SUBNET,
@@ -33,12 +35,13 @@ ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measur
 
 
 def run_plan(planned, level="smoke", rounds=None):
-    return RunPlan(2, "run-1", "simulated", level, rounds, tuple(planned), "0")
+    return RunPlan(2, "run-1", "simulated", level, rounds, tuple(planned), "0", directions=DIRECTED)
 
 
-def answering(platform=ONE, level="smoke", rounds=None, **changes):
+def answering(platform=ONE, level="smoke", rounds=None, directions=DIRECTED, **changes):
     """One item for each demand."""
-    scope = DemandInputs(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
+    wanted = plan.level(platform, DECLARED, level, rounds, directions)
+    scope = DemandInputs(platform, DECLARED, wanted)
     made = [
         item(
             f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
@@ -97,6 +100,21 @@ def test_what_no_item_asked_for_is_named_and_counted_once():
     (absent,) = not_run(run_plan(records), findings)
     assert (absent.subject, absent.nodes) == ("memlock", ("n2",))
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
+
+
+def test_a_run_of_an_earlier_version_owes_the_directions_of_its_time():
+    """Its plan does not name the scheme. Some of its nodes never sent, and it still verifies."""
+    saved = to_plain(run_plan(()))
+    del saved["directions"]
+    earlier = from_plain(RunPlan, saved, "run.json")
+    then = {str(pair) for pair in earlier.level_of(HOMELAB, DECLARED).pairs}
+    now = {str(pair) for pair in run_plan(()).level_of(HOMELAB, DECLARED).pairs}
+    assert then == {"n2:n3", "n2:n1", "n1:n3"}
+    assert now == {"n2:n3", "n1:n2", "n3:n1"}
+    records = answering(HOMELAB, directions=ALTERNATING)
+    run = replace(earlier, planned=tuple(records))
+    assert decide(run, RunResults(records, {}, HOMELAB, DECLARED)).verdict == "accepted"
+    assert decided(records, platform=HOMELAB).verdict == "incomplete"
 
 
 def test_the_order_of_the_records_changes_nothing():

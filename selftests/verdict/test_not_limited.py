@@ -14,6 +14,7 @@ from railgauge.facts import NodeFacts
 from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import candidates
+from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
 from railgauge.report import allure, html, junit, terminal
 from railgauge.run.settings import RunSettings
@@ -51,7 +52,7 @@ def answered(platform, name="signoff"):
 def said(platform=None, tests=TESTS, name="signoff", drop=0):
     platform = platform or taken_out()
     records = dict(list(answered(platform, name).items())[drop:])
-    run = RunPlan(2, "run-1", "simulated", name, None, tuple(records), "0", tests)
+    run = RunPlan(2, "run-1", "simulated", name, None, tuple(records), "0", tests, DIRECTED)
     return decide(run, RunResults(records, FOUND, platform, DECLARED))
 
 

@@ -41,7 +41,6 @@ from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import plan
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
@@ -167,7 +166,7 @@ def verify(
     if surveyed := contents.surveyed():
         refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
     refuse_unplanned(run, records.values())
-    level = plan.level(platform, cluster, run.level, run.rounds)
+    level = run.level_of(platform, cluster)
     refuse_other_items(records.values(), platform, level)
     refuse_gaps(run, cluster, records, contents.transcripts())
     again = contents.transcripts(AGAIN)

@@ -27,6 +27,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
+from railgauge.planning.pairing import SCHEMES
 from railgauge.run.store import Kept, case_file, identity
 from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
@@ -92,6 +93,8 @@ class Contents:
             raise BadBundle("has an invalid run id", where=name)
         if run.rounds is not None and run.rounds < 1:
             raise BadBundle("has no rounds", where=name)
+        if run.directions not in SCHEMES:
+            raise BadBundle(f"has an unknown scheme of directions, {run.directions}", where=name)
         if len(set(run.planned)) < len(run.planned):
             raise BadBundle("plans an item twice", where=name)
         if not all(_NAME.fullmatch(test.name) for test in run.tests):

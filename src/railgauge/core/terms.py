@@ -56,6 +56,19 @@ class Scope(Term):
     FABRIC = "fabric"
 
 
+class Flow(Term):
+    """Which way a test between two nodes moves its payload.
+
+    ``FORWARD`` is from the first node to the second. ``UNTOLD`` is for tests whose result does not
+    depend on what the nodes can send or receive, such as latency, and for unknown tests.
+    """
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    BOTH = "both"
+    UNTOLD = ""
+
+
 class Role(Term):
     """What a command does in a run.
 

@@ -339,6 +339,14 @@ CATALOGUE: Mapping[str, Kind] = {
         "check the cables and switches between the two, and the routes: ibtracert",
         "derived: a pair is as fast as the slowest of its two nodes and the path between them",
     ),
+    "slow-direction": Kind(
+        "a node, or one of its NICs or GPUs, sends slowly and receives at its limit, or the other"
+        " way round",
+        "compare the NIC's counters of that direction (pause frames, xmit_wait, discards), its flow"
+        " control and its PCIe settings with a good node; swap its cable and its switch port",
+        "derived: a test in one direction is as fast as its sender can send and its receiver can"
+        " receive",
+    ),
     "slow-node": Kind(
         "a node is slow in all its pairs while its partners are not",
         "compare clocks, power, BIOS settings and PCIe links with a good node",

@@ -2,7 +2,8 @@
 
 A node, or a part of it, is measured with up to two nodes that are not suspects. A path between two
 nodes, and a measurement of a single node, are repeated unchanged. Causes that a fact or a counter
-proves need no measurement.
+proves need no measurement. Where one direction is slow, suspects keep their place in the pair, so
+that the payload moves the same way; one more measurement, without suspects, moves it back.
 
 Example: ``mx03`` was slow with ``mx04``, and both are suspects. Each is measured again with
 ``mx01`` and ``mx02``, which reached their limits.
@@ -15,9 +16,12 @@ from dataclasses import replace
 
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, TRANSPORT, Question
+from railgauge.core.terms import Flow
 from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
+from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.tools import flow
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _PARTNERS = 2  # the path to a single partner could be faulty
@@ -63,9 +67,46 @@ def _of_cause(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterato
             yield _asked(cause, ends, worst, {})
         return
     for suspect in (node.name for node in results.cluster.nodes if node.name in suspects):
-        worst = _worst(r for r in shown if suspect in r.nodes)
+        worst = _worst(r for r in _telling(results, cause, shown) if suspect in r.nodes)
         if worst is not None:
             yield from _with_partners(results, cause, suspect, worst, good)
+    if cause.cause == DIRECTION:
+        yield from _of_the_pair(results, cause, shown)
+
+
+def _telling(results: RunResults, cause: Cause, shown: Sequence[ItemRecord]) -> list[ItemRecord]:
+    """The items to repeat; for a slow direction those that move their payload one way."""
+    if cause.cause != DIRECTION:
+        return list(shown)
+    return [record for record in shown if _is_one_way(results, record)] or list(shown)
+
+
+def _is_one_way(results: RunResults, record: ItemRecord) -> bool:
+    measurement = results.platform.measurements.get(record.subject)
+    return measurement is not None and flow(measurement) in (Flow.FORWARD, Flow.BACKWARD)
+
+
+def _of_the_pair(
+    results: RunResults, cause: Cause, shown: Sequence[ItemRecord]
+) -> Iterator[Remeasurement]:
+    """The slow pair in both directions, if its two nodes, or its path, are the suspects."""
+    suspects = nodes_of(cause.where.node)
+    fit = (r for r in _telling(results, cause, shown) if set(r.nodes) == suspects)
+    worst = _worst(fit)
+    if worst is not None:
+        yield _asked(cause, tuple(worst.nodes), worst, {})
+        yield from _turned(cause, worst, {})
+
+
+def _turned(
+    cause: Cause, record: ItemRecord, instead: Mapping[str, str]
+) -> Iterator[Remeasurement]:
+    """The same measurement in the other direction; none between rails, where the ends differ."""
+    asked = _asked(cause, (), record, instead)
+    case = asked.question.case
+    if case is not None and not (case.pairing and case.pairing.peer):
+        back = replace(case, nodes=case.nodes[::-1])
+        yield replace(asked, question=replace(asked.question, case=back))
 
 
 def _with_partners(
@@ -75,8 +116,12 @@ def _with_partners(
         yield _asked(cause, (suspect,), worst, {})
         return
     (other,) = set(worst.nodes) - {suspect}
-    for partner in _partners(results.records, suspect, worst.subject, good):
+    partners = _partners(results.records, suspect, worst.subject, good)
+    for partner in partners:
         yield _asked(cause, (suspect,), worst, {other: partner})
+    if cause.cause == DIRECTION and cause.confidence != OPEN:
+        for partner in partners[:1]:
+            yield from _turned(cause, worst, {other: partner})
 
 
 def _partners(

@@ -127,6 +127,7 @@ EFFECTS: Mapping[str, Effect] = {
     "slow-nic": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "slow-pcie-path": Effect(_LOW, _GPU_NETWORK, _LESS, "part"),
     "slow-path": Effect(_LOW, _NETWORK, _LESS, "part"),
+    "slow-direction": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "slow-node": Effect(_LOW, _ABOVE, _LESS, "node"),
     "poor-scaling": Effect(_LOW, frozenset({Rung.APPLICATION}), _SLOW),
     # Nothing is known, because a tool or the suite failed.

@@ -11,19 +11,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core import naming
 from railgauge.core.model import Outcome
-from railgauge.core.terms import Rung
-from railgauge.diagnosis.localise import Part, PathResult, Undecided, blame_links, blame_paths
+from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.localise import (
+    SENDING,
+    Part,
+    PathResult,
+    Undecided,
+    blame_links,
+    blame_paths,
+    plain,
+    ways,
+)
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import has_value, worst_of
+from railgauge.diagnosis.reach import explains
 from railgauge.judging.record import ItemRecord
+from railgauge.tools import flow
 
 _END = r"(?:gpu(\d+)-)?([^\s>:]+)"
 _PAIRING = re.compile(f"{_END}(?::{_END})?")
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
 _PAIR = 2
+DIRECTION = "slow-direction"
 _KIND = {
     "node": "slow-node",
     "nic": "slow-nic",
@@ -41,6 +55,13 @@ def over_paths(scene: Scene) -> Iterator[CauseClaim]:
             claims = list(_over_paths(scene, slow, rungs))
             yield from claims
             scene = scene.without(record for claim in claims for record in claim.evidence)
+            scene = scene.without(r for r in scene.open if any(_same_flow(c, r) for c in claims))
+
+
+def _same_flow(claim: CauseClaim, record: ItemRecord) -> bool:
+    """Whether a slow direction, found over a NIC, explains an item of one of its slow pairs."""
+    pairs = {frozenset(shown.nodes) for shown in claim.evidence}
+    return claim.cause == DIRECTION and frozenset(record.nodes) in pairs and explains(claim, record)
 
 
 def _over_paths(
@@ -51,11 +72,14 @@ def _over_paths(
     needed = _needed(slow)
     fine = [record for record in paths if not _falls_short(record, needed)]
     wrong = {record.id for record in slow}
-    located = blame_paths([_result(r, r.id in wrong) for r in (*fine, *slow)])
+    measurements = scene.results.platform.measurements
+    located = blame_paths(
+        [replace(_result(r, r.id in wrong), flow=_flow(r, measurements)) for r in (*fine, *slow)]
+    )
     for part in located.parts:
-        if records := [record for record in slow if _lies_on(part, record)]:
+        if records := [r for r in slow if _lies_on(part, r) and _has_way(part, r, measurements)]:
             yield CauseClaim(
-                _KIND[part.kind],
+                DIRECTION if part.way else _KIND[part.kind],
                 Where(part.node, part.device, part.peer),
                 _story(part, records, fine),
                 tuple(records),
@@ -122,6 +146,17 @@ def _lies_on(part: Part, record: ItemRecord) -> bool:
     return part.node in record.nodes and part.covers(result.path_at(part.node))
 
 
+def _flow(record: ItemRecord, measurements: Mapping[str, Measurement]) -> Flow:
+    measurement = measurements.get(record.subject)
+    return flow(measurement) if measurement else Flow.UNTOLD
+
+
+def _has_way(part: Part, record: ItemRecord, measurements: Mapping[str, Measurement]) -> bool:
+    """Whether the part's node sent, or received, as the part says."""
+    nodes = (record.nodes[0], record.nodes[1])
+    return not part.way or part.way in ways(nodes, part.node, _flow(record, measurements))
+
+
 def _seen(part: Part, record: ItemRecord) -> str:
     """The item's path as the part names one: from its node to its peer."""
     ends = dict.fromkeys(record.part_at(node) for node in (part.node, part.peer))
@@ -139,7 +174,16 @@ def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -
         said = f"{worst_of(slow)}; both nodes reach their limits with others"
     elif others and healthy:
         said += f" ({', '.join(others)}), which are fine with others"
+    if part.way:
+        said = f"{_one_way(part)}: {said}"
     return f"{said}; {part.note}" if part.note else said
+
+
+def _one_way(part: Part) -> str:
+    """Such as: mx02 receives slowly over mlx5_1, and sends at its limit."""
+    slow, fine = ("sends", "receives") if part.way == SENDING else ("receives", "sends")
+    over = f" over {part.device}" if part.device else ""
+    return f"{part.node} {slow} slowly{over}, and {fine} at its limit"
 
 
 def _undecided(
@@ -151,10 +195,10 @@ def _undecided(
     records = [r for r in slow if r not in decided and names & set(r.nodes)]
     if not records:
         return
-    among = [name.partition(" ") for name in open_.among if ":" not in name]
+    among = [plain(name).partition(" ") for name in open_.among if ":" not in name]
     devices = dict.fromkeys(device for _, _, device in among if device)
     yield CauseClaim(
-        _suspect(devices),
+        DIRECTION if open_.one_way else _suspect(devices),
         Where(naming.among(node for node, _, _ in among), ",".join(devices)),
         f"{worst_of(records)}; the evidence fits each of {naming.listed(open_.among)}",
         tuple(records),

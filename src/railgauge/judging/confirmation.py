@@ -19,7 +19,8 @@ class Remeasurement:
     """One measurement that is made again, and why.
 
     ``node``, ``device`` and ``peer`` are those of the cause that is to be confirmed. ``suspects``
-    are the suspected nodes of the measurement; its other nodes were found good.
+    are the suspected nodes of the measurement; its other nodes were found good. It is empty for a
+    measurement in the other direction, which only shows what the first one is compared with.
     """
 
     cause: str

@@ -60,7 +60,7 @@ def inapplicable(fault: Fault, why: str) -> BadInput:
 
 def nic(node: NodeFile, fault: Fault) -> dict[str, Any]:
     """Return the NIC that the fault names, or the node's first one."""
-    found: dict[str, Any] = _nics(node)[nic_name(node, fault)]
+    found: dict[str, Any] = nics(node)[nic_name(node, fault)]
     return found
 
 
@@ -78,7 +78,7 @@ def nic_name(node: NodeFile, fault: Fault) -> str:
 
     Raises ``BadInput`` for a NIC that the node does not have, or that another fault removed.
     """
-    known = _nics(node)
+    known = nics(node)
     if not known:
         raise bad(fault, "the node has no NIC left", "leave out nic-missing or this fault")
     name = fault.device or next(iter(known))
@@ -87,7 +87,7 @@ def nic_name(node: NodeFile, fault: Fault) -> str:
     return name
 
 
-def _nics(node: NodeFile) -> dict[str, dict[str, Any]]:
+def nics(node: NodeFile) -> dict[str, dict[str, Any]]:
     """Return the RDMA devices, and the network devices that carry collectives without RDMA."""
     fabric = node["collectives"].get("fabric", ())
     found: dict[str, dict[str, Any]] = dict(node["devices"])

@@ -20,6 +20,7 @@ from railgauge.lab import fault_courses, fault_places, gpu_faults, host_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge.lab.sim.directions import RECEIVES, SENDS
 
 _WHOLE_NODE = frozenset(
     [
@@ -55,6 +56,14 @@ _FAULTS = {
     "tool-floods": _Kind("tool DEVICE prints without end", soft.broken("floods")),
     "slow-node": _Kind("every bandwidth of the node is 0.6 of the healthy one", hard.slow_node),
     "slow-nic": _Kind("the bandwidth of NIC DEVICE is 0.6 of the healthy one", hard.slow_nic),
+    "slow-send": _Kind(
+        "what NIC DEVICE (all of the node) sends is 0.6 of the healthy bandwidth",
+        hard.slow_way(SENDS),
+    ),
+    "slow-receive": _Kind(
+        "what NIC DEVICE (all of the node) receives is 0.6 of the healthy bandwidth",
+        hard.slow_way(RECEIVES),
+    ),
     "slow-gpu": _Kind(
         "the bandwidth of GPU number DEVICE to NICs, host and other GPUs is 0.6 of the healthy one",
         hard.slow_gpu,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from railgauge.lab import fault_places, platforms
@@ -27,6 +28,17 @@ def slow_node(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 def slow_nic(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.nic(node, fault)["speed"] *= fault.left(SLOW)
+
+
+def slow_way(way: str) -> Callable[[NodeFile, Fault, PlatformFile], None]:
+    """Return a fault that slows down one direction of NICs: ``sends`` or ``receives``."""
+
+    def strike(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+        one = fault_places.nic(node, fault)
+        for nic in [one] if fault.device else fault_places.nics(node).values():
+            nic[way] = nic.get(way, 1.0) * fault.left(SLOW)
+
+    return strike
 
 
 def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

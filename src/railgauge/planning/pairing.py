@@ -1,7 +1,7 @@
 """Choose what is measured with what: node pairs in rounds, and GPU/NIC pairings.
 
 Within a round no node is used twice, so the pairs of a round may run at the same time: four nodes
-``a b c d`` meet in the rounds ``a:d b:c``, ``b:a d:c`` and ``a:c d:b``.
+``a b c d`` meet in the rounds ``a:d c:b``, ``b:a d:c`` and ``a:c b:d``.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from itertools import zip_longest
 
 from railgauge.config.thresholds.model import PairLevel, Platform
 from railgauge.core.model import Pair, Pairing
+from railgauge.planning.direction import Rounds, directed
 
-Rounds = tuple[tuple[Pair, ...], ...]
 Leaves = Mapping[str, tuple[str, ...]]
 _Seats = list[str | None]
 _Two = tuple[str | None, str | None]
 
 _MANY = 2  # with one leaf all pairs are within it, and there is nothing to balance
+
+# How the direction of a pair is chosen. A run keeps the number of its scheme, because the direction
+# is part of what it measured: runs that keep none have the first.
+ALTERNATING, DIRECTED = SCHEMES = 1, 2
 
 
 def rounds(
@@ -26,17 +30,30 @@ def rounds(
     level: PairLevel,
     count: int | None = None,
     groups: Mapping[str, tuple[str, ...]] | None = None,
+    directions: int = DIRECTED,
 ) -> Rounds:
     """Return the rounds of pairs of a level; with ``count`` each node gets that many partners.
 
     A tournament that does not have all rounds is balanced over the leaves that ``groups`` declare.
-    For a single node the result is empty.
+    For a single node the result is empty. ``directions`` decides which node of a pair sends:
+    ``DIRECTED`` is described in ``planning.direction``; with ``ALTERNATING``, which earlier
+    versions used, it changes with the round, and some nodes never send or never receive.
     """
+    found = _partners(nodes, level, count, groups or {})
+    return directed(found) if directions == DIRECTED else found
+
+
+def _partners(
+    nodes: Sequence[str],
+    level: PairLevel,
+    count: int | None,
+    groups: Mapping[str, tuple[str, ...]],
+) -> Rounds:
     if count is None and level.scheme == "ring":
         return ring(nodes)
     if count is None and level.scheme != "tournament":
         return tournament(nodes)
-    declared = leaves(nodes, groups or {})
+    declared = leaves(nodes, groups)
     return tournament(nodes, count or level.rounds, tuple(declared.values()))
 
 
@@ -156,7 +173,7 @@ def _alternating(twos: list[_Two]) -> list[_Two]:
 
 
 def _pair(a: str, b: str, number: int) -> Pair:
-    """Return a pair whose direction alternates with the round, to test a node both ways."""
+    """Return a pair whose direction alternates with the round."""
     return Pair(b, a) if number % 2 else Pair(a, b)
 
 

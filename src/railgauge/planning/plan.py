@@ -9,7 +9,8 @@ from railgauge.config.thresholds import uncovered
 from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.model import Case, Cluster, Command, Pair, Pairing
 from railgauge.core.terms import Scope
-from railgauge.planning.pairing import Leaves, Rounds, choose, leaves, rounds
+from railgauge.planning.direction import Rounds
+from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
 from railgauge.stacks import Stack, stack
 from railgauge.tools import Setting, check_plannable, tool
 from railgauge.tools.declared import misdeclared
@@ -20,6 +21,7 @@ class Level:
     """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups over which the rounds are balanced; empty if none are declared.
+    ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``).
     ``scanners`` holds the node that scans the subnet. It is empty if the hostfile names none;
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
     requires a scan and the hostfile gives neither a node nor a reason.
@@ -33,6 +35,7 @@ class Level:
     scanners: tuple[str, ...] = ()
     no_scan: str = ""
     lacks_scan: bool = False
+    directions: int = DIRECTED
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -64,8 +67,16 @@ def complaints(platform: Platform) -> Iterator[str]:
     yield from uncovered(platform)
 
 
-def level(platform: Platform, cluster: Cluster, name: str, count: int | None = None) -> Level:
+def level(
+    platform: Platform,
+    cluster: Cluster,
+    name: str,
+    count: int | None = None,
+    directions: int = DIRECTED,
+) -> Level:
     """Return the level ``name`` for this cluster; ``count`` is ``--rounds``.
+
+    ``directions`` is the scheme that decides which node of a pair sends (see ``pairing.rounds``).
 
     Groups are those of the hostfile with more than two nodes, and the group of all nodes. Two nodes
     are measured as a pair instead. Raises ``BadInput`` if a measurement of the platform file cannot
@@ -75,7 +86,7 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
     nodes = tuple(node.name for node in cluster.nodes)
     named = {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
-    turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups)
+    turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups, directions)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
     return Level(
         name,
@@ -86,6 +97,7 @@ def level(platform: Platform, cluster: Cluster, name: str, count: int | None = N
         scanners,
         no_scan=cluster.no_fabric,
         lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
+        directions=directions,
     )
 
 

@@ -24,7 +24,7 @@ from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.services import RunServices
 from railgauge.run.settings import MAIN, RunSettings
 from railgauge.run.store import Store
-from railgauge.verdict.decision import not_applicable
+from railgauge.verdict.decision import RunPlan, not_applicable
 
 SETTINGS = pytest.StashKey[RunSettings]()
 # Missing if tests are only collected.
@@ -67,7 +67,8 @@ def _settings(
     config: pytest.Config, earlier: Earlier | None, recording: Recording | None
 ) -> RunSettings:
     cluster, platform = _replayed(config, recording) if recording else _site(config)
-    level, said = _level(config, cluster, platform, recording), config.option
+    before = recording.plan if recording else earlier.invocation if earlier else None
+    level, said = _level(config, cluster, platform, before), config.option
     tests = candidates(asked(config.rootpath))
     return RunSettings(
         cluster,
@@ -106,13 +107,20 @@ def _replayed(config: pytest.Config, recording: Recording) -> tuple[Cluster, Pla
 
 
 def _level(
-    config: pytest.Config, cluster: Cluster, platform: Platform, recording: Recording | None
+    config: pytest.Config,
+    cluster: Cluster,
+    platform: Platform,
+    before: RunPlan | Invocation | None,
 ) -> Level:
-    """The level by the options; in a replay omitted options are those of the recorded run."""
+    """The level by the options; omitted ones are those of the run that is replayed or resumed.
+
+    The directions of its pairs are always those of that run.
+    """
     name, rounds = config.getoption("--level"), config.getoption("--rounds")
-    if recording:
-        name, rounds = name or recording.plan.level, rounds or recording.plan.rounds
-    return plan.level(platform, cluster, name or options.LEVEL, rounds)
+    if before is None:
+        return plan.level(platform, cluster, name or options.LEVEL, rounds)
+    name, rounds = name or before.level, rounds or before.rounds
+    return plan.level(platform, cluster, name, rounds, before.directions)
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:

@@ -267,6 +267,7 @@ class Controller:
             planned=tuple(self.planned),
             software=__version__,
             tests=self.settings.tests,
+            directions=self.settings.level.directions,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

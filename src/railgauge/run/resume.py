@@ -30,6 +30,7 @@ from railgauge.facts.boot import Reboot
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import is_held
+from railgauge.planning.pairing import ALTERNATING
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
@@ -53,7 +54,8 @@ class Invocation:
     """How a run was started. ``invocation.json`` is the first file in its folder.
 
     ``hostfile_sha256`` is computed over the file with secret values masked. ``resumes`` is the name
-    of the run in ``reports/`` that this one carries on, or empty.
+    of the run in ``reports/`` that this one carries on, or empty. ``directions`` is the
+    scheme that decided which node of a pair sends; runs that did not keep it used the first.
     """
 
     schema_version: int
@@ -72,6 +74,7 @@ class Invocation:
     marks: str
     resumes: str = ""
     confirm: bool = False
+    directions: int = ALTERNATING
 
 
 def write(store: Store, invocation: Invocation) -> None:

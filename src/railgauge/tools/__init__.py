@@ -19,6 +19,7 @@ from typing import NoReturn, Protocol, cast
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core.errors import BadInput, HostfileError
 from railgauge.core.model import Case, Cluster, Command, Parsed
+from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.stacks import Stack
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
@@ -123,6 +124,23 @@ class Tool(Protocol):
 
     def payload_bytes(self, parsed: Parsed) -> float:
         """Return the bytes that one node sent to others in this run; 0 if the tool sends none."""
+
+
+class TwoEnded(Protocol):
+    """What the module of a two-ended tool has as well."""
+
+    def flow(self, measurement: Measurement) -> Flow:
+        """Return which way a test of this measurement moves its payload between two nodes."""
+
+
+def flow(measurement: Measurement) -> Flow:
+    """Return which way a measurement between two nodes moves its payload.
+
+    Tools without two ends, such as collectives, move it both ways.
+    """
+    if measurement.tool not in _TWO_ENDED:
+        return Flow.BOTH
+    return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
 
 
 def tool(name: str) -> Tool:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Flow
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.collector import OutputCollector
@@ -52,6 +54,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         _command(setting, target, server, port),
         _command(setting, source, client, None),
     )
+
+
+def flow(measurement: Measurement) -> Flow:
+    """Return which way the payload moves: with ``reverse`` the server sends."""
+    return Flow.BACKWARD if measurement.options.get("reverse") else Flow.FORWARD
 
 
 def _pair(setting: Setting) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
+from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
 from railgauge.judging.record import ItemRecord
@@ -17,6 +18,7 @@ from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
+from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.plan import Level
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
@@ -35,7 +37,8 @@ class RunPlan:
     At the end of the run, the demands of the level that no item covers are added.
 
     ``rounds`` is the value of ``--rounds``; ``software`` is the version that made the run.
-    ``tests`` are the subjects of all tests; empty in runs that did not keep them.
+    ``tests`` are the subjects of all tests; empty in runs that did not keep them. ``directions`` is
+    the scheme that decided which node of a pair sends; runs that did not keep it used the first.
     """
 
     schema_version: int
@@ -46,6 +49,11 @@ class RunPlan:
     planned: tuple[str, ...]
     software: str
     tests: tuple[Candidate, ...] = ()
+    directions: int = ALTERNATING
+
+    def level_of(self, platform: Platform, cluster: Cluster) -> Level:
+        """Return the level that the run measured."""
+        return plan.level(platform, cluster, self.level, self.rounds, self.directions)
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
@@ -54,7 +62,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     A demand of the level that no record answers counts as not run, even if it was not planned.
     """
     cluster, platform = results.cluster, results.platform
-    level = plan.level(platform, cluster, run.level, run.rounds)
+    level = run.level_of(platform, cluster)
     ordered = _ordered(run, results.records)
     results = replace(results, records=ordered)
     absent = {item.id: item for item in not_run(run, results)}
@@ -79,7 +87,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
 def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """Return a record for each demand of the level that no record answers or accounts for."""
     platform, cluster = results.platform, results.cluster
-    wanted = plan.level(platform, cluster, run.level, run.rounds)
+    wanted = run.level_of(platform, cluster)
     records = _ordered(run, results.records)
     return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.diagnosis.localise.nodes import PairResult, Undecided, gather, undecided
+from railgauge.diagnosis.localise.directions import (
+    FlowResult,
+    gathered,
+    is_one_way,
+    parted,
+    plain,
+)
+from railgauge.diagnosis.localise.nodes import Undecided, undecided
 from railgauge.diagnosis.localise.pairwise import OpenGroup, PairDiagnosis, diagnose_pairs
 from railgauge.diagnosis.localise.parts import Part, Path, PathResult, path_name
 
@@ -20,7 +27,8 @@ _Edge = tuple[str, str]
 class Ends:
     """The ends of all results that matter between rails.
 
-    ``known`` is the node and path of each end, by its name (``mx01 gpu3-mlx5_0``). ``said`` holds
+    ``known`` is the node and path of each end, by its name (``mx01 gpu3-mlx5_0``); an end whose
+    results disagree by direction has a name for each (``mx01 gpu3-mlx5_0 sending``). ``said`` holds
     for each two ends whether they were slow; it has both values if results contradict each other.
     ``between`` names those on different rails.
     """
@@ -35,9 +43,11 @@ class Ends:
         crossing = [result for result in results if result.peer is not None]
         used = {path for result in crossing for path in (result.path, result.peer)}
         taken = [r for r in results if r.peer is not None or r.path in used]
+        said = gathered(FlowResult(_edge(r), r.slow, r.flow) for r in taken)
+        ends = {_name(end): end for result in taken for end in _ends(result)}
         return cls(
-            known={_name(end): end for result in taken for end in _ends(result)},
-            said=gather(PairResult(_edge(result), result.slow) for result in taken),
+            known={name: ends[plain(name)] for edge in said for name in edge},
+            said=said,
             between=frozenset(map(_edge, crossing)),
         )
 
@@ -51,7 +61,7 @@ class Ends:
         return {
             name
             for name, (node, path) in self.known.items()
-            if any(part.node == node and part.covers(path) for part in found)
+            if any(_explains(part, node, path, parted(name)[1]) for part in found)
         }
 
     def pairs(self) -> Iterator[Part]:
@@ -64,14 +74,22 @@ class Ends:
     def open(self, parts: Iterable[Part]) -> Iterator[Undecided]:
         """The undecided groups that rest only on results between rails."""
         for group in self.diagnosed(parts).open:
-            if group.between and self.between.issuperset(group.between):
+            if group.between and self.between.issuperset(map(_plain, group.between)):
                 yield _undecided(group)
 
 
 def _undecided(group: OpenGroup[str]) -> Undecided:
     """The open group without ``measure``, since ends and not nodes have to be measured."""
     item = undecided(group)
-    return Undecided(item.among, item.would_decide)
+    return Undecided(item.among, item.would_decide, one_way=is_one_way(group))
+
+
+def _explains(part: Part, node: str, path: Path, way: str) -> bool:
+    return part.node == node and part.covers(path) and part.way in ("", way)
+
+
+def _plain(edge: _Edge) -> _Edge:
+    return plain(edge[0]), plain(edge[1])
 
 
 def _ends(result: PathResult) -> tuple[tuple[str, Path], tuple[str, Path]]:

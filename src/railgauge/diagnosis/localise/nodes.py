@@ -28,12 +28,14 @@ class Undecided:
 
     ``among`` are nodes, parts of a node (``mx01 gpu3``), or ``mx01:mx02`` for the path between
     two; ``would_decide`` is the missing measurement in words, and ``measure`` its pairs of nodes
-    (empty where no node was found good to measure with).
+    (empty where no node was found good to measure with). With ``one_way`` a suspect may be one
+    direction of a node (``mx01 sending``), and the pairs of ``measure`` begin with the sender.
     """
 
     among: tuple[str, ...]
     would_decide: str
     measure: tuple[tuple[str, str], ...] = ()
+    one_way: bool = False
 
 
 @dataclass(frozen=True, slots=True)

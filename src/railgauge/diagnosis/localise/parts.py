@@ -18,9 +18,10 @@ NICs are fine, so the PCIe path ``gpu0-mlx5_1`` is faulty.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.core.model import Pairing
+from railgauge.core.terms import Flow
 from railgauge.diagnosis.localise.nodes import PairResult, Undecided, listed
 from railgauge.diagnosis.localise.pairwise import PROOF, OpenGroup, diagnose_pairs
 
@@ -41,6 +42,7 @@ class PathResult(PairResult):
     gpu: int | None
     nic: str
     peer: Path | None = None
+    flow: Flow = Flow.UNTOLD
 
     @property
     def path(self) -> Path:
@@ -57,7 +59,8 @@ class Part:
 
     ``device`` is the NIC, the GPU (``gpu3``) or the PCIe path (``gpu3-mlx5_0``). For a pair it is
     the device that the pair is slow over, empty for all, and between rails the paths of ``node``
-    and ``peer`` (``mlx5_0:mlx5_1``). ``peer`` is the other node of a pair.
+    and ``peer`` (``mlx5_0:mlx5_1``). ``peer`` is the other node of a pair. ``way`` is ``sending``
+    or ``receiving`` if the part is slow in this direction only.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class Part:
     device: str = ""
     peer: str = ""
     note: str = ""
+    way: str = ""
 
     def __str__(self) -> str:
         where = f"{self.node}:{self.peer}" if self.peer else self.node
@@ -77,12 +81,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths of one node: those proven ``slow``, those proven ``fine``, and all ``tested``."""
+    """The paths of one node: those proven ``slow``, those proven ``fine``, and all ``tested``.
+
+    With a ``way``, ``slow`` are those that are slow in this direction only.
+    """
 
     node: str
     slow: frozenset[Path]
     fine: frozenset[Path]
     tested: frozenset[Path]
+    way: str = ""
 
 
 def gpu_name(gpu: int | None) -> str:
@@ -99,9 +107,11 @@ def explain(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tupl
     """The faulty parts of a node, and what is undecided; ``nics`` are all NICs of the cluster."""
     if not paths.slow:
         return (), ()
-    if not paths.fine:
-        return _of_node(paths, nics)
-    return _within(paths, nics)
+    parts, open_ = _within(paths, nics) if paths.fine else _of_node(paths, nics)
+    if not paths.way:
+        return parts, open_
+    told = tuple(replace(part, way=paths.way) for part in parts)
+    return told, tuple(replace(item, one_way=True) for item in open_)
 
 
 def _of_node(paths: Paths, nics: Collection[str]) -> tuple[tuple[Part, ...], tuple[Undecided, ...]]:

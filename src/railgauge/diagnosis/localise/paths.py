@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from railgauge.diagnosis.localise import directions
 from railgauge.diagnosis.localise.across import Ends
-from railgauge.diagnosis.localise.nodes import Undecided, gather, undecided, unordered
+from railgauge.diagnosis.localise.directions import (
+    WAYS,
+    FlowResult,
+    gathered,
+    is_one_way,
+    named,
+    parted,
+    plain,
+)
+from railgauge.diagnosis.localise.nodes import Undecided, undecided, unordered
 from railgauge.diagnosis.localise.pairwise import OpenGroup, PairDiagnosis, diagnose_pairs
 from railgauge.diagnosis.localise.parts import (
     Part,
@@ -36,7 +46,8 @@ def blame_paths(results: Iterable[PathResult]) -> Located:
 
     A path on which the partners prove a node slow or fine counts as slow or fine inside that node
     (see ``parts``). The parts found there then explain open pairs of other paths. Results between
-    two rails count for both ends (see ``across``).
+    two rails count for both ends (see ``across``). The two directions of a node whose results
+    disagree by direction count separately (see ``directions``).
     """
     results = tuple(results)
     ends = Ends.of(results)
@@ -59,7 +70,10 @@ def _by_path(results: Iterable[PathResult]) -> Said:
     taken: dict[Path, list[PathResult]] = defaultdict(list)
     for result in results:
         taken[result.path].append(result)
-    return {path: gather(taken[path]) for path in sorted(taken, key=_order)}
+    return {
+        path: gathered(FlowResult(r.nodes, r.slow, r.flow) for r in taken[path])
+        for path in sorted(taken, key=_order)
+    }
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -70,28 +84,62 @@ def _slow(pairs: Mapping[tuple[str, str], set[bool]]) -> dict[tuple[str, str], b
     return {pair: True in said for pair, said in pairs.items()}
 
 
+class _Heaps:
+    """The paths on which each node, or one direction of it, is slow, fine and tested."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[set[Path], set[Path], set[Path]]] = defaultdict(
+            lambda: (set(), set(), set())
+        )
+
+    def add(self, found: PairDiagnosis[str], tested: Mapping[str, tuple[str, Path]]) -> None:
+        """Sort the members of a diagnosis; ``tested`` holds the node and path of each."""
+        for heap, members in enumerate((found.slow, found.cleared, tested)):
+            for member in members:
+                node, path = tested[member]
+                self._of[_same_way(node, member)][heap].add(path)
+
+    def nodes(self) -> Iterator[Paths]:
+        for name in sorted({plain(member) for member in self._of}):
+            yield from self._of_node(name)
+
+    def _of_node(self, name: str) -> Iterator[Paths]:
+        """The node's own paths, then those that are slow in one direction only.
+
+        On a path with one good direction the node itself is fine. On a path that is slow in both
+        directions, it is not slow in one only.
+        """
+        each = [self._of[named(name, way)] for way in WAYS]
+        slow, fine, tested = self._of[name]
+        fine = fine.union(*(one[1] for one in each)) - slow
+        tested = tested.union(*(one[2] for one in each))
+        yield Paths(name, frozenset(slow), frozenset(fine), frozenset(tested))
+        for way, (lame, good, tried) in zip(WAYS, each, strict=True):
+            rest = (fine | slow) - (tried - good) - lame
+            yield Paths(name, frozenset(lame), frozenset(rest), frozenset(tested), way)
+
+
+def _same_way(node: str, member: str) -> str:
+    way = parted(member)[1]
+    return named(node, way) if way else node
+
+
 def _by_node(
     said: Said, diagnosed: Mapping[Path, PairDiagnosis[str]], ends: Ends
 ) -> Iterator[Paths]:
-    heaps: dict[str, tuple[set[Path], set[Path], set[Path]]] = defaultdict(
-        lambda: (set(), set(), set())
-    )
+    heaps = _Heaps()
     for path, found in diagnosed.items():
-        everyone = {name for pair in said[path] for name in pair}
-        for heap, names in enumerate((found.slow, found.cleared, everyone)):
-            for name in names:
-                heaps[name][heap].add(path)
-    linked = ends.diagnosed()
-    for heap, names in enumerate((linked.slow, linked.cleared, ends.known)):
-        for node, path in map(ends.known.__getitem__, names):
-            heaps[node][heap].add(path)
-    for node in sorted(heaps):
-        slow, fine, tested = map(frozenset, heaps[node])
-        yield Paths(node, slow, fine - slow, tested)
+        heaps.add(found, {name: (plain(name), path) for pair in said[path] for name in pair})
+    heaps.add(ends.diagnosed(), ends.known)
+    yield from heaps.nodes()
 
 
 def _known(parts: Iterable[Part], path: Path) -> set[str]:
-    return {part.node for part in parts if part.covers(path)}
+    """The members that these parts make slow: a node with its directions, or one of these."""
+    taken = [part for part in parts if part.covers(path)]
+    both = {part.node for part in taken if not part.way}
+    one_way = {named(part.node, part.way) for part in taken if part.way}
+    return both | one_way | {named(node, way) for node in both for way in WAYS}
 
 
 # --- merge equal findings on several paths ---
@@ -124,16 +172,19 @@ def _open(
         for group in found.open:
             groups[group].add(path)
     for group, paths in groups.items():
-        everywhere = frozenset().union(*(tested[name] for name in group.members))
+        everywhere = frozenset().union(*(tested[plain(name)] for name in group.members))
+        cleared = frozenset.intersection(*(frozenset(diagnosed[path].cleared) for path in paths))
+        item = directions.undecided(group, cleared) if is_one_way(group) else undecided(group)
         for device in _summed_up(paths, everywhere, {nic for _, nic in diagnosed}):
-            yield _over(device, undecided(group))
+            yield _over(device, item)
 
 
 def _over(device: str, item: Undecided) -> Undecided:
     if not device:
         return item
-    among = tuple(f"{name} {device}" for name in item.among)
-    return Undecided(among, f"{item.would_decide}, with {device}", item.measure)
+    parted_names = map(parted, item.among)
+    among = tuple(" ".join(filter(None, (name, device, way))) for name, way in parted_names)
+    return replace(item, among=among, would_decide=f"{item.would_decide}, with {device}")
 
 
 def _summed_up(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import figures
+from . import directions, figures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,10 +172,15 @@ def _nic_speed(node: Node, name: str) -> float:
     device = node["devices"].get(name)
     if device is None:
         netdev = node["netdevs"][name]
-        return float(netdev["speed"] * netdev.get("wire_share", 1.0))
+        return float(netdev["speed"] * netdev.get("wire_share", 1.0)) * _slower_way(netdev)
     ceiling = device["cap_gbps"]
-    speed = float(device["speed"] * device.get("wire_share", 1.0))
+    speed = float(device["speed"] * device.get("wire_share", 1.0)) * _slower_way(device)
     return min(speed, ceiling / _line_gbps(node)) if ceiling else speed
+
+
+def _slower_way(nic: dict[str, Any]) -> float:
+    """Collectives move data in both directions at once, so the slower one limits them."""
+    return min(directions.shares(nic).values())
 
 
 def _line_gbps(node: Node) -> float:

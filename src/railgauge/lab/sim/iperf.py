@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import figures, stored, wire
+from . import directions, figures, stored, wire
 from .counters import count_ethernet, turn
 from .options import UsageError, parse
 
@@ -84,7 +84,8 @@ def _one_test(link: wire.Wire, options: Options, node: Node, port: int) -> int:
         asked = link.receive()
         if "streams" not in asked:
             raise wire.Hangup
-        gbps = _able(node, _device(options, node), asked["streams"])
+        way = directions.SENDS if asked["reverse"] else directions.RECEIVES
+        gbps = _able(node, _device(options, node), asked["streams"], way)
         link.send({"gbps": gbps, "name": node["name"], "slow_paths": node["slow_paths"]})
         result = link.receive()
     except wire.Hangup:
@@ -102,8 +103,8 @@ def _device(options: Options, node: Node) -> str:
     return options.get("device") or library.get("tcp_device") or fallback
 
 
-def _able(node: Node, device: str, streams: int) -> float:
-    """Return what the node can carry, in Gb/s; 0 if the link is down.
+def _able(node: Node, device: str, streams: int, way: str) -> float:
+    """Return what the node can carry this way, in Gb/s; 0 if the link is down.
 
     Each stream has a ceiling, and so has the NIC.
     """
@@ -112,7 +113,8 @@ def _able(node: Node, device: str, streams: int) -> float:
     if netdev["state"] != "up":
         return 0.0
     line = tcp["line_gbps"] * netdev["speed"] * netdev.get("wire_share", 1.0)
-    return float(node["speed"] * min(streams * tcp["single_gbps"], line))
+    most = min(streams * tcp["single_gbps"], line)
+    return float(node["speed"] * directions.shares(netdev)[way] * most)
 
 
 def _count(node: Node, device: str, direction: str, payload: int) -> None:
@@ -134,7 +136,8 @@ def _client(options: Options, node: Node, port: int) -> int:
                        f" use a different port, firewall issue, etc.: {_refused()}")  # fmt: skip
     key = f"{node['name']} {host} iperf {device} {streams}"
     calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
-    own = _able(node, device, streams) * figures.route_share(node, theirs)
+    way = directions.RECEIVES if reverse else directions.SENDS
+    own = _able(node, device, streams, way) * figures.route_share(node, theirs)
     gbps = min(own, most) * calm
     if gbps <= 0:
         return _failed(options, "unable to connect to server: No route to host")

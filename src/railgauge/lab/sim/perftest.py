@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import figures, gpu_memory, layout, wire
+from . import directions, figures, gpu_memory, layout, wire
 from .counters import count_traffic, turn
 from .perftest_options import PerftestRefused, read_options
 
@@ -164,6 +164,7 @@ def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any
         "name": node["name"],
         "device": test["device"],
         "slow_paths": node["slow_paths"],
+        "shares": directions.shares(device),
         "sizes": sizes,
         "largest": max(test["sizes"]),
         "mtu": min(device["mtu"], test["mtu"] or device["mtu"]),
@@ -202,6 +203,7 @@ def _measure(
         key = f"{key} to {theirs['device']}"
     key = f"{key} turn {turn(node, key)}"
     route = figures.route_share(mine, theirs)
+    test["shares"] = mine["shares"], theirs["shares"]
     rows = [
         _row(test, node, size, route * figures.noise(node["seed"], key, size), (a, b))
         for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
@@ -225,13 +227,15 @@ def _row(
 ) -> Row:
     """Return one row of results.
 
-    ``able`` holds the figures of both sides; the pair reaches the worse ones. ``share`` is the
-    share of the bandwidth that the path between them and the noise leave.
+    ``able`` holds the figures of both sides, the client's first; the pair reaches the worse ones.
+    ``share`` is the share of the bandwidth that the path between them and the noise leave. A NIC
+    that is slow in one direction has its latency, because small messages need no bandwidth.
     """
     if test["kind"] == "lat":
         # A cause that lowers bandwidth raises latency by the same factor.
         return _latency_row(test, size, [max(both) / share for both in zip(*able, strict=True)])
-    peak, average = (min(both) * share for both in zip(*able, strict=True))
+    both_sides = zip(*able, strict=True)
+    peak, average = (directions.perftest(test, both) * share for both in both_sides)
     if test["both_ways"]:
         peak, average = (value * figures.both_ways(node) for value in (peak, average))
     return _bandwidth_row(test, size, 0.0 if test["no_peak"] else peak, average)

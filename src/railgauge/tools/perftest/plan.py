@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Pairing
+from railgauge.core.terms import Flow
 from railgauge.tools import Setting
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options
@@ -24,6 +26,15 @@ METRICS = (
     *several(_LATENCIES, "us", LOWER),
     Metric("lat_stdev", ("us",), LOWER, may_be_zero=True),
 )
+
+
+def flow(measurement: Measurement) -> Flow:
+    """Return which way the payload moves: a read takes it from the server to the client."""
+    if not measurement.command.endswith("_bw"):
+        return Flow.UNTOLD
+    if measurement.options.get("bidirectional"):
+        return Flow.BOTH
+    return Flow.BACKWARD if measurement.command == "ib_read_bw" else Flow.FORWARD
 
 
 _FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional"})

@@ -1,0 +1,124 @@
+"""Which node of a pair sends: every node in one of two tests, and receives in the other."""
+
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from railgauge.config.thresholds.model import PairLevel
+from railgauge.core.model import Pair
+from railgauge.planning.direction import directed
+from railgauge.planning.pairing import ring, rounds, tournament
+
+SENDS, RECEIVES = "sends", "receives"
+
+
+def named(count):
+    return [f"n{number:02}" for number in range(count)]
+
+
+@st.composite
+def clusters(draw):
+    """2 to 70 nodes in any order, and leaves of any sizes that hold all, some or none of them."""
+    nodes = draw(st.permutations(named(draw(st.integers(2, 70)))))
+    sizes = draw(st.lists(st.integers(1, 24), max_size=8))
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    cut = [tuple(nodes[at : at + size]) for at, size in zip(starts, sizes, strict=True)]
+    return nodes, {f"leaf{number}": leaf for number, leaf in enumerate(cut) if leaf}
+
+
+levels = st.one_of(
+    st.just(PairLevel("ring")),
+    st.just(PairLevel("all")),
+    st.integers(1, 9).map(lambda count: PairLevel("tournament", count)),
+)
+
+
+def done_by(turns, node):
+    """What a node did in each of its tests, with the number of the round."""
+    return [
+        (number, SENDS if pair.source == node else RECEIVES)
+        for number, pairs in enumerate(turns)
+        for pair in pairs
+        if node in (pair.source, pair.target)
+    ]
+
+
+@given(clusters(), levels)
+def test_of_each_two_tests_a_node_sends_in_one_and_receives_in_the_other(cluster, level):
+    nodes, groups = cluster
+    turns = rounds(nodes, level, None, groups)
+    for node in nodes:
+        did = [what for _, what in done_by(turns, node)]
+        for one, other in zip(did[::2], did[1::2], strict=False):
+            assert {one, other} == {SENDS, RECEIVES}
+
+
+@given(clusters())
+def test_two_rounds_try_every_node_in_both_directions(cluster):
+    """An odd number of nodes has a third round, for the byes. Two nodes only have one pair."""
+    nodes, groups = cluster
+    turns = rounds(nodes, PairLevel("tournament", 2), None, groups)
+    for node in nodes if len(nodes) > 2 else ():
+        assert {what for _, what in done_by(turns, node)} == {SENDS, RECEIVES}
+
+
+@given(clusters(), st.integers(3, 9))
+def test_within_three_rounds_every_node_does_both_and_within_four_with_byes(cluster, count):
+    nodes, groups = cluster
+    turns = rounds(nodes, PairLevel("tournament", count), None, groups)
+    window = 4 if len(nodes) % 2 else 3
+    for node in nodes:
+        did = done_by(turns, node)
+        for start in range(len(turns) - window + 1):
+            here = {what for number, what in did if start <= number < start + window}
+            assert here == {SENDS, RECEIVES}
+
+
+@given(clusters(), levels)
+def test_pairs_and_rounds_stay_as_they_are(cluster, level):
+    nodes, groups = cluster
+    plain = rounds(nodes, level, None, groups, directions=1)
+    turned = rounds(nodes, level, None, groups)
+    assert [[frozenset((p.source, p.target)) for p in turn] for turn in turned] == [
+        [frozenset((p.source, p.target)) for p in turn] for turn in plain
+    ]
+
+
+@given(st.integers(3, 70))
+def test_a_ring_already_goes_round(count):
+    assert rounds(named(count), PairLevel("ring")) == ring(named(count))
+
+
+def test_the_order_of_rounds_decides_which_tests_belong_together():
+    turns = directed(((Pair("a", "b"),), (Pair("a", "c"),), (Pair("c", "b"),), (Pair("a", "b"),)))
+    assert turns == ((Pair("a", "b"),), (Pair("c", "a"),), (Pair("b", "c"),), (Pair("a", "b"),))
+
+
+def test_without_leaves_and_with_leaves_of_32_nobody_is_left_out():
+    """31 of 64 nodes never sent and 31 never received when directions alternated."""
+    nodes = named(64)
+    groups = {"one": tuple(nodes[:32]), "other": tuple(nodes[32:])}
+    idle = []
+    for scheme in (1, 2):
+        turns = rounds(nodes, PairLevel("tournament", 2), None, groups, scheme)
+        senders = {pair.source for turn in turns for pair in turn}
+        receivers = {pair.target for turn in turns for pair in turn}
+        idle.append((64 - len(senders), 64 - len(receivers)))
+    assert idle == [(31, 31), (0, 0)]
+
+
+def test_four_nodes_cannot_do_both_in_every_two_rounds_in_a_row():
+    """Which is why the promise is for the rounds 1 and 2, 3 and 4, ..."""
+    turns = tournament(list("abcd"))
+    pairs = [pair for turn in turns for pair in turn]
+    for flips in product((False, True), repeat=len(pairs)):
+        sent = [Pair(p.target, p.source) if f else p for p, f in zip(pairs, flips, strict=True)]
+        both = [{p.source for p in sent[at : at + 2]} for at in (0, 2, 4)]
+        assert any(one & other for one, other in pairwise(both))
+
+
+@pytest.mark.parametrize("nodes", ["", "a"])
+def test_nobody_to_send_to(nodes):
+    assert rounds(list(nodes), PairLevel("tournament", 2)) == ()
