@@ -4,13 +4,14 @@ What the evidence does not decide is returned as undecided, with the measurement
 it.
 """
 
-from railgauge.diagnosis.localise.links import blame_links
+from railgauge.diagnosis.localise.links import LinkBlame, blame_links
 from railgauge.diagnosis.localise.nodes import Blamed, PairResult, Undecided, blame
 from railgauge.diagnosis.localise.parts import Part, PathResult
 from railgauge.diagnosis.localise.paths import blame_paths
 
 __all__ = [
     "Blamed",
+    "LinkBlame",
     "PairResult",
     "Part",
     "PathResult",
