@@ -126,6 +126,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
         basis=kind.basis,
         passes=passes,
         misses=misses,
+        course=claim.course,
     )
 
 

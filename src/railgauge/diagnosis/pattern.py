@@ -103,7 +103,9 @@ def _inside(
     The partner must reach its limit with others; a node is fine for its path if it is no slower
     with some other partner than it is as a whole.
     """
-    fine = {node for record in passed_pairs(scene) if pattern.shows(record) for node in record.nodes}
+    fine = {
+        node for record in passed_pairs(scene) if pattern.shows(record) for node in record.nodes
+    }
     on = [[record for record in pairs if node in record.nodes] for node in nodes]
     slower = slower_than_their_part(Shares(scene.results.records.values()), on, nodes)
     fine |= {n for n, mine in zip(nodes, on, strict=True) if any(r.id not in slower for r in mine)}

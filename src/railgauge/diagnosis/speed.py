@@ -16,6 +16,7 @@ from dataclasses import replace
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import (
     LinkBlame,
     Part,
@@ -298,9 +299,7 @@ def in_node(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives inside a node that are slow although its links are fine."""
     slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
-        here = tuple(record for record in slow if record.nodes[0] == node)
-        says = f"{worst_of(here)}, inside the node"
-        yield CauseClaim("slow-node", Where(node), says, here, LIKELY)
+        yield slow_inside(scene, node, [record for record in slow if record.nodes[0] == node])
 
 
 RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
