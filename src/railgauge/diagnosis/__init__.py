@@ -18,6 +18,7 @@ from railgauge.core.naming import among
 from railgauge.diagnosis import collectives, devices, health, host, speed, subnet, unmeasured
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.ladder import passes_and_misses
 from railgauge.diagnosis.model import (
@@ -69,7 +70,7 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
     scene = Scene(results, went_wrong)
     claims: list[CauseClaim] = []
     for rule in _RULES:
-        fresh = [claim for claim in rule(scene) if claim.evidence]
+        fresh = timed(results, [claim for claim in rule(scene) if claim.evidence])
         claims += fresh
         for claim in fresh:
             shown = {record.id for record in claim.evidence}

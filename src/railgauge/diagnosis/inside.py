@@ -20,7 +20,7 @@ from ClusterShell.RangeSet import RangeSet
 from railgauge.config.thresholds.model import LEVELS
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
-from railgauge.core.terms import Rung, Scope
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.shares import Shares
@@ -90,16 +90,11 @@ def unmeasured_gpus(scene: Scene, node: str) -> list[int]:
 
 
 def _unmeasured_paths(scene: Scene, node: str) -> list[str]:
-    """The near paths of the node that no item measured, if some level measures such paths."""
+    """The near paths of the node that no item measured, if any path from a GPU was."""
     platform = scene.results.platform
     measured = {record.part_at(node) for record in _here(scene, node, (Rung.GPUDIRECT,))}
     near = [str(path) for path in platform.pairings("gpu") if path.distance == "near"]
-    possible = any(_is_over_gpus(m.scope, m.memory) for m in platform.measurements.values())
-    return [path for path in near if path not in measured] if possible else []
-
-
-def _is_over_gpus(scope: Scope, memory: str) -> bool:
-    return scope == Scope.PATH and memory != "host"
+    return [path for path in near if path not in measured] if measured else []
 
 
 def _here(scene: Scene, node: str, rungs: Iterable[Rung]) -> Iterator[ItemRecord]:

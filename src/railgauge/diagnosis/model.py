@@ -114,6 +114,7 @@ class Cause:
 
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
+        course = {"course": self.course.to_json()} if self.course else {}
         return {
             "cause": self.cause,
             "where": where,
@@ -127,7 +128,7 @@ class Cause:
             "passes": list(self.passes),
             "misses": list(self.misses),
             "confirmation": self.confirmation and self.confirmation.to_json(),
-            "course": self.course and self.course.to_json(),
+            **course,
         }
 
 

@@ -24,7 +24,7 @@ def explains(claim: CauseClaim, record: ItemRecord) -> bool:
         return False
     lowest = min(shown.rung for shown in claim.evidence)
     return record.rung >= lowest and (
-        not kind.through or _goes_through(claim.where.device, _part(claim, record))
+        not kind.through or goes_through(claim.where.device, _part(claim, record))
     )
 
 
@@ -46,7 +46,7 @@ def nodes_of(text: str) -> set[str]:
     return set(unfolded(text))
 
 
-def _goes_through(device: str, pairing: str) -> bool:
+def goes_through(device: str, pairing: str) -> bool:
     """Whether an item uses the device: it names no device of its kind, or it names this one."""
     own, named = _devices(device), _devices(pairing)
     kinds = {part[:3] == "gpu" for part in own}

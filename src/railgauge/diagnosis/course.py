@@ -1,0 +1,424 @@
+"""Tell from the order of the measurements whether a fault was there all the time. Pure.
+
+A cause that the pattern of slow measurements gives is about a place. Time can make a pattern too:
+
+- A node that slows down during the run is fine in its first measurements and slow in all later
+  ones, with whichever partner and NIC. By place alone that is a path, or several.
+- A fault that comes and goes is slow in some measurements of its part and fine in others that the
+  fault would have shown in just as well.
+
+Neither is assumed where a place explains the same: where all slow measurements are of one tool, one
+size or one direction, and none of the others is slow.
+
+Example: ``mx02`` is slow once with ``mx01`` over ``mlx5_0`` and once with ``mx03`` over ``mlx5_1``,
+and fine in its two other measurements. By place these are two faulty paths. One node that comes and
+goes explains both: 2 of 4 measurements are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.naming import among, listed
+from railgauge.core.question import LIMITS
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import (
+    CERTAIN,
+    LIKELY,
+    OPEN,
+    CauseClaim,
+    Course,
+    RunResults,
+    Where,
+)
+from railgauge.diagnosis.pattern import has_value, worst_of
+from railgauge.diagnosis.reach import goes_through, nodes_of
+from railgauge.diagnosis.shares import Shares
+from railgauge.judging.record import ItemRecord
+from railgauge.tools.metric import LOWER
+
+SLOW = frozenset(
+    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
+)
+AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
+
+_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_PAIR = 2
+_SOME = 2  # one measurement before or after a moment may be slow by itself
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One repeat of one measurement: when it started (``None`` if unknown), and its result.
+
+    ``share`` is the share of the peers' value that it reached, ``None`` without a peer. ``part``
+    is what the node that it is an event of used of the ``pairing``. ``kind`` is the metric and
+    unit: only events of one kind can be compared.
+    """
+
+    key: str
+    start: datetime | None
+    slow: bool
+    nodes: tuple[str, ...]
+    pairing: str
+    part: str
+    subject: str
+    kind: tuple[str, str]
+    size_bytes: int | None
+    rung: Rung
+    share: float | None
+
+
+def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
+    """The claims of one rule, with those that the order of the measurements explains better.
+
+    A fault that began during the run, or that comes and goes, replaces the places that it looked
+    like.
+    """
+    about = [claim for claim in claims if _is_a_pattern(claim)]
+    if not about:
+        return list(claims)
+    history = History(results)
+    found: dict[int, list[CauseClaim]] = {}
+    for together in _connected(about):
+        settled = list(_settled(history, together))
+        for claim in together:
+            found[id(claim)] = []
+        found[id(together[0])] = settled
+    return [one for claim in claims for one in found.get(id(claim), [claim])]
+
+
+def _is_a_pattern(claim: CauseClaim) -> bool:
+    """Whether the claim rests on the pattern of slow pairs."""
+    pairs = all(len(set(record.nodes)) == _PAIR for record in claim.evidence)
+    return claim.cause in SLOW and claim.confidence != CERTAIN and pairs and bool(claim.evidence)
+
+
+def _places(claim: CauseClaim) -> set[str]:
+    return nodes_of(claim.where.node) | ({claim.where.peer} - {""})
+
+
+def _connected(claims: Iterable[CauseClaim]) -> list[list[CauseClaim]]:
+    """The claims in groups that share nodes."""
+    groups: list[tuple[set[str], list[CauseClaim]]] = []
+    for claim in claims:
+        nodes, mine = _places(claim), [claim]
+        for group in [group for group in groups if group[0] & nodes]:
+            groups.remove(group)
+            nodes, mine = group[0] | nodes, [*group[1], *mine]
+        groups.append((nodes, mine))
+    return [mine for _, mine in groups]
+
+
+# --- what was measured, and when ---
+
+
+class History:
+    """All measurements of a run as events."""
+
+    def __init__(self, results: RunResults) -> None:
+        self._results = results
+        records = results.records.values()
+        self._shares = Shares(records)
+        self._of_node: dict[str, list[ItemRecord]] = {}
+        for record in records:
+            if record.outcome in (*_GOOD, Outcome.FAILED) and has_value(record):
+                for node in dict.fromkeys(record.nodes):
+                    self._of_node.setdefault(node, []).append(record)
+        self._made: dict[str, list[Event]] = {}
+
+    def of(self, node: str) -> list[Event]:
+        """The events between the node and one other, in the order of the run if that is known."""
+        if node not in self._made:
+            pairs = [r for r in self._of_node.get(node, ()) if len(set(r.nodes)) == _PAIR]
+            events = _merged(event for record in pairs for event in self._events(record, node))
+            events.sort(key=lambda one: (one.start is None, one.start or _NEVER))
+            self._made[node] = events
+        return self._made[node]
+
+    def _events(self, record: ItemRecord, node: str) -> Iterator[Event]:
+        case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
+        starts = [_moment(text) for text in self._results.starts(case)] if case else []
+        repeats = case.repeats if case else 1
+        for judged in record.judgements:
+            share = self._shares.of(record, judged, (node,))
+            for number, slow in enumerate(_repeats(judged, repeats)):
+                yield Event(
+                    key=f"{case.key if case else record.id} {number}",
+                    start=starts[number] if len(starts) == repeats else None,
+                    slow=slow,
+                    nodes=record.nodes,
+                    pairing=record.pairing,
+                    part=record.part_at(node),
+                    subject=record.subject,
+                    kind=(judged.metric, judged.unit),
+                    size_bytes=judged.size_bytes or record.size_bytes,
+                    rung=record.rung,
+                    share=share,
+                )
+
+    def sends(self, event: Event, node: str) -> str:
+        """How the node takes part: by its place in the pair and the direction of the tool."""
+        measurement = self._results.platform.measurements.get(event.subject)
+        if measurement is None or measurement.options.get("bidirectional"):
+            return "both"
+        backwards = "read" in measurement.command or bool(measurement.options.get("reverse"))
+        return "sends" if (event.nodes[0] == node) is not backwards else "receives"
+
+
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+def _repeats(judged: Judgement, repeats: int) -> Iterator[bool]:
+    """For each repeat whether it missed the limit; for all if they cannot be told apart."""
+    lower, values = judged.better == LOWER, judged.values
+    limit = judged.ceiling if lower else judged.floor
+    if judged.worst is None or limit is None:
+        return
+    if repeats < 1 or not values or len(values) % repeats:
+        yield from [judged.outcome is Outcome.FAILED] * repeats
+        return
+    each = len(values) // repeats
+    for start in range(0, len(values), each):
+        some = values[start : start + each]
+        yield max(some) > limit if lower else min(some) < limit
+
+
+def _merged(events: Iterable[Event]) -> list[Event]:
+    """One event for each repeat: it is slow if any of its values is."""
+    found: dict[tuple[str, tuple[str, str]], Event] = {}
+    for event in events:
+        key = (event.key, event.kind)
+        known = found.setdefault(key, event)
+        if event.slow and not known.slow:
+            found[key] = event
+    return list(found.values())
+
+
+# --- which explanation fits ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The slow and the fine events of one part that can be compared."""
+
+    slow: tuple[Event, ...]
+    fine: tuple[Event, ...]
+
+    @property
+    def course(self) -> Course:
+        return Course(len(self.slow), len(self.slow) + len(self.fine))
+
+
+def _seen(
+    history: History, node: str, slow: Sequence[Event], near: Callable[[Event], bool]
+) -> _Seen:
+    """The events of ``node`` for which ``near`` holds, of the kinds of the ``slow`` ones.
+
+    A fine event counts only if the fault would have shown in it: it reached clearly more of the
+    peers' value than the slow ones did.
+    """
+    kinds = {event.kind for event in slow}
+    events = [event for event in history.of(node) if event.kind in kinds and near(event)]
+    shares = [event.share for event in slow if event.share is not None]
+    least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
+    fine = (e for e in events if not e.slow and (e.share is None or e.share > least))
+    return _Seen(tuple(e for e in events if e.slow), tuple(fine))
+
+
+def _has_a_place(history: History, node: str, seen: _Seen) -> bool:
+    """Whether a tool, a size or a direction tells all slow events of a part from all fine ones."""
+    keys: tuple[Callable[[Event], object], ...] = (
+        lambda event: event.subject,
+        lambda event: event.rung,
+        lambda event: event.size_bytes,
+        lambda event: history.sends(event, node),
+    )
+    several = len(seen.slow) >= _SOME
+    return several and any(
+        {key(event) for event in seen.slow}.isdisjoint(key(event) for event in seen.fine)
+        for key in keys
+    )
+
+
+def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
+    """The claims about connected places, or those that time gives in their stead."""
+    slow = {id(claim): _slow_of(history, claim) for claim in claims}
+    everything = [event for events in slow.values() for event in events]
+    doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
+    if (len(claims) > 1 or doubtful) and (began := _begun(history, claims, everything)):
+        yield began
+        return
+    if not doubtful:
+        yield from (_with_doubt(history, claim, slow[id(claim)]) for claim in claims)
+        return
+    common = _common(everything)
+    if len(claims) > 1 and len(common) == 1 and all(c.confidence != OPEN for c in claims):
+        yield _come_and_gone(history, common[0], claims, everything)
+        return
+    for claim in claims:
+        yield _unsure(history, claim, slow[id(claim)]) if claim in doubtful else claim
+
+
+def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
+    """The slow events of the claim's evidence, each once."""
+    paths = {(record.nodes, record.pairing, record.subject) for record in claim.evidence}
+    nodes = dict.fromkeys(node for record in claim.evidence for node in record.nodes)
+    found = {
+        (event.key, event.kind): event
+        for node in nodes
+        for event in history.of(node)
+        if event.slow and (event.nodes, event.pairing, event.subject) in paths
+    }
+    return list(found.values())
+
+
+def _common(events: Iterable[Event]) -> list[str]:
+    """The nodes that take part in all these events."""
+    sets = [set(event.nodes) for event in events]
+    return sorted(set.intersection(*sets)) if sets else []
+
+
+def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
+    """Whether an event is of the claim's part, measured as its evidence was.
+
+    Collectives differ in what they use, so only the same one is compared.
+    """
+    ends = {claim.where.node, claim.where.peer} - {""}
+    rungs = {record.rung for record in claim.evidence}
+    subjects = {record.subject for record in claim.evidence}
+
+    def holds(event: Event) -> bool:
+        alike = event.rung < Rung.COLLECTIVE or event.subject in subjects
+        part = event.pairing if claim.where.peer else event.part
+        here = ends <= set(event.nodes) and goes_through(claim.where.device, part)
+        return here and alike and event.rung in rungs
+
+    return holds
+
+
+def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> bool:
+    """Whether other measurements of the same part are fine, or a single one tells of a path."""
+    if claim.confidence == OPEN or not slow:
+        return False
+    node = claim.where.node
+    seen = _seen(history, node, slow, _of_part(claim))
+    if seen.fine:
+        return not _has_a_place(history, node, seen)
+    return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
+
+
+def _begun(
+    history: History, claims: Sequence[CauseClaim], slow: Sequence[Event]
+) -> CauseClaim | None:
+    """The claim for a node that is slow since a moment, if that explains all slow events."""
+    onsets = {node: seen for node in _common(slow) if (seen := _onset(history, node, slow))}
+    if not onsets:
+        return None
+    records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
+    node, seen = next(iter(onsets.items()))
+    course = replace(seen.course, since=_iso(seen.slow[0].start))
+    says = f"{worst_of(records)}; slow since {_clock(seen)}; fine before: {_count(seen.fine)}"
+    if len(onsets) == 1:
+        return CauseClaim("slow-node", Where(node), says, records, LIKELY, course=course)
+    both = sorted(onsets)
+    says += f"; the evidence fits each of {listed(both)}, and the path between them"
+    decide = f"measure {' and '.join(both)} with other nodes"
+    return CauseClaim("slow-node", Where(among(both)), says, records, OPEN, decide, course)
+
+
+def _onset(history: History, node: str, slow: Sequence[Event]) -> _Seen | None:
+    """The node's events if all before the first slow one are fine and all after it slow."""
+    seen = _seen(history, node, slow, lambda _event: True)
+    starts = [event.start for event in (*seen.slow, *seen.fine)]
+    if None in starts or min(len(seen.slow), len(seen.fine)) < _SOME:
+        return None
+    first = min(event.start for event in seen.slow if event.start)
+    if any(event.start and event.start >= first for event in seen.fine):
+        return None
+    return None if _has_a_place(history, node, seen) else seen
+
+
+def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+    """The claim; it says so if a node that slowed down at that moment explains it as well."""
+    if claim.where.device == claim.where.peer == "" or claim.confidence == OPEN:
+        return claim
+    for node in _common(slow):
+        if seen := _onset(history, node, slow):
+            said = f"or {node} is slow since {_clock(seen)}: {_count(seen.fine)} before were fine"
+            return replace(claim, says=f"{claim.says}; {said}")
+    return claim
+
+
+def _come_and_gone(
+    history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]
+) -> CauseClaim:
+    """The claim for one node, or one of its NICs, that explains all of ``claims``."""
+    records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
+    nics = {_nic(event.part) for event in history.of(node) if event.key in {e.key for e in slow}}
+    device = nics.pop() if len(nics) == 1 else ""
+    whole = Where(node, device)
+    seen = _seen(history, node, slow, lambda event: goes_through(device, event.part))
+    elsewhere = {_nic(event.part) for event in history.of(node)} - {device}
+    if device and not elsewhere:
+        whole = Where(node)
+    cause = "slow-nic" if whole.device else "slow-node"
+    says = f"{worst_of(records)}; {_told(seen)}"
+    decide = AGAIN.format(str(whole))
+    # One of several NICs may be the only slow one by chance.
+    confidence = OPEN if whole.device else LIKELY
+    return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
+
+
+def _nic(part: str) -> str:
+    return part.rpartition("-")[2]
+
+
+def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+    """The claim with its course; undecided unless several partners show the same node."""
+    node = claim.where.node
+    seen = _seen(history, node, slow, _of_part(claim))
+    if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
+        near = _seen(history, node, slow, lambda event: claim.where.peer in event.nodes)
+        seen = _Seen(seen.slow, near.fine)
+    partners = {name for event in seen.slow for name in event.nodes} - {node}
+    sure = not claim.where.peer and len(partners) >= _SOME
+    says = f"{claim.says}; {_told(seen)}"
+    if claim.where.peer:
+        says += f"; {node} or {claim.where.peer} may be at fault as well as the path between them"
+    decide = AGAIN.format(str(claim.where))
+    confidence = claim.confidence if sure else OPEN
+    return replace(claim, says=says, confidence=confidence, would_decide=decide, course=seen.course)
+
+
+# --- in words ---
+
+
+def _told(seen: _Seen) -> str:
+    count = len(seen.slow) + len(seen.fine)
+    return f"it comes and goes: {len(seen.slow)} of {count} measurements are slow"
+
+
+def _count(fine: Sequence[Event]) -> str:
+    return f"{len(fine)} of {len(fine)}"
+
+
+def _clock(seen: _Seen) -> str:
+    start = seen.slow[0].start
+    return f"{start.astimezone(timezone.utc):%H:%M:%S} UTC" if start else "a moment"
+
+
+def _iso(start: datetime | None) -> str:
+    return start.astimezone(timezone.utc).isoformat(timespec="seconds") if start else ""
