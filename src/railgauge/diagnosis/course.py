@@ -219,7 +219,9 @@ class _Seen:
 
     @property
     def course(self) -> Course:
-        return Course(len(self.slow), len(self.slow) + len(self.fine))
+        """How many measurements were slow; one may have several kinds of values."""
+        slow = {event.key for event in self.slow}
+        return Course(len(slow), len(slow | {event.key for event in self.fine}))
 
 
 def _seen(
@@ -407,12 +409,13 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
 
 
 def _told(seen: _Seen) -> str:
-    count = len(seen.slow) + len(seen.fine)
-    return f"it comes and goes: {len(seen.slow)} of {count} measurements are slow"
+    course = seen.course
+    return f"it comes and goes: {course.slow} of {course.of} measurements are slow"
 
 
 def _count(fine: Sequence[Event]) -> str:
-    return f"{len(fine)} of {len(fine)}"
+    count = len({event.key for event in fine})
+    return f"{count} of {count}"
 
 
 def _clock(seen: _Seen) -> str:
