@@ -341,26 +341,34 @@ def _begun(
     return CauseClaim("slow-node", Where(among(both)), says, records, OPEN, decide, course)
 
 
-def _onset(history: History, node: str, slow: Sequence[Event]) -> _Seen | None:
-    """The node's events if all before the first slow one are fine and all after it slow."""
+def _onset(
+    history: History, node: str, slow: Sequence[Event], *, by_place: bool = False
+) -> _Seen | None:
+    """The node's events if all before the first slow one are fine and all after it slow.
+
+    ``None`` if a tool, a size or a direction tells the two apart as well, unless ``by_place``.
+    """
     seen = _seen(history, node, slow, lambda _event: True)
     starts = [event.start for event in (*seen.slow, *seen.fine)]
-    if None in starts or min(len(seen.slow), len(seen.fine)) < _SOME:
+    few = len(seen.slow) < _SOME or len(seen.fine) < (_SOME if by_place else 1)
+    if few or None in starts:
         return None
     first = min(event.start for event in seen.slow if event.start)
     if any(event.start and event.start >= first for event in seen.fine):
         return None
-    return None if _has_a_place(history, node, seen) else seen
+    return None if not by_place and _has_a_place(history, node, seen) else seen
 
 
 def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
     """The claim; it says so if a node that slowed down at that moment explains it as well."""
-    if claim.where.device == claim.where.peer == "" or claim.confidence == OPEN:
+    if claim.confidence == OPEN:
         return claim
     for node in _common(slow):
-        if seen := _onset(history, node, slow):
-            said = f"or {node} is slow since {_clock(seen)}: {_count(seen.fine)} before were fine"
-            return replace(claim, says=f"{claim.says}; {said}")
+        if seen := _onset(history, node, slow, by_place=True):
+            fine = (
+                f"its {len({e.key for e in seen.fine})} measurements before {_clock(seen)} are fine"
+            )
+            return replace(claim, says=f"{claim.says}; or {node} slowed down: {fine}")
     return claim
 
 
@@ -369,11 +377,11 @@ def _come_and_gone(
 ) -> CauseClaim:
     """The claim for one node, or one of its NICs, that explains all of ``claims``."""
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
-    nics = {_nic(event.part) for event in history.of(node) if event.key in {e.key for e in slow}}
+    nics = {nic_of(event.part) for event in history.of(node) if event.key in {e.key for e in slow}}
     device = nics.pop() if len(nics) == 1 else ""
     whole = Where(node, device)
     seen = _seen(history, node, slow, lambda event: goes_through(device, event.part))
-    elsewhere = {_nic(event.part) for event in history.of(node)} - {device}
+    elsewhere = {nic_of(event.part) for event in history.of(node)} - {device}
     if device and not elsewhere:
         whole = Where(node)
     cause = "slow-nic" if whole.device else "slow-node"
@@ -384,7 +392,8 @@ def _come_and_gone(
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
 
 
-def _nic(part: str) -> str:
+def nic_of(part: str) -> str:
+    """The NIC of a pairing: ``mlx5_0`` of ``gpu3-mlx5_0``."""
     return part.rpartition("-")[2]
 
 
