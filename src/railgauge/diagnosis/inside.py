@@ -40,13 +40,13 @@ def slow_inside(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> CauseCla
     gpus = unmeasured_gpus(scene, node)
     if not fine and gpus:
         decide = _decides(scene, node, gpus) or "measure its NICs and GPUs one by one"
-        says += f"; nothing else of the node was measured; {_named(gpus)} of {node} were not either"
+        says += f"; nothing else of the node was measured, and {_not_measured(node, gpus)}"
         return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, decide)
     if not fine or _lags(scene, node, slow, fine):
         return CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
     says += f"; {_held(fine)} of the node reach their limits"
     if gpus:
-        says += f"; {_named(gpus)} of {node} were not measured by themselves"
+        says += f"; {_not_measured(node, gpus)}"
         where = Where(node, ",".join(f"gpu{gpu}" for gpu in gpus))
         decide = _decides(scene, node, gpus) or f"measure {_named(gpus)} of {node} one by one"
         return CauseClaim("slow-gpu", where, says, tuple(slow), OPEN, decide)
@@ -119,6 +119,11 @@ def _lags(scene: Scene, node: str, slow: Sequence[ItemRecord], fine: Sequence[It
 
 def _held(fine: Sequence[ItemRecord]) -> str:
     return listed(list(dict.fromkeys(record.subject for record in fine)))
+
+
+def _not_measured(node: str, gpus: Sequence[int]) -> str:
+    verb, alone = ("were", "themselves") if len(gpus) > 1 else ("was", "itself")
+    return f"{_named(gpus)} of {node} {verb} not measured by {alone}"
 
 
 def _named(gpus: Iterable[int]) -> str:
