@@ -365,10 +365,11 @@ def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> C
         return claim
     for node in _common(slow):
         if seen := _onset(history, node, slow, by_place=True):
-            fine = (
-                f"its {len({e.key for e in seen.fine})} measurements before {_clock(seen)} are fine"
+            said = (
+                f"{node} may also have slowed down at {_clock(seen)}: "
+                f"its measurements before were fine, {_count(seen.fine)}"
             )
-            return replace(claim, says=f"{claim.says}; or {node} slowed down: {fine}")
+            return replace(claim, says=f"{claim.says}; {said}")
     return claim
 
 
