@@ -1,6 +1,7 @@
 """Time is not place: faults that begin during the run, and faults that come and go."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,7 +22,8 @@ from testing.timed_scenes import (
     slow,
 )
 
-from railgauge.diagnosis import diagnose
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose, notes
 
 
 def told(found):
@@ -193,3 +195,53 @@ def test_whatever_is_slow_every_slow_item_has_a_cause_and_no_healthy_node_is_nam
 def test_a_single_node_that_is_slow_at_any_times_is_among_the_suspects_of_every_cause(minutes):
     for cause in diagnose(run(ordered(), of_n2(minutes))):
         assert "n2" in {*cause.where.node.split("|"), cause.where.peer}
+
+
+# --- marginal items that begin at one moment ---
+
+
+def close(results, when):
+    """The results with the items marginal that ``when`` selects, by their place in the run."""
+    kept = {}
+    for number, (name, item) in enumerate(results.records.items()):
+        if when(number, item):
+            judged = replace(item.judgements[0], outcome=Outcome.MARGINAL)
+            kept[name] = replace(item, outcome=Outcome.MARGINAL, judgements=(judged,))
+    return replace(results, records={**results.records, **kept})
+
+
+TWICE = ordered((WRITE, READ))
+
+
+@pytest.mark.parametrize("first", [6, 10])
+def test_marginal_items_of_a_node_that_begin_at_one_moment_are_noted(first):
+    healthy = run(TWICE, lambda *_: 392.0)
+    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= first)
+    assert diagnose(found) == ()
+    (line,) = [line for line in notes(found) if "marginal" in line]
+    assert line.startswith("n2 is within its limits, but since 14:")
+    count = sum("n2" in pair for _, pair, _ in TWICE[first:])
+    assert f"all of its {count} measurements are marginal" in line
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda number, item: False,
+        lambda number, item: "n2" in item.nodes,
+        lambda number, item: "n2" in item.nodes and item.pairing == "mlx5_1",
+        lambda number, item: "n2" in item.nodes and item.subject == READ,
+        lambda number, item: number >= 9,
+        lambda number, item: "n2" in item.nodes and number % 3,
+        lambda number, item: "n2" in item.nodes and number >= 14,
+    ],
+)
+def test_marginal_items_with_a_place_or_without_a_moment_are_not(when):
+    found = close(run(TWICE, lambda *_: 392.0), when)
+    assert not [line for line in notes(found) if "marginal" in line]
+
+
+def test_without_times_marginal_items_have_no_moment():
+    healthy = run(TWICE, lambda *_: 392.0, timed=False)
+    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= 6)
+    assert not [line for line in notes(found) if "marginal" in line]

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
+from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.history import Event, History
@@ -293,6 +294,45 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
     decide = AGAIN.format(str(claim.where))
     confidence = claim.confidence if sure else OPEN
     return replace(claim, says=says, confidence=confidence, would_decide=decide, course=seen.course)
+
+
+# --- within the limits ---
+
+
+def marginal_since(results: RunResults) -> Iterator[str]:
+    """One line for each node whose measurements are all marginal since a moment, and none before.
+
+    Nothing is said if a partner, a NIC, a tool, a size or a direction tells them apart as well, or
+    if measurements without the node are marginal too.
+    """
+    marginal = [r for r in results.records.values() if r.outcome is Outcome.MARGINAL]
+    if not marginal:
+        return
+    history = History(results)
+    for node in dict.fromkeys(node for record in marginal for node in record.nodes):
+        if any(node not in record.nodes for record in marginal):
+            continue
+        events = [event for event in history.of(node) if event.start is not None]
+        close = tuple(event for event in events if event.marginal)
+        kinds = {event.kind for event in close}
+        seen = _Seen(close, tuple(e for e in events if not e.marginal and e.kind in kinds))
+        if _is_a_moment(history, node, seen):
+            said = f"since {_clock(seen)} all of its {seen.course.slow} measurements are marginal"
+            yield f"{node} is within its limits, but {said}; before, {_count(seen.fine)} were not"
+
+
+def _is_a_moment(history: History, node: str, seen: _Seen) -> bool:
+    if min(len(seen.slow), len(seen.fine)) <= _SOME or any(event.slow for event in seen.fine):
+        return False
+    ends = (
+        lambda event: frozenset(event.nodes),
+        lambda event: event.part,
+    )
+    apart = any(set(map(key, seen.slow)).isdisjoint(map(key, seen.fine)) for key in ends)
+    ordered = max(e.start for e in seen.fine if e.start) < min(
+        e.start for e in seen.slow if e.start
+    )
+    return ordered and not apart and not _has_a_place(history, node, seen)
 
 
 # --- in words ---

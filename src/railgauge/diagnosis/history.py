@@ -23,6 +23,7 @@ _PAIR = 2
 class Event:
     """One repeat of one measurement: when it started (``None`` if unknown), and its result.
 
+    It is ``slow`` if it missed a limit, ``marginal`` if the measurement came close to one.
     ``share`` is the share of the peers' value that it reached, ``None`` without a peer. ``part``
     is what the node that it is an event of used of the ``pairing``. ``kind`` is the metric and
     unit: only events of one kind can be compared.
@@ -31,6 +32,7 @@ class Event:
     key: str
     start: datetime | None
     slow: bool
+    marginal: bool
     nodes: tuple[str, ...]
     pairing: str
     part: str
@@ -75,6 +77,7 @@ class History:
                     key=f"{case.key if case else record.id} {number}",
                     start=starts[number] if len(starts) == repeats else None,
                     slow=slow,
+                    marginal=judged.outcome is Outcome.MARGINAL,
                     nodes=record.nodes,
                     pairing=record.pairing,
                     part=record.part_at(node),
@@ -121,11 +124,11 @@ def _repeats(judged: Judgement, repeats: int) -> Iterator[bool]:
 
 
 def _merged(events: Iterable[Event]) -> list[Event]:
-    """One event for each repeat: it is slow if any of its values is."""
+    """One event for each repeat: it is slow, or marginal, if any of its values is."""
     found: dict[tuple[str, tuple[str, str]], Event] = {}
     for event in events:
         key = (event.key, event.kind)
         known = found.setdefault(key, event)
-        if event.slow and not known.slow:
+        if (event.slow, event.marginal) > (known.slow, known.marginal):
             found[key] = event
     return list(found.values())
