@@ -122,6 +122,17 @@ def test_a_path_that_is_slow_with_one_tool_and_fine_with_two_is_doubted():
     assert "1 of 3 measurements are slow" in cause.says
 
 
+def test_a_path_does_not_know_the_tool():
+    """Both slow tests are sends: a path that is slow for sends alone is no fault that exists."""
+    tests = ordered((WRITE, READ, SEND, "host_send_bandwidth_4qp"), NICS[:1])
+    sends = [
+        m for m, (s, p, _) in enumerate(tests) if s.startswith(SEND) and set(p) == {"n1", "n2"}
+    ]
+    (cause,) = diagnose(run(tests, of_n2(sends)))
+    assert cause.confidence == "open"
+    assert "2 of 4 measurements are slow" in cause.says
+
+
 def test_a_node_that_is_slow_now_and_then_with_both_partners_is_named_with_its_course():
     tests = ordered((WRITE, READ, SEND), NICS[:1])
     mine = [minute for minute, (_, pair, _) in enumerate(tests) if "n2" in pair]

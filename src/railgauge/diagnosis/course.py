@@ -17,6 +17,7 @@ goes explains both: 2 of 4 measurements are slow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -121,19 +122,22 @@ def _seen(
     return _Seen(tuple(e for e in events if e.slow), tuple(fine))
 
 
-def _has_a_place(history: History, node: str, seen: _Seen) -> bool:
-    """Whether a tool, a size or a direction tells all slow events of a part from all fine ones."""
-    keys: tuple[Callable[[Event], object], ...] = (
-        lambda event: event.subject,
+def _has_a_place(history: History, node: str, seen: _Seen, *, of_path: bool = False) -> bool:
+    """Whether a tool, a size or a direction tells all slow events of a part from all fine ones.
+
+    A path between two nodes does not know the tool. One slow event of a tool tells nothing of it.
+    """
+    keys: list[Callable[[Event], object]] = [
         lambda event: event.rung,
         lambda event: event.size_bytes,
         lambda event: history.sends(event, node),
-    )
-    several = len(seen.slow) >= _SOME
-    return several and any(
-        {key(event) for event in seen.slow}.isdisjoint(key(event) for event in seen.fine)
-        for key in keys
-    )
+        *(() if of_path else (lambda event: event.subject,)),
+    ]
+    for key in keys:
+        slow = Counter(map(key, seen.slow))
+        if max(slow.values(), default=0) >= _SOME and slow.keys().isdisjoint(map(key, seen.fine)):
+            return True
+    return False
 
 
 def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
@@ -199,7 +203,7 @@ def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> 
     node = claim.where.node
     seen = _seen(history, node, slow, _of_part(claim))
     if seen.fine:
-        return not _has_a_place(history, node, seen)
+        return not _has_a_place(history, node, seen, of_path=bool(claim.where.peer))
     return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
 
 
