@@ -145,18 +145,25 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     slow = {id(claim): _slow_of(history, claim) for claim in claims}
     everything = [event for events in slow.values() for event in events]
     doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
+    open_ = [claim for claim in claims if claim.confidence == OPEN]
     if (len(claims) > 1 or doubtful) and (began := _begun(history, claims, everything)):
         yield began
         return
-    if not doubtful:
-        yield from (_with_doubt(history, claim, slow[id(claim)]) for claim in claims)
-        return
     common = _common(everything)
-    if len(claims) > 1 and len(common) == 1 and all(c.confidence != OPEN for c in claims):
+    unsure = doubtful or len(open_) == len(claims)
+    if len(claims) > 1 and len(common) == 1 and unsure and _goes(history, common[0], everything):
         yield _come_and_gone(history, common[0], claims, everything)
         return
     for claim in claims:
-        yield _unsure(history, claim, slow[id(claim)]) if claim in doubtful else claim
+        mine = slow[id(claim)]
+        again = claim in doubtful
+        yield _unsure(history, claim, mine) if again else _with_doubt(history, claim, mine)
+
+
+def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
+    """Whether some measurements of the node are fine, and no place tells which."""
+    seen = _seen(history, node, slow, lambda _event: True)
+    return bool(seen.fine) and not _has_a_place(history, node, seen)
 
 
 def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
@@ -198,6 +205,8 @@ def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
 
 def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> bool:
     """Whether other measurements of the same part are fine, or a single one tells of a path."""
+    if claim.cause == "slow-direction" and claim.confidence == OPEN:
+        return len(slow) == 1 and bool(_of_the_pair(history, slow).fine)
     if claim.confidence == OPEN or not slow:
         return False
     node = claim.where.node
@@ -205,6 +214,12 @@ def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> 
     if seen.fine:
         return not _has_a_place(history, node, seen, of_path=bool(claim.where.peer))
     return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
+
+
+def _of_the_pair(history: History, slow: Sequence[Event]) -> _Seen:
+    """All events of the pair of nodes that was slow, over any NIC."""
+    one, other = slow[0].nodes
+    return _seen(history, one, slow, lambda event: other in event.nodes)
 
 
 def _begun(
@@ -285,6 +300,10 @@ def nic_of(part: str) -> str:
 
 def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
     """The claim with its course; undecided unless several partners show the same node."""
+    if claim.confidence == OPEN:  # one slow measurement tells no direction from a moment
+        one, other = sorted(slow[0].nodes)
+        where = Where(one, slow[0].pairing, other)
+        claim = replace(claim, cause="slow-path", where=where)
     node = claim.where.node
     seen = _seen(history, node, slow, _of_part(claim))
     if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
