@@ -90,15 +90,31 @@ TURNS = {"node": {0}, "group": {0}, "fabric": set(), "pair": {1, 2}, "path": {1,
 
 
 def test_the_ladder_is_climbed_from_below_and_round_by_round(metax):
-    """Within a measurement, that is; nodes and groups belong to no round."""
+    """Within a turn of a measurement, that is; nodes and groups belong to no round."""
     found = cases(metax)
     rungs = [metax.measurements[c.measurement].rung for _, c in found]
     assert rungs == sorted(rungs)
     assert set(rungs) == {1, 2, 3, 4, 5}
     for name, measurement in metax.measurements.items():
         turns = [turn for turn, c in found if c.measurement == name]
-        assert turns == sorted(turns)
+        over = plan.paths(metax, measurement, "nightly")
+        each = len(turns) // len(over) if over else 0
+        for start in range(0, len(turns), each or 1):
+            assert turns[start : start + each] == sorted(turns[start : start + each])
         assert set(turns) == (TURNS[measurement.scope] if measurement.made_at("nightly") else set())
+
+
+@pytest.mark.parametrize("level", ["smoke", "nightly", "signoff"])
+def test_a_node_is_measured_with_no_partner_and_over_no_nic_at_the_end_alone(metax, level):
+    """Otherwise a node that slows down during the run looks like a faulty path or a faulty NIC."""
+    found = [c for _, c in cases(metax, level) if c.measurement == "host_write_bandwidth"]
+    for node in {name for one in found for name in one.nodes}:
+        mine = [one for one in found if node in one.nodes]
+        for last in range(2, len(mine) - 1):
+            at_the_end, before = mine[-last:], mine[:-last]
+            for part in (lambda one: one.pairing.nic, lambda one: frozenset(one.nodes)):
+                kinds = set(map(part, at_the_end))
+                assert len(kinds) > 1 or kinds & set(map(part, before))
 
 
 def test_a_case_carries_the_sizes_and_repeats_of_its_level(metax):

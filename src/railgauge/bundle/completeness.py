@@ -15,7 +15,7 @@ from railgauge.core.nodeset import expanded
 from railgauge.core.question import LIMITS, TRANSPORT
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
-from railgauge.judging.confirmation import FILE, FOLDER, Remeasurement
+from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run.store import case_file
 from railgauge.verdict.decision import RunPlan, not_run
@@ -93,7 +93,8 @@ def refuse_other_confirmations(
         extent = measurement.extents.get(run.level)
         if extent is None:
             _wrong(f"asks for a measurement that level {run.level} does not make")
-        if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
+        most = max(extent.repeats, MOST_REPEATS)
+        if case.sizes != extent.sizes or not extent.repeats <= case.repeats <= most:
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
         used.add(f"{FOLDER}/{case_file(case)}")
     if unused := sorted(transcripts - used):

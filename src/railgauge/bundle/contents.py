@@ -216,6 +216,7 @@ class Contents:
             self.cluster(),
             self.reboots(),
             self.confirmed(platform),
+            self.starts,
         )
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
@@ -233,6 +234,13 @@ class Contents:
         if error is not None and not isinstance(error, NoEvidence):
             error = NoEvidence(str(error))
         return CaseResult(kept.runs, error)
+
+    def starts(self, case: Case) -> tuple[str, ...]:
+        """When the first command of each repeat of a case was started; empty without evidence."""
+        try:
+            return tuple(run[0].started_at for run in self.result(case).runs if run)
+        except NoEvidence:
+            return ()
 
     def transcripts(self, folder: str = "") -> set[str]:
         """The names of all JSON files of transcripts in ``folder``."""

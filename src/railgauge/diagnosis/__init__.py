@@ -28,6 +28,7 @@ from railgauge.diagnosis import (
 )
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.ladder import passes_and_misses
 from railgauge.diagnosis.model import (
@@ -82,7 +83,7 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
     scene = Scene(results, went_wrong)
     claims: list[CauseClaim] = []
     for rule in _RULES:
-        fresh = [claim for claim in rule(scene) if claim.evidence]
+        fresh = timed(results, [claim for claim in rule(scene) if claim.evidence])
         claims += fresh
         for claim in fresh:
             shown = {record.id for record in claim.evidence}
@@ -156,6 +157,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
         basis=kind.basis,
         passes=passes,
         misses=misses,
+        course=claim.course,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 
@@ -30,6 +30,8 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     mine = [result for result in results if _is_about(result.asked, cause)]
     if not mine:
         return cause
+    if cause.course is not None and not cause.course.since:
+        return _found_again(cause, mine)
     state = _state(mine)
     told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, mine))))
     if state in (NOT_REPRODUCED, UNSTEADY):
@@ -38,6 +40,48 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     if state == CONFIRMED and cause.confidence == OPEN:
         return _decided(told, mine)
     return told
+
+
+def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
+    """A cause that comes and goes: where it was seen again, if that is a single place.
+
+    Such a suspect may be slow in one measurement and fast in the next, so fast ones clear nobody.
+    """
+    slow = [result for result in results if result.missed and not result.error]
+    measured = any(not result.error for result in results)
+    state = CONFIRMED if slow else NOT_REPRODUCED if measured else UNKNOWN
+    told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, results))))
+    if state == NOT_REPRODUCED:
+        decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
+        return replace(told, confidence=OPEN, would_decide=decide)
+    ends = dict.fromkeys(r.asked.suspects for r in slow if len(r.asked.suspects) == 1)
+    if len(ends) == 1:
+        ((node,),) = ends
+        return _at(told, node, results)
+    if slow and not ends:
+        return replace(told, confidence=LIKELY, would_decide="")
+    return told
+
+
+def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
+    """The cause at the one node that was slow again: one of its NICs if another one was fast."""
+    slow, fast = set[str](), set[str]()
+    for result in results:
+        case = result.asked.question.case
+        path = case and case.path_at(node) if result.asked.suspects == (node,) else None
+        if path and not result.error:
+            (slow if result.missed else fast).add(path.nic)
+    device = next(iter(slow)) if len(slow) == 1 and fast - slow else ""
+    name = "slow-nic" if device else "slow-node"
+    return replace(
+        cause,
+        cause=name,
+        where=Where(node, device),
+        confidence=LIKELY,
+        would_decide="",
+        remedy=CATALOGUE[name].remedy,
+        basis=CATALOGUE[name].basis,
+    )
 
 
 def _is_about(asked: Remeasurement, cause: Cause) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Platform
-from railgauge.core.model import Cluster, Judgement, Outcome
+from railgauge.core.model import Case, Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
 from railgauge.core.terms import Rung
 from railgauge.facts import FactsByNode, NodeFacts
@@ -39,11 +39,33 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """A fault that was not there all the time: ``slow`` of ``of`` measurements of its part show it.
+
+    ``since`` is the start of the first slow measurement (ISO 8601, UTC) if all before it were fine
+    and all after it slow; empty for a fault that comes and goes.
+    """
+
+    slow: int
+    of: int
+    since: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "since" if self.since else "intermittent",
+            "since": self.since,
+            "slow": self.slow,
+            "of": self.of,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class CauseClaim:
     """A rule's finding: the name of a cause, the part, the reason, and the items that show it.
 
     ``confidence`` is ``certain`` (a fact or a counter shows it), ``likely`` (the pattern of the
     measurements does) or ``open`` (undecided; ``would_decide`` is the missing measurement).
+    ``course`` is set if the fault was not there all the time.
     """
 
     cause: str
@@ -52,6 +74,7 @@ class CauseClaim:
     evidence: tuple[ItemRecord, ...]
     confidence: str = CERTAIN
     would_decide: str = ""
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +94,8 @@ class Cause:
 
     ``evidence`` holds the ids of the items that show it, ``explains`` those of the items above it
     that failed, ended in an error or were blocked because of it. ``passes`` and ``misses`` list,
-    rung by rung, what reaches its limits on the node and what does not.
+    rung by rung, what reaches its limits on the node and what does not. ``course`` is set if the
+    fault was not there all the time.
     """
 
     cause: str
@@ -86,9 +110,11 @@ class Cause:
     passes: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     confirmation: Confirmation | None = None
+    course: Course | None = None
 
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
+        course = {"course": self.course.to_json()} if self.course else {}
         return {
             "cause": self.cause,
             "where": where,
@@ -102,7 +128,16 @@ class Cause:
             "passes": list(self.passes),
             "misses": list(self.misses),
             "confirmation": self.confirmation and self.confirmation.to_json(),
+            **course,
         }
+
+
+Starts = Callable[[Case], Sequence[str]]
+"""When each repeat of a case was started (ISO 8601, UTC); empty if that is not known."""
+
+
+def _unknown(_case: Case) -> Sequence[str]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +145,7 @@ class RunResults:
     """The results of a run: the record of every item, and the facts of every node that answered.
 
     ``reboots`` are the reboots that were noticed, ``confirmed`` the results of measuring suspects
-    again.
+    again. ``starts`` returns when each repeat of a case was started.
     """
 
     records: Mapping[str, ItemRecord]
@@ -119,6 +154,7 @@ class RunResults:
     cluster: Cluster
     reboots: tuple[Reboot, ...] = ()
     confirmed: tuple[Confirmed, ...] = ()
+    starts: Starts = _unknown
 
 
 @dataclass(frozen=True, slots=True)

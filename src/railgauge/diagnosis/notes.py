@@ -10,6 +10,7 @@ from ClusterShell.RangeSet import RangeSet
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, shortened
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.course import marginal_since
 from railgauge.diagnosis.model import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
@@ -28,7 +29,13 @@ def notes(results: RunResults) -> tuple[str, ...]:
         f"noted, not blamed ({_beside(results, nodes) or _BASIS})"
         for nic, nodes in far.items()
     )
-    return (*_reboots(results), *_controller(results), *interrupts, *_not_shown(results))
+    return (
+        *_reboots(results),
+        *marginal_since(results),
+        *_controller(results),
+        *interrupts,
+        *_not_shown(results),
+    )
 
 
 def _controller(results: RunResults) -> Iterator[str]:

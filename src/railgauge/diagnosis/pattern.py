@@ -10,6 +10,7 @@ from railgauge.core.naming import among, listed
 from railgauge.diagnosis.ladder import swing_of
 from railgauge.diagnosis.localise import Blamed, PairResult, blame
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.shares import Shares, slower_than_their_part
 from railgauge.judging.record import ItemRecord
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -76,6 +77,8 @@ def between_nodes(
         mine = tuple(record for record in records if node in record.nodes)
         says = f"{pattern.says(mine)}; in all pairs of {node}, whose partners are fine with others"
         yield CauseClaim(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
+    if blamed.nodes and pattern.path_cause:
+        yield from _inside(scene, pairs, blamed.nodes, pattern)
     for one, other in blamed.pairs:
         mine = tuple(record for record in pairs if {one, other} == set(record.nodes))
         where = Where(one, pattern.device, other)
@@ -90,6 +93,30 @@ def between_nodes(
         says = f"{pattern.says(mine)}; the evidence fits each of {listed(open_.among)}"
         where = Where(among(names), pattern.device)
         yield CauseClaim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
+
+
+def _inside(
+    scene: Scene, pairs: Sequence[ItemRecord], nodes: Sequence[str], pattern: Pattern
+) -> Iterator[CauseClaim]:
+    """Pairs that are slower than the slow nodes in them explain: their path is slow as well.
+
+    The partner must reach its limit with others; a node is fine for its path if it is no slower
+    with some other partner than it is as a whole.
+    """
+    fine = {
+        node for record in passed_pairs(scene) if pattern.shows(record) for node in record.nodes
+    }
+    on = [[record for record in pairs if node in record.nodes] for node in nodes]
+    slower = slower_than_their_part(Shares(scene.results.records.values()), on, nodes)
+    fine |= {n for n, mine in zip(nodes, on, strict=True) if any(r.id not in slower for r in mine)}
+    for ends in dict.fromkeys(frozenset(one.record.nodes) for one in slower.values()):
+        mine = tuple(r for r in pairs if ends == set(r.nodes))
+        told = [slower[record.id] for record in mine if record.id in slower]
+        if ends <= fine and len(told) == len(mine):
+            one, other = sorted(ends)
+            says = f"{worst_of(mine)}; {told[0].against(listed(sorted(ends.intersection(nodes))))}"
+            where = Where(one, pattern.device, other)
+            yield CauseClaim(pattern.path_cause, where, says, mine, LIKELY)
 
 
 def _explained(blamed: Blamed, record: ItemRecord) -> bool:

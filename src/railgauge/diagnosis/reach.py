@@ -94,6 +94,11 @@ def _is_of_the_node(claim: CauseClaim, record: ItemRecord) -> bool:
     return not inside or any(shown.rung == Rung.INTRANODE for shown in claim.evidence)
 
 
+def goes_through(device: str, pairing: str) -> bool:
+    """Whether an item of this pairing uses the device: it names none of its kind, or this one."""
+    return _shares(_devices(device), _devices(pairing))
+
+
 def _shares(own: Collection[str], named: Collection[str]) -> bool:
     """Whether an item uses the devices: of each kind it names none, or one of these."""
     for is_gpu in (True, False):

@@ -13,12 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.config.thresholds.model import Measurement
+from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import (
     SENDING,
+    LinkBlame,
     Part,
     PathResult,
     Undecided,
@@ -30,6 +32,7 @@ from railgauge.diagnosis.localise import (
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.reach import explains
+from railgauge.diagnosis.shares import Shares, slower_than_their_part
 from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
 
@@ -55,13 +58,17 @@ def over_paths(scene: Scene) -> Iterator[CauseClaim]:
             claims = list(_over_paths(scene, slow, rungs))
             yield from claims
             scene = scene.without(record for claim in claims for record in claim.evidence)
-            scene = scene.without(r for r in scene.open if any(_same_flow(c, r) for c in claims))
+            platform = scene.results.platform
+            scene = scene.without(
+                r for r in scene.open if any(_same_flow(c, r, platform) for c in claims)
+            )
 
 
-def _same_flow(claim: CauseClaim, record: ItemRecord) -> bool:
+def _same_flow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     """Whether a slow direction, found over a NIC, explains an item of one of its slow pairs."""
     pairs = {frozenset(shown.nodes) for shown in claim.evidence}
-    return claim.cause == DIRECTION and frozenset(record.nodes) in pairs and explains(claim, record)
+    is_here = claim.cause == DIRECTION and frozenset(record.nodes) in pairs
+    return is_here and explains(claim, record, platform)
 
 
 def _over_paths(
@@ -72,12 +79,33 @@ def _over_paths(
     needed = _needed(slow)
     fine = [record for record in paths if not _falls_short(record, needed)]
     wrong = {record.id for record in slow}
-    measurements = scene.results.platform.measurements
-    located = blame_paths(
-        [replace(_result(r, r.id in wrong), flow=_flow(r, measurements)) for r in (*fine, *slow)]
-    )
-    for part in located.parts:
-        if records := [r for r in slow if _lies_on(part, r) and _has_way(part, r, measurements)]:
+    flows = scene.results.platform.measurements
+    located = blame_paths([_flowing(r, r.id in wrong, flows) for r in (*fine, *slow)])
+    whole = [part for part in located.parts if part.kind != "pair"]
+    if not whole:
+        yield from _claims(located.parts, slow, fine, flows)
+    else:
+        yield from _claims(whole, slow, fine, flows)
+        yield from _inside(whole, slow, fine, flows)
+    for open_ in located.undecided:
+        yield from _undecided(open_, slow, located.parts)
+
+
+_Measurements = Mapping[str, Measurement]
+
+
+def _flowing(record: ItemRecord, slow: bool, flows: _Measurements) -> PathResult:
+    return replace(_result(record, slow), flow=_flow(record, flows))
+
+
+def _claims(
+    parts: Iterable[Part],
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    flows: _Measurements,
+) -> Iterator[CauseClaim]:
+    for part in parts:
+        if records := [r for r in slow if _lies_on(part, r) and _has_way(part, r, flows)]:
             yield CauseClaim(
                 DIRECTION if part.way else _KIND[part.kind],
                 Where(part.node, part.device, part.peer),
@@ -85,8 +113,44 @@ def _over_paths(
                 tuple(records),
                 LIKELY,
             )
-    for open_ in located.undecided:
-        yield from _undecided(open_, slow, located.parts)
+
+
+def _inside(
+    whole: Sequence[Part],
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    flows: _Measurements,
+) -> Iterator[CauseClaim]:
+    """Slow connections, and slow parts inside the parts that are slow as a ``whole``.
+
+    A slow item that its slow parts explain counts as fine for them, and tells nothing about the
+    other node of its pair. Directions are not told apart here.
+    """
+    on = [[r for r in slow if _lies_on(part, r) and _has_way(part, r, flows)] for part in whole]
+    nodes = {part.node for part in whole}
+    slower = slower_than_their_part(Shares(fine), on, nodes)
+    explained = {r.id: r for records in on for r in records if r.id not in slower}
+    left = [record for record in slow if record.id not in explained]
+    alone = [
+        _of_one(_result(record, slow=False), node, record.id)
+        for record in explained.values()
+        for node in sorted(nodes.intersection(record.nodes))
+    ]
+    wrong = {record.id for record in left}
+    located = blame_paths([*(_result(r, r.id in wrong) for r in (*fine, *left)), *alone])
+    fresh = [part for part in located.parts if part not in whole]
+    for claim in _claims(fresh, left, fine, flows):
+        told = [slower[record.id] for record in claim.evidence if record.id in slower]
+        ends = {claim.where.node, claim.where.peer}
+        around = naming.listed([str(part) for part in whole if part.node in ends])
+        says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
+        yield replace(claim, says=says)
+
+
+def _of_one(result: PathResult, node: str, name: str) -> PathResult:
+    """The result as one of ``node`` with a partner that nothing else is known of."""
+    one, other = (node if end == node else f"partner in {name}" for end in result.nodes)
+    return replace(result, nodes=(one, other))
 
 
 _What = tuple[str, str, "int | None"]  # subject, metric, message size
@@ -228,17 +292,34 @@ def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[C
         if record.nodes == (node,) and (link := _link(record))
     }
     matrix |= {link: True for record in slow if (link := _link(record))}
-    found = blame_links(matrix)
+    found, others = blame_links(matrix), "links are fine"
     if found.node:
         says = f"every link between its GPUs is slow: {worst_of(slow)}"
         yield CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
+        left = _slower_than(scene, node, slow)
+        wrong = {_link(record) for record in left}
+        matrix, slow = {link: link in wrong for link in matrix}, left
+        found, others = blame_links(matrix), f"links are no slower than {node} as a whole"
+    yield from _parts_of(found, node, slow, f"{len(matrix) - len(slow)} of {len(matrix)} {others}")
+
+
+def _slower_than(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:
+    """The items that are slower than ``node``, which is slow in all of them, explains."""
+    fine = Shares(_measured(scene, (Rung.INTRANODE,)))
+    return [one.record for one in slower_than_their_part(fine, [slow], {node}).values()]
+
+
+def _parts_of(
+    found: LinkBlame, node: str, slow: Sequence[ItemRecord], others: str
+) -> Iterator[CauseClaim]:
+    """One claim for each slow GPU and each slow link of a node; ``others`` is about the rest."""
     for gpu in found.gpus:
         of_gpu = [record for record in slow if gpu in (_link(record) or ())]
         says = f"all links of gpu{gpu} are slow: {worst_of(of_gpu)}"
         yield CauseClaim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
     for link in found.links:
         of_link = [record for record in slow if _link(record) == link]
-        says = f"{worst_of(of_link)}; {len(matrix) - len(slow)} of {len(matrix)} links are fine"
+        says = f"{worst_of(of_link)}; {others}"
         device = f"gpu{link[0]}>gpu{link[1]}"
         yield CauseClaim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
 
@@ -260,8 +341,8 @@ def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
         if declared is not None and len(gpus) == declared.count:
             says = f"all its GPUs are slow: {worst_of(here)}"
             yield CauseClaim("slow-node", Where(node), says, tuple(here), LIKELY)
-            continue
-        for gpu in gpus:
+            here = _slower_than(scene, node, here)
+        for gpu in dict.fromkeys(record.pairing for record in here):
             records = tuple(record for record in here if record.pairing == gpu)
             yield CauseClaim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
 
@@ -270,9 +351,7 @@ def in_node(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives inside a node that are slow although its links are fine."""
     slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
     for node in dict.fromkeys(record.nodes[0] for record in slow):
-        here = tuple(record for record in slow if record.nodes[0] == node)
-        says = f"{worst_of(here)}, inside the node"
-        yield CauseClaim("slow-node", Where(node), says, here, LIKELY)
+        yield slow_inside(scene, node, [record for record in slow if record.nodes[0] == node])
 
 
 RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (

@@ -12,6 +12,8 @@ from railgauge.judging.assessor import Assessor
 # may have measured the same pair.
 FILE = "confirmations.jsonl"
 FOLDER = "confirm"
+# A fault that comes and goes is measured several times, but not endlessly.
+MOST_REPEATS = 10
 
 
 @dataclass(frozen=True, slots=True)

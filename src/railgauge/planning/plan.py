@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.config.thresholds import uncovered
@@ -147,14 +147,34 @@ def paths(
     return (*choose(platform, measurement.memory, extent.pairings), *across)
 
 
+def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pairing | None], int]:
+    """Return the function that tells in which turn a place is measured over a pairing of ``over``.
+
+    In a turn each round of pairs uses another pairing, the next one than the round before. So no
+    node has all measurements of one partner, or of one NIC, at the end: a node that slows down
+    during the run cannot be mistaken for a faulty path or NIC. Other places have one turn.
+    """
+    round_of = {pair: number for number, pairs in enumerate(wanted.rounds) for pair in pairs}
+    place_of = {pairing: number for number, pairing in enumerate(over)}
+
+    def turn(place: Place, pairing: Pairing | None) -> int:
+        if not isinstance(place, Pair):
+            return 0
+        return (place_of[pairing] - round_of[place]) % len(over)
+
+    return turn
+
+
 def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
     """Yield (round, case) for every case in the order of the run; the round is 0 for no pair."""
-    turn = {pair: number for number, pairs in enumerate(wanted.rounds, 1) for pair in pairs}
+    round_of = {pair: number for number, pairs in enumerate(wanted.rounds, 1) for pair in pairs}
     for measurement in sorted(platform.measurements.values(), key=lambda m: m.rung):
-        for place in places(measurement, wanted):
-            for pairing in paths(platform, measurement, wanted.name):
-                number = turn[place] if isinstance(place, Pair) else 0
-                yield number, case_at(measurement, wanted.name, place, pairing)
+        over = paths(platform, measurement, wanted.name)
+        turn = turns(wanted, over)
+        at = [(place, pairing) for place in places(measurement, wanted) for pairing in over]
+        for place, pairing in sorted(at, key=lambda one: turn(*one)):
+            number = round_of[place] if isinstance(place, Pair) else 0
+            yield number, case_at(measurement, wanted.name, place, pairing)
 
 
 def platform_stack(platform: Platform) -> Stack | None:

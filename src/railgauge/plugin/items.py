@@ -95,11 +95,18 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
         [_shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
     ]
     ids = ["-".join(row) for row in product(*words)]
-    metafunc.parametrize(names, list(product(*choices)), ids=ids)
+    rows: list[tuple[tuple[Any, ...], str]] = list(zip(product(*choices), ids, strict=True))
+    if {"pair", "pairing"} <= set(names):
+        pair, pairing = names.index("pair"), names.index("pairing")
+        measurement = settings.platform.measurements[subject.name]
+        over = plan.paths(settings.platform, measurement, settings.level.name)
+        turn = plan.turns(settings.level, over)
+        rows.sort(key=lambda row: turn(row[0][pair], row[0][pairing]))
+    metafunc.parametrize(names, [row for row, _ in rows], ids=[name for _, name in rows])
 
 
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by
-# round, so that consecutive items use different nodes.
+# round, so that consecutive items use different nodes; see ``plan.turns`` for pairs and pairings.
 ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapter", "link", "size")
 
 

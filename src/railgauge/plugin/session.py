@@ -239,7 +239,7 @@ class Controller:
         """The findings so far, read from the run's folder as ``railgauge verify`` does."""
         kept, platform = FolderContents(self.run.store.folder), self.settings.platform
         known = (platform, self.settings.declared, kept.reboots(), kept.confirmed(platform))
-        return RunResults(self.records, self.run.found, *known)
+        return RunResults(self.records, self.run.found, *known, kept.starts)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run."""

@@ -5,7 +5,7 @@ it.
 """
 
 from railgauge.diagnosis.localise.directions import SENDING, plain, ways
-from railgauge.diagnosis.localise.links import blame_links
+from railgauge.diagnosis.localise.links import LinkBlame, blame_links
 from railgauge.diagnosis.localise.nodes import Blamed, PairResult, Undecided, blame
 from railgauge.diagnosis.localise.parts import Part, PathResult
 from railgauge.diagnosis.localise.paths import blame_paths
@@ -13,6 +13,7 @@ from railgauge.diagnosis.localise.paths import blame_paths
 __all__ = [
     "SENDING",
     "Blamed",
+    "LinkBlame",
     "PairResult",
     "Part",
     "PathResult",

@@ -1,0 +1,258 @@
+"""Time is not place: faults that begin during the run, and faults that come and go."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from testing.diagnose_scenes import collective, findings, named
+from testing.timed_scenes import (
+    MINE,
+    NICS,
+    READ,
+    ROUNDS,
+    SEND,
+    START,
+    WRITE,
+    of_n2,
+    ordered,
+    run,
+    slow,
+)
+
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose, notes
+
+
+def told(found):
+    return [(cause.cause, str(cause.where), cause.confidence) for cause in found]
+
+
+# --- a fault that begins during the run ---
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_node_that_slows_down_is_one_cause_and_no_path(count):
+    after = MINE[-count:]
+    (cause,) = diagnose(run(ordered(), of_n2(after)))
+    assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "likely")
+    begun = START + timedelta(minutes=after[0])
+    assert f"slow since {begun:%H:%M:%S} UTC" in cause.says
+    assert f"fine before: {4 - count} of {4 - count}" in cause.says
+    course = cause.to_json()["course"]
+    assert course == {"kind": "since", "since": begun.isoformat(), "slow": count, "of": 4}
+    json.dumps(course)
+
+
+def test_without_times_the_order_is_not_evidence():
+    found = diagnose(run(ordered(), of_n2(MINE[-2:]), timed=False))
+    assert all("since" not in cause.says for cause in found)
+
+
+@pytest.mark.parametrize("subjects", [(WRITE, READ, SEND), (WRITE, SEND, READ)])
+@pytest.mark.parametrize("first", [6, 10, 14])
+def test_it_is_told_across_tools_too(subjects, first):
+    tests = ordered(subjects)
+    (cause,) = diagnose(run(tests, slow(lambda m, s, pair, n: "n2" in pair and m >= first)))
+    assert (cause.cause, str(cause.where)) == ("slow-node", "n2")
+    assert cause.course.since
+
+
+def test_a_tool_that_is_slow_by_itself_is_no_moment():
+    """Only sends are slow, and they are measured last: both are said."""
+    tests = ordered((WRITE, SEND))
+    (cause,) = diagnose(run(tests, slow(lambda m, s, pair, n: "n2" in pair and s == SEND)))
+    assert (cause.cause, str(cause.where)) == ("slow-node", "n2")
+    assert cause.course is None
+    assert "n2 may also have slowed down at 14:09:00 UTC" in cause.says
+    assert "before were fine, 4 of 4" in cause.says
+
+
+PLACES = {
+    "n2": ("slow-node", lambda pair, nic: "n2" in pair),
+    "n2, mlx5_1": ("slow-nic", lambda pair, nic: "n2" in pair and nic == "mlx5_1"),
+    "n2, mlx5_0": ("slow-nic", lambda pair, nic: "n2" in pair and nic == "mlx5_0"),
+    "n1 and n2": ("slow-path", lambda pair, nic: {"n1", "n2"} == set(pair)),
+    "n2 and n3": ("slow-path", lambda pair, nic: {"n2", "n3"} == set(pair)),
+    "n3 and n4": ("slow-path", lambda pair, nic: {"n3", "n4"} == set(pair)),
+}
+
+
+@pytest.mark.parametrize("subjects", [(WRITE,), (WRITE, READ, SEND)])
+@pytest.mark.parametrize("where", PLACES)
+def test_a_fault_that_is_always_there_has_no_course(where, subjects):
+    cause, holds = PLACES[where]
+    (found,) = diagnose(run(ordered(subjects), slow(lambda m, s, p, n: holds(p, n))))
+    assert told([found]) == [(cause, where, "likely")]
+    assert found.course is None
+    assert "since" not in found.says
+    assert "comes and goes" not in found.says
+    assert "may also have slowed down" not in found.says
+    assert "course" not in found.to_json()
+
+
+# --- a fault that comes and goes ---
+
+
+def test_two_single_slow_measurements_of_a_node_are_one_fault_that_comes_and_goes():
+    first = MINE[:2]
+    (cause,) = diagnose(run(ordered(), of_n2(first)))
+    assert told([cause]) == [("slow-node", "n2", "likely")]
+    assert "it comes and goes: 2 of 4 measurements are slow" in cause.says
+    assert "--confirm" in cause.would_decide
+    assert cause.to_json()["course"] == {"kind": "intermittent", "since": "", "slow": 2, "of": 4}
+
+
+@pytest.mark.parametrize("minute", MINE)
+def test_one_slow_measurement_of_a_path_decides_nothing(minute):
+    (cause,) = diagnose(run(ordered(), of_n2([minute])))
+    assert cause.confidence == "open"
+    assert "1 of 2 measurements are slow" in cause.says
+    assert "n2" in {cause.where.node, cause.where.peer}
+    assert cause.would_decide
+
+
+def test_a_path_that_is_slow_with_one_tool_and_fine_with_two_is_doubted():
+    tests = ordered((WRITE, READ, SEND), NICS[:1])
+    once = [m for m, (s, pair, _) in enumerate(tests) if s == READ and set(pair) == {"n1", "n2"}]
+    (cause,) = diagnose(run(tests, of_n2(once)))
+    assert cause.confidence == "open"
+    assert "1 of 3 measurements are slow" in cause.says
+
+
+def test_a_path_does_not_know_the_tool():
+    """Both slow tests are sends: a path that is slow for sends alone is no fault that exists."""
+    tests = ordered((WRITE, READ, SEND, "host_send_bandwidth_4qp"), NICS[:1])
+    sends = [
+        m for m, (s, p, _) in enumerate(tests) if s.startswith(SEND) and set(p) == {"n1", "n2"}
+    ]
+    (cause,) = diagnose(run(tests, of_n2(sends)))
+    assert cause.confidence == "open"
+    assert "2 of 4 measurements are slow" in cause.says
+
+
+def test_a_node_that_is_slow_now_and_then_with_both_partners_is_named_with_its_course():
+    tests = ordered((WRITE, READ, SEND), NICS[:1])
+    mine = [minute for minute, (_, pair, _) in enumerate(tests) if "n2" in pair]
+    (cause,) = diagnose(run(tests, of_n2([mine[1], mine[2]])))
+    assert told([cause]) == [("slow-node", "n2", "likely")]
+    assert "2 of 6 measurements are slow" in cause.says
+
+
+def test_repeats_of_one_measurement_that_disagree():
+    def figures(minute, subject, pair, nic):
+        return (392.0, 235.0, 392.0) if minute == MINE[1] else (392.0, 391.0, 392.0)
+
+    (cause,) = diagnose(run(ordered(), figures, repeats=3))
+    assert cause.confidence == "open"
+    assert cause.course.slow == 1
+    assert "comes and goes: 1 of" in cause.says
+
+
+def test_a_direction_is_no_course():
+    """n2 receives slowly: that is a place, whatever a later rule calls it."""
+    tests = ordered((WRITE, READ))
+    holds = lambda m, s, pair, n: pair[s == WRITE] == "n2"  # noqa: E731 - reads flow backwards
+    assert all(cause.course is None for cause in diagnose(run(tests, slow(holds))))
+
+
+def test_a_mild_fault_that_one_tool_passes_is_no_course():
+    """4.9 % are within the limit and 5.1 % are not: the fault is there all the time."""
+
+    def value(minute, subject, pair, nic):
+        if "n2" not in pair:
+            return 392.0
+        return 372.0 if (minute + (subject == READ)) % 2 else 372.9
+
+    found = diagnose(run(ordered((WRITE, READ)), value))
+    assert all(cause.course is None for cause in found)
+
+
+def test_a_fault_beside_it_keeps_its_own_cause():
+    def value(minute, subject, pair, nic):
+        if set(pair) == {"n3", "n4"}:
+            return 200.0
+        return 235.0 if "n2" in pair and minute in MINE[:2] else 392.0
+
+    assert {c.cause for c in diagnose(run(ordered(), value))} >= {"slow-path"}
+
+
+def test_collectives_of_other_kinds_are_not_compared():
+    """An all-to-all may be slow on a path on which an all-reduce is fine."""
+    items = [
+        collective(pair, 250.0 if kind == "pair_alltoall" and "n2" in pair else 392.0, subject=kind)
+        for kind in ("pair_all_reduce", "pair_alltoall")
+        for pair in ((p.source, p.target) for turn in ROUNDS for p in turn)
+    ]
+    found = diagnose(findings(items))
+    assert named(found) == [("slow-node", "n2")]
+    assert found[0].course is None
+
+
+@given(st.sets(st.sampled_from(range(len(ordered((WRITE, READ)))))))
+def test_whatever_is_slow_every_slow_item_has_a_cause_and_no_healthy_node_is_named(minutes):
+    tests = ordered((WRITE, READ))
+    results = run(tests, slow(lambda m, s, pair, n: m in minutes))
+    found = diagnose(results)
+    spoken = {i for cause in found for i in (*cause.evidence, *cause.explains)}
+    assert spoken == {r.id for r in results.records.values() if r.outcome == "failed"}
+    hit = {node for minute in minutes for node in tests[minute][1]}
+    assert {n for c in found for n in (*c.where.node.split("|"), c.where.peer) if n} <= hit
+
+
+@given(st.sets(st.sampled_from(MINE), min_size=1))
+def test_a_single_node_that_is_slow_at_any_times_is_among_the_suspects_of_every_cause(minutes):
+    for cause in diagnose(run(ordered(), of_n2(minutes))):
+        assert "n2" in {*cause.where.node.split("|"), cause.where.peer}
+
+
+# --- marginal items that begin at one moment ---
+
+
+def close(results, when):
+    """The results with the items marginal that ``when`` selects, by their place in the run."""
+    kept = {}
+    for number, (name, item) in enumerate(results.records.items()):
+        if when(number, item):
+            judged = replace(item.judgements[0], outcome=Outcome.MARGINAL)
+            kept[name] = replace(item, outcome=Outcome.MARGINAL, judgements=(judged,))
+    return replace(results, records={**results.records, **kept})
+
+
+TWICE = ordered((WRITE, READ))
+
+
+@pytest.mark.parametrize("first", [6, 10])
+def test_marginal_items_of_a_node_that_begin_at_one_moment_are_noted(first):
+    healthy = run(TWICE, lambda *_: 392.0)
+    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= first)
+    assert diagnose(found) == ()
+    (line,) = [line for line in notes(found) if "marginal" in line]
+    assert line.startswith("n2 is within its limits, but since 14:")
+    count = sum("n2" in pair for _, pair, _ in TWICE[first:])
+    assert f"all of its {count} measurements are marginal" in line
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda number, item: False,
+        lambda number, item: "n2" in item.nodes,
+        lambda number, item: "n2" in item.nodes and item.pairing == "mlx5_1",
+        lambda number, item: "n2" in item.nodes and item.subject == READ,
+        lambda number, item: number >= 9,
+        lambda number, item: "n2" in item.nodes and number % 3,
+        lambda number, item: "n2" in item.nodes and number >= 14,
+    ],
+)
+def test_marginal_items_with_a_place_or_without_a_moment_are_not(when):
+    found = close(run(TWICE, lambda *_: 392.0), when)
+    assert not [line for line in notes(found) if "marginal" in line]
+
+
+def test_without_times_marginal_items_have_no_moment():
+    healthy = run(TWICE, lambda *_: 392.0, timed=False)
+    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= 6)
+    assert not [line for line in notes(found) if "marginal" in line]

@@ -1,0 +1,105 @@
+"""A part inside a slow node is compared with the node's own level."""
+
+import pytest
+from testing.diagnose_scenes import causes, collective, links, named, names, pairs_of, path
+
+NICS = ("mlx5_0", "mlx5_1", "mlx5_2")
+PAIRS = list(pairs_of(names(6), 2))
+FAR = next(frozenset(pair) for pair in PAIRS if "n3" in pair)
+(OTHER,) = FAR - {"n3"}
+
+
+def reached(slow, pair, part=""):
+    """392 Gb/s times the shares of everything slow on the way; some noise, as the lab has."""
+    keys = (*pair, *((node, part) for node in pair), frozenset(pair))
+    value = 392.0
+    for key in keys:
+        value *= slow.get(key, 1.0)
+    return value * (1 - 0.002 * (sum(map(ord, "".join((*pair, part)))) % 7) / 7)
+
+
+def over_paths(slow, parts=NICS, pairs=PAIRS):
+    return [path(*pair, part, reached(slow, pair, part)) for pair in pairs for part in parts]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("inner", [0.6, 0.9])
+def test_a_slow_path_of_a_slow_node_is_named_too(share, inner):
+    found = causes(over_paths({"n3": share, FAR: inner}))
+    assert named(found) == [("slow-node", "n3"), ("slow-path", f"n3 and {OTHER}")]
+    assert all(
+        set(item.split("[")[1].split("-")[0].split(":")) == FAR for item in found[1].evidence
+    )
+    assert "is expected of n3, slow as a whole" in found[1].says
+
+
+def test_what_was_reached_stands_beside_what_such_a_node_should_reach():
+    def value(pair):
+        return 392.0 * (0.6 if "n3" in pair else 1) * (0.6 if set(pair) == FAR else 1)
+
+    (_, inner) = causes([path(*pair, nic, value(pair)) for pair in PAIRS for nic in NICS])
+    assert "141.12 Gb/s where 235.20 Gb/s is expected of n3, slow as a whole" in inner.says
+
+
+def test_a_slow_nic_of_a_slow_node_is_named_too():
+    found = causes(over_paths({"n3": 0.6, ("n3", "mlx5_1"): 0.6}))
+    assert named(found) == [("slow-node", "n3"), ("slow-nic", "n3, mlx5_1")]
+
+
+def test_a_slow_path_of_a_node_with_a_slow_nic_is_slow_over_all_nics():
+    found = causes(over_paths({("n3", "mlx5_1"): 0.6, FAR: 0.6}))
+    assert named(found) == [("slow-nic", "n3, mlx5_1"), ("slow-path", f"n3 and {OTHER}")]
+    assert len(found[1].evidence) == len(NICS)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.8, 0.93])
+def test_a_node_that_is_slow_and_nothing_else_stays_one_cause(share):
+    assert named(causes(over_paths({"n3": share}))) == [("slow-node", "n3")]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_two_slow_nodes_do_not_make_the_path_between_them_slow(share):
+    pairs = list(pairs_of(names(8), 4))
+    one, other = next(pair for pair in pairs)
+    found = causes(over_paths({one: 0.6, other: share}, pairs=pairs))
+    assert sorted(named(found)) == sorted([("slow-node", one), ("slow-node", other)])
+    slower = [path(a, b, n, min(reached({x: {one: 0.6, other: share}.get(x, 1)}, (a, b), n)
+                                for x in (a, b))) for a, b in pairs for n in NICS]  # fmt: skip
+    assert sorted(named(causes(slower))) == sorted([("slow-node", one), ("slow-node", other)])
+
+
+def test_a_slow_partner_is_not_cleared_by_the_slow_node():
+    """The slow node hides its partner; that does not make the partner's other path faulty."""
+    found = causes(over_paths({"n3": 0.6, OTHER: 0.8}))
+    assert not [cause for cause in found if cause.cause == "slow-path"]
+
+
+def test_nothing_is_said_of_parts_without_a_healthy_value_to_compare_with():
+    found = causes(links("n1", {(i, j): 150.0 if (i, j) == (3, 5) else 240.0
+                                for i in range(8) for j in range(8)}))  # fmt: skip
+    assert named(found) == [("slow-node", "n1")]
+
+
+def test_a_slow_link_of_a_slow_node_is_named_too():
+    slow = {(i, j): 144.0 if (i, j) == (3, 5) else 240.0 for i in range(8) for j in range(8)}
+    found = causes(links("n1", slow), links("n2", {}))
+    assert named(found) == [("slow-node", "n1"), ("slow-gpu-link", "n1, gpu3>gpu5")]
+    assert "55 of 56 links are no slower than n1 as a whole" in found[1].says
+
+
+def test_links_that_differ_when_healthy_are_compared_with_the_same_link():
+    """Link 3>5 reaches 10 % less than the others on every node."""
+    usual = {(i, j): 360.0 if (i, j) == (3, 5) else 400.0 for i in range(8) for j in range(8)}
+    slow = {link: value * 0.6 for link, value in usual.items()}
+    assert named(causes(links("n1", slow), links("n2", usual))) == [("slow-node", "n1")]
+
+
+def test_a_slow_path_of_a_slow_node_is_named_from_collectives():
+    kinds = ("pair_all_reduce", "pair_alltoall")
+
+    def items(slow):
+        return [collective(p, reached(slow, p), subject=kind) for p in PAIRS for kind in kinds]
+
+    found = causes(items({"n3": 0.6, FAR: 0.6}))
+    assert named(found) == [("slow-node", "n3"), ("slow-path", f"n3 and {OTHER}")]
+    assert named(causes(items({"n3": 0.6}))) == [("slow-node", "n3")]

@@ -1,0 +1,380 @@
+"""Tell from the order of the measurements whether a fault was there all the time. Pure.
+
+A cause that the pattern of slow measurements gives is about a place. Time can make a pattern too:
+
+- A node that slows down during the run is fine in its first measurements and slow in all later
+  ones, with whichever partner and NIC. By place alone that is a path, or several.
+- A fault that comes and goes is slow in some measurements of its part and fine in others that the
+  fault would have shown in just as well.
+
+Neither is assumed where a place explains the same: where all slow measurements are of one tool, one
+size or one direction, and none of the others is slow.
+
+Example: ``mx02`` is slow once with ``mx01`` over ``mlx5_0`` and once with ``mx03`` over ``mlx5_1``,
+and fine in its two other measurements. By place these are two faulty paths. One node that comes and
+goes explains both: 2 of 4 measurements are slow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from railgauge.core.model import Outcome
+from railgauge.core.naming import among, listed
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.history import Event, History
+from railgauge.diagnosis.model import (
+    CERTAIN,
+    LIKELY,
+    OPEN,
+    CauseClaim,
+    Course,
+    RunResults,
+    Where,
+)
+from railgauge.diagnosis.pattern import worst_of
+from railgauge.diagnosis.reach import goes_through, nodes_of
+
+SLOW = frozenset(
+    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
+)
+AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
+
+_PAIR = 2
+_SOME = 2  # one measurement before or after a moment may be slow by itself
+_HALF = 0.5
+
+
+def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
+    """The claims of one rule, with those that the order of the measurements explains better.
+
+    A fault that began during the run, or that comes and goes, replaces the places that it looked
+    like.
+    """
+    about = [claim for claim in claims if _is_a_pattern(claim)]
+    if not about:
+        return list(claims)
+    history = History(results)
+    found: dict[int, list[CauseClaim]] = {}
+    for together in _connected(about):
+        settled = list(_settled(history, together))
+        for claim in together:
+            found[id(claim)] = []
+        found[id(together[0])] = settled
+    return [one for claim in claims for one in found.get(id(claim), [claim])]
+
+
+def _is_a_pattern(claim: CauseClaim) -> bool:
+    """Whether the claim rests on the pattern of slow pairs."""
+    pairs = all(len(set(record.nodes)) == _PAIR for record in claim.evidence)
+    return claim.cause in SLOW and claim.confidence != CERTAIN and pairs and bool(claim.evidence)
+
+
+def _places(claim: CauseClaim) -> set[str]:
+    return nodes_of(claim.where.node) | ({claim.where.peer} - {""})
+
+
+def _connected(claims: Iterable[CauseClaim]) -> list[list[CauseClaim]]:
+    """The claims in groups that share nodes."""
+    groups: list[tuple[set[str], list[CauseClaim]]] = []
+    for claim in claims:
+        nodes, mine = _places(claim), [claim]
+        for group in [group for group in groups if group[0] & nodes]:
+            groups.remove(group)
+            nodes, mine = group[0] | nodes, [*group[1], *mine]
+        groups.append((nodes, mine))
+    return [mine for _, mine in groups]
+
+
+# --- which explanation fits ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The slow and the fine events of one part that can be compared."""
+
+    slow: tuple[Event, ...]
+    fine: tuple[Event, ...]
+
+    @property
+    def course(self) -> Course:
+        """How many measurements were slow; one may have several kinds of values."""
+        slow = {event.key for event in self.slow}
+        return Course(len(slow), len(slow | {event.key for event in self.fine}))
+
+
+def _seen(
+    history: History, node: str, slow: Sequence[Event], near: Callable[[Event], bool]
+) -> _Seen:
+    """The events of ``node`` for which ``near`` holds, of the kinds of the ``slow`` ones.
+
+    A fine event counts only if the fault would have shown in it: it reached clearly more of the
+    peers' value than the slow ones did.
+    """
+    kinds = {event.kind for event in slow}
+    events = [event for event in history.of(node) if event.kind in kinds and near(event)]
+    shares = [event.share for event in slow if event.share is not None]
+    least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
+    fine = (e for e in events if not e.slow and (e.share is None or e.share > least))
+    return _Seen(tuple(e for e in events if e.slow), tuple(fine))
+
+
+def _has_a_place(history: History, node: str, seen: _Seen, *, of_path: bool = False) -> bool:
+    """Whether a tool, a size or a direction tells all slow events of a part from all fine ones.
+
+    A path between two nodes does not know the tool. One slow event of a tool tells nothing of it.
+    """
+    keys: list[Callable[[Event], object]] = [
+        lambda event: event.rung,
+        lambda event: event.size_bytes,
+        lambda event: history.sends(event, node),
+        *(() if of_path else (lambda event: event.subject,)),
+    ]
+    for key in keys:
+        slow = Counter(map(key, seen.slow))
+        if max(slow.values(), default=0) >= _SOME and slow.keys().isdisjoint(map(key, seen.fine)):
+            return True
+    return False
+
+
+def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
+    """The claims about connected places, or those that time gives in their stead."""
+    slow = {id(claim): _slow_of(history, claim) for claim in claims}
+    everything = [event for events in slow.values() for event in events]
+    doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
+    open_ = [claim for claim in claims if claim.confidence == OPEN]
+    if (len(claims) > 1 or doubtful) and (began := _begun(history, claims, everything)):
+        yield began
+        return
+    common = _common(everything)
+    unsure = doubtful or len(open_) == len(claims)
+    if len(claims) > 1 and len(common) == 1 and unsure and _goes(history, common[0], everything):
+        yield _come_and_gone(history, common[0], claims, everything)
+        return
+    for claim in claims:
+        mine = slow[id(claim)]
+        again = claim in doubtful
+        yield _unsure(history, claim, mine) if again else _with_doubt(history, claim, mine)
+
+
+def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
+    """Whether some measurements of the node are fine, and no place tells which."""
+    seen = _seen(history, node, slow, lambda _event: True)
+    return bool(seen.fine) and not _has_a_place(history, node, seen)
+
+
+def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
+    """The slow events of the claim's evidence, each once."""
+    paths = {(record.nodes, record.pairing, record.subject) for record in claim.evidence}
+    nodes = dict.fromkeys(node for record in claim.evidence for node in record.nodes)
+    found = {
+        (event.key, event.kind): event
+        for node in nodes
+        for event in history.of(node)
+        if event.slow and (event.nodes, event.pairing, event.subject) in paths
+    }
+    return list(found.values())
+
+
+def _common(events: Iterable[Event]) -> list[str]:
+    """The nodes that take part in all these events."""
+    sets = [set(event.nodes) for event in events]
+    return sorted(set.intersection(*sets)) if sets else []
+
+
+def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
+    """Whether an event is of the claim's part, measured as its evidence was.
+
+    Collectives differ in what they use, so only the same one is compared.
+    """
+    ends = {claim.where.node, claim.where.peer} - {""}
+    rungs = {record.rung for record in claim.evidence}
+    subjects = {record.subject for record in claim.evidence}
+
+    def holds(event: Event) -> bool:
+        alike = event.rung < Rung.COLLECTIVE or event.subject in subjects
+        part = event.pairing if claim.where.peer else event.part
+        here = ends <= set(event.nodes) and goes_through(claim.where.device, part)
+        return here and alike and event.rung in rungs
+
+    return holds
+
+
+def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> bool:
+    """Whether other measurements of the same part are fine, or a single one tells of a path."""
+    if claim.cause == "slow-direction" and claim.confidence == OPEN:
+        return len(slow) == 1 and bool(_of_the_pair(history, slow).fine)
+    if claim.confidence == OPEN or not slow:
+        return False
+    node = claim.where.node
+    seen = _seen(history, node, slow, _of_part(claim))
+    if seen.fine:
+        return not _has_a_place(history, node, seen, of_path=bool(claim.where.peer))
+    return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
+
+
+def _of_the_pair(history: History, slow: Sequence[Event]) -> _Seen:
+    """All events of the pair of nodes that was slow, over any NIC."""
+    one, other = slow[0].nodes
+    return _seen(history, one, slow, lambda event: other in event.nodes)
+
+
+def _begun(
+    history: History, claims: Sequence[CauseClaim], slow: Sequence[Event]
+) -> CauseClaim | None:
+    """The claim for a node that is slow since a moment, if that explains all slow events."""
+    onsets = {node: seen for node in _common(slow) if (seen := _onset(history, node, slow))}
+    if not onsets:
+        return None
+    records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
+    node, seen = next(iter(onsets.items()))
+    course = replace(seen.course, since=_iso(seen.slow[0].start))
+    says = f"{worst_of(records)}; slow since {_clock(seen)}; fine before: {_count(seen.fine)}"
+    if len(onsets) == 1:
+        return CauseClaim("slow-node", Where(node), says, records, LIKELY, course=course)
+    both = sorted(onsets)
+    says += f"; the evidence fits each of {listed(both)}, and the path between them"
+    decide = f"measure {' and '.join(both)} with other nodes"
+    return CauseClaim("slow-node", Where(among(both)), says, records, OPEN, decide, course)
+
+
+def _onset(
+    history: History, node: str, slow: Sequence[Event], *, by_place: bool = False
+) -> _Seen | None:
+    """The node's events if all before the first slow one are fine and all after it slow.
+
+    ``None`` if a tool, a size or a direction tells the two apart as well, unless ``by_place``.
+    """
+    seen = _seen(history, node, slow, lambda _event: True)
+    starts = [event.start for event in (*seen.slow, *seen.fine)]
+    few = len(seen.slow) < _SOME or len(seen.fine) < (_SOME if by_place else 1)
+    if few or None in starts:
+        return None
+    first = min(event.start for event in seen.slow if event.start)
+    if any(event.start and event.start >= first for event in seen.fine):
+        return None
+    return None if not by_place and _has_a_place(history, node, seen) else seen
+
+
+def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+    """The claim; it says so if a node that slowed down at that moment explains it as well."""
+    if claim.confidence == OPEN:
+        return claim
+    for node in _common(slow):
+        if seen := _onset(history, node, slow, by_place=True):
+            said = (
+                f"{node} may also have slowed down at {_clock(seen)}: "
+                f"its measurements before were fine, {_count(seen.fine)}"
+            )
+            return replace(claim, says=f"{claim.says}; {said}")
+    return claim
+
+
+def _come_and_gone(
+    history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]
+) -> CauseClaim:
+    """The claim for one node, or one of its NICs, that explains all of ``claims``."""
+    records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
+    nics = {nic_of(event.part) for event in history.of(node) if event.key in {e.key for e in slow}}
+    device = nics.pop() if len(nics) == 1 else ""
+    whole = Where(node, device)
+    seen = _seen(history, node, slow, lambda event: goes_through(device, event.part))
+    elsewhere = {nic_of(event.part) for event in history.of(node)} - {device}
+    if device and not elsewhere:
+        whole = Where(node)
+    cause = "slow-nic" if whole.device else "slow-node"
+    says = f"{worst_of(records)}; {_told(seen)}"
+    decide = AGAIN.format(str(whole))
+    # One of several NICs may be the only slow one by chance.
+    confidence = OPEN if whole.device else LIKELY
+    return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
+
+
+def nic_of(part: str) -> str:
+    """The NIC of a pairing: ``mlx5_0`` of ``gpu3-mlx5_0``."""
+    return part.rpartition("-")[2]
+
+
+def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+    """The claim with its course; undecided unless several partners show the same node."""
+    if claim.confidence == OPEN:  # one slow measurement tells no direction from a moment
+        one, other = sorted(slow[0].nodes)
+        where = Where(one, slow[0].pairing, other)
+        claim = replace(claim, cause="slow-path", where=where)
+    node = claim.where.node
+    seen = _seen(history, node, slow, _of_part(claim))
+    if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
+        near = _seen(history, node, slow, lambda event: claim.where.peer in event.nodes)
+        seen = _Seen(seen.slow, near.fine)
+    partners = {name for event in seen.slow for name in event.nodes} - {node}
+    sure = not claim.where.peer and len(partners) >= _SOME
+    says = f"{claim.says}; {_told(seen)}"
+    if claim.where.peer:
+        says += f"; {node} or {claim.where.peer} may be at fault as well as the path between them"
+    decide = AGAIN.format(str(claim.where))
+    confidence = claim.confidence if sure else OPEN
+    return replace(claim, says=says, confidence=confidence, would_decide=decide, course=seen.course)
+
+
+# --- within the limits ---
+
+
+def marginal_since(results: RunResults) -> Iterator[str]:
+    """One line for each node whose measurements are all marginal since a moment, and none before.
+
+    Nothing is said if a partner, a NIC, a tool, a size or a direction tells them apart as well, or
+    if measurements without the node are marginal too.
+    """
+    marginal = [r for r in results.records.values() if r.outcome is Outcome.MARGINAL]
+    if not marginal:
+        return
+    history = History(results)
+    for node in dict.fromkeys(node for record in marginal for node in record.nodes):
+        if any(node not in record.nodes for record in marginal):
+            continue
+        events = [event for event in history.of(node) if event.start is not None]
+        close = tuple(event for event in events if event.marginal)
+        kinds = {event.kind for event in close}
+        seen = _Seen(close, tuple(e for e in events if not e.marginal and e.kind in kinds))
+        if _is_a_moment(history, node, seen):
+            said = f"since {_clock(seen)} all of its {seen.course.slow} measurements are marginal"
+            yield f"{node} is within its limits, but {said}; before, {_count(seen.fine)} were not"
+
+
+def _is_a_moment(history: History, node: str, seen: _Seen) -> bool:
+    if min(len(seen.slow), len(seen.fine)) <= _SOME or any(event.slow for event in seen.fine):
+        return False
+    ends = (
+        lambda event: frozenset(event.nodes),
+        lambda event: event.part,
+    )
+    apart = any(set(map(key, seen.slow)).isdisjoint(map(key, seen.fine)) for key in ends)
+    ordered = max(e.start for e in seen.fine if e.start) < min(
+        e.start for e in seen.slow if e.start
+    )
+    return ordered and not apart and not _has_a_place(history, node, seen)
+
+
+# --- in words ---
+
+
+def _told(seen: _Seen) -> str:
+    course = seen.course
+    return f"it comes and goes: {course.slow} of {course.of} measurements are slow"
+
+
+def _count(fine: Sequence[Event]) -> str:
+    count = len({event.key for event in fine})
+    return f"{count} of {count}"
+
+
+def _clock(seen: _Seen) -> str:
+    start = seen.slow[0].start
+    return f"{start.astimezone(timezone.utc):%H:%M:%S} UTC" if start else "a moment"
+
+
+def _iso(start: datetime | None) -> str:
+    return start.astimezone(timezone.utc).isoformat(timespec="seconds") if start else ""
