@@ -82,7 +82,7 @@ CAUSES = {
     "clock": "clock-off",
     "cpus-offline": "cpus-offline",
     "cpu-model": "nodes-differ",
-    "memory-missing": "nodes-differ",
+    "memory-missing": "hardware-differs",
     "nic-numa": "nodes-differ",
     "irq-affinity": "",
 }
@@ -93,9 +93,7 @@ INCOMPLETE = frozenset(
      "tool-garbage"}
 )  # fmt: skip
 # What no file declares, nodes differ in: the cause tells who has which version.
-BLAMES_NOBODY = frozenset(
-    {"firmware", "vbios", "version", "cpu-model", "memory-missing", "nic-numa"}
-)
+BLAMES_NOBODY = frozenset({"firmware", "vbios", "version", "cpu-model", "nic-numa"})
 # A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
 # takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
 LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
