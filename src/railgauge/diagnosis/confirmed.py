@@ -59,7 +59,9 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         ((node,),) = ends
         return _at(told, node, results)
     if slow and not ends:
-        return replace(told, confidence=LIKELY, would_decide="")
+        if cause.where.peer:
+            return replace(told, confidence=LIKELY, would_decide="")
+        return _between(told, *sorted(nodes_of(cause.where.node)))
     return told
 
 

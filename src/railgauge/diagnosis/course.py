@@ -145,12 +145,11 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     slow = {id(claim): _slow_of(history, claim) for claim in claims}
     everything = [event for events in slow.values() for event in events]
     doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
-    open_ = [claim for claim in claims if claim.confidence == OPEN]
     if (len(claims) > 1 or doubtful) and (began := _begun(history, claims, everything)):
         yield began
         return
     common = _common(everything)
-    unsure = doubtful or len(open_) == len(claims)
+    unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
     if len(claims) > 1 and len(common) == 1 and unsure and _goes(history, common[0], everything):
         yield _come_and_gone(history, common[0], claims, everything)
         return
@@ -300,10 +299,8 @@ def nic_of(part: str) -> str:
 
 def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
     """The claim with its course; undecided unless several partners show the same node."""
-    if claim.confidence == OPEN:  # one slow measurement tells no direction from a moment
-        one, other = sorted(slow[0].nodes)
-        where = Where(one, slow[0].pairing, other)
-        claim = replace(claim, cause="slow-path", where=where)
+    if claim.confidence == OPEN:
+        return _undecided(history, claim, slow)
     node = claim.where.node
     seen = _seen(history, node, slow, _of_part(claim))
     if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
@@ -317,6 +314,14 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
     decide = AGAIN.format(str(claim.where))
     confidence = claim.confidence if sure else OPEN
     return replace(claim, says=says, confidence=confidence, would_decide=decide, course=seen.course)
+
+
+def _undecided(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+    """A pair that is slow in one direction; one slow measurement may also be a moment."""
+    seen = _of_the_pair(history, slow)
+    decide = f"{claim.would_decide}; {AGAIN.format(listed(sorted(slow[0].nodes)))}"
+    says = f"{claim.says}; {_told(seen)}"
+    return replace(claim, says=says, would_decide=decide, course=seen.course)
 
 
 # --- within the limits ---

@@ -81,14 +81,21 @@ def _over_paths(
     wrong = {record.id for record in slow}
     flows = scene.results.platform.measurements
     located = blame_paths([_flowing(r, r.id in wrong, flows) for r in (*fine, *slow)])
+    open_ = [one for some in located.undecided for one in _undecided(some, slow, located.parts)]
     whole = [part for part in located.parts if part.kind != "pair"]
     if not whole:
         yield from _claims(located.parts, slow, fine, flows)
     else:
         yield from _claims(whole, slow, fine, flows)
-        yield from _inside(whole, slow, fine, flows)
-    for open_ in located.undecided:
-        yield from _undecided(open_, slow, located.parts)
+        inside = _inside(whole, slow, fine, flows)
+        yield from (claim for claim in inside if not _is_undecided(claim, open_))
+    yield from open_
+
+
+def _is_undecided(claim: CauseClaim, open_: Iterable[CauseClaim]) -> bool:
+    """Whether a path between two nodes rests on items for which one of its ends fits as well."""
+    shown = {record.id for other in open_ for record in other.evidence}
+    return bool(claim.where.peer) and all(record.id in shown for record in claim.evidence)
 
 
 _Measurements = Mapping[str, Measurement]
