@@ -13,7 +13,7 @@ from railgauge.core.model import Cluster, Judgement, Node, Outcome
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import tournament
 from railgauge.verdict.decision import RunPlan

@@ -31,6 +31,7 @@ from railgauge.core.model import (
     Transcript,
 )
 from railgauge.core.question import (
+    CORRECT,
     FABRIC,
     FACT,
     LIMITS,
@@ -45,6 +46,7 @@ from railgauge.core.question import (
 from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.facts import FactsByNode
 from railgauge.judging.agreement import held
+from railgauge.judging.correctness import judge_correct, judge_corruption
 from railgauge.judging.evidence import (
     frequency_doubt,
     refuse_failure,
@@ -53,7 +55,7 @@ from railgauge.judging.evidence import (
     stability_doubt,
 )
 from railgauge.judging.expectation import judge_at
-from railgauge.judging.judge import judge, judge_corruption, judge_proven, judge_transport
+from railgauge.judging.judge import judge, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.judging.results import judge_results
 from railgauge.judging.traffic import judge_traffic, moved
@@ -257,6 +259,11 @@ def results(platform: Platform, measured: Measured) -> Assessment:
     )
 
 
+def correct(measured: Measured) -> Assessment:
+    """Judge whether the results of a collective are right, and nothing else of it."""
+    return _collected(map(judge_correct, measured.runs))
+
+
 def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
     """Judge the metric of ``one`` divided by that of ``other`` against the limit of ``scaling``."""
 
@@ -318,6 +325,8 @@ def _nothing(measurement: Measurement, what: str) -> Assessment:
 
 # --- questions, as a record keeps them ---
 
+# Questions that need nothing but the measurement itself.
+_OF_THE_RUN = {TRANSPORT: transport, CORRECT: correct}
 _KEPT_CASES = 64  # items of one case follow each other, so a few cases are enough
 
 
@@ -370,8 +379,8 @@ class Assessor:
             return limits(self._platform, measured, question.size_bytes, where, found)
         if question.kind == TRAFFIC:
             return traffic(self._platform, measured)
-        if question.kind == TRANSPORT:
-            return transport(measured)
+        if question.kind in _OF_THE_RUN:
+            return _OF_THE_RUN[question.kind](measured)
         if question.kind == RESULTS:
             return results(self._platform, measured)
         if question.kind == FABRIC:

@@ -19,7 +19,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.assess import Assessor
 from railgauge.judging.confirmation import Remeasurement
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.plugin import demanded, opening
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
@@ -243,7 +243,7 @@ class Controller:
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run."""
-        absent = demanded.never_came(self.run.store, session, self.planned, self.records)
+        absent = demanded.never_came(self.run, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
