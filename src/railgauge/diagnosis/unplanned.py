@@ -1,0 +1,96 @@
+"""What the plan of a level does not measure of the declared hardware. Pure.
+
+Example: level smoke measures one GPU for each NIC. Of eight GPUs behind two NICs the line says
+``unknown of mx[01-04]: gpu[0-2,5-7] alone, 14 of 16 pairings of GPU and NIC; level smoke does not
+measure this``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.core import naming
+from railgauge.core.terms import Scope
+from railgauge.diagnosis import singled
+from railgauge.diagnosis.unknown import Unknown, folded
+from railgauge.planning import plan
+from railgauge.planning.demand import GPU, LINK
+from railgauge.planning.plan import Level
+
+_MOST_NAMES = 4
+
+
+def unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
+    """Return what the level does not measure of each node, although the hardware is declared."""
+    why = f"level {level.name} does not measure this"
+    same = tuple(_of_every_node(platform, level))
+    lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    met = _partners(level)
+    for node in level.nodes:
+        what = (*same, *_paths(len(met[node]), len(level.nodes) - 1))
+        if what:
+            lines.setdefault((what, why), []).append(node)
+    return tuple(folded(lines))
+
+
+def _of_every_node(platform: Platform, level: Level) -> Iterator[str]:
+    made = [m for m in platform.measurements.values() if m.made_at(level.name)]
+    made = [m for m in made if plan.places(m, level)]
+    planned = _planned(platform, level, made)
+    declared = singled.declared_parts(platform)
+    if alone := [gpu for gpu in declared[singled.GPU] if gpu not in planned]:
+        yield f"{naming.folded(alone)} alone"
+    for kind, words in _PARTS.items():
+        left = sum(part not in planned for part in declared[kind])
+        if left and _is_measured(platform, kind):
+            yield f"{left} of {len(declared[kind])} {words}"
+    left_out = [name for name, one in platform.measurements.items() if not one.made_at(level.name)]
+    if left_out:
+        yield naming.listed(left_out, _MOST_NAMES)
+
+
+_PARTS = {
+    singled.NIC: "NICs alone",
+    singled.PAIRING: "pairings of GPU and NIC",
+    singled.LINK: "links between GPUs",
+}
+
+
+def _is_measured(platform: Platform, kind: str) -> bool:
+    """Whether the platform file measures parts of this kind at some level; else it says why not."""
+    every = platform.measurements.values()
+    if kind == singled.LINK:
+        return any(m.asserted(LINK) for m in every)
+    memories = ("gpu",) if kind == singled.PAIRING else ("gpu", "host")
+    return any(m.scope == Scope.PATH and m.memory in memories for m in every)
+
+
+def _planned(platform: Platform, level: Level, made: Sequence[Measurement]) -> set[str]:
+    """Return the names of the parts that the level measures by themselves."""
+    found: set[str] = set()
+    declared = singled.declared_parts(platform)
+    for measurement in made:
+        for path in plan.paths(platform, measurement, level.name):
+            if path is not None:
+                found.update(singled.parts_of(str(path)))
+        swept = measurement.extents[level.name].sizes
+        if measurement.asserted(LINK, swept=swept):
+            found.update(declared[singled.LINK], declared[singled.GPU])
+        if measurement.asserted(GPU, swept=swept):
+            found.update(declared[singled.GPU])
+    return found
+
+
+def _partners(level: Level) -> dict[str, set[str]]:
+    met: dict[str, set[str]] = defaultdict(set)
+    for pair in level.pairs:
+        met[pair.source].add(pair.target)
+        met[pair.target].add(pair.source)
+    return met
+
+
+def _paths(met: int, others: int) -> Iterator[str]:
+    if met < others:
+        yield f"the paths to {others - met} of {others} other nodes"
