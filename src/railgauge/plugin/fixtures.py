@@ -22,7 +22,8 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, Measured
+from railgauge.judging.assess import Measured
+from railgauge.judging.assessor import Assessor
 from railgauge.planning import plan
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
