@@ -1,3 +1,3 @@
 """railgauge: acceptance tests for GPU clusters."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

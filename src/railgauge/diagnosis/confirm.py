@@ -10,6 +10,7 @@ Example: ``mx03`` was slow with ``mx04``, and both are suspects. Each is measure
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from railgauge.core.question import LIMITS, TRANSPORT, Question
 from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.forecast import FOLLOW_UPS
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _PARTNERS = 2  # the path to a single partner could be faulty
@@ -34,6 +36,54 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
             for one in _of_cause(results, cause, good):
                 asked.setdefault(one.question, one)
     return tuple(asked.values())
+
+
+def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
+    """Return the measurements that decide causes whose suspects lack a partner, at most so many.
+
+    A suspect lacks a partner if fewer were measured with it than the plan has for other nodes: the
+    partner was behind a gate, was lost, or the number of nodes is odd. It is measured with good
+    nodes that it has not met, and the slow pair again.
+    """
+    asked: dict[Question, Remeasurement] = {}
+    good = good_nodes(results, causes)
+    for cause in causes:
+        if cause.confidence == OPEN and not cause.where.peer:
+            for one in _missing_partners(results, cause, good):
+                asked.setdefault(one.question, one)
+    return tuple(asked.values())[:FOLLOW_UPS]
+
+
+def _missing_partners(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    suspects = nodes_of(cause.where.node)
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes))
+    if worst is None or len(suspects) > _PAIR:
+        return
+    met, most = _met(results.records.values(), worst.subject)
+    if all(len(met[node]) >= most for node in suspects):
+        return
+    for suspect in sorted(suspects):
+        own = _worst(r for r in shown if suspect in r.nodes and r.subject == worst.subject)
+        new = [node for node in good if node not in met[suspect]]
+        if own is not None:
+            yield from _with_partners(results, cause, suspect, own, new)
+    yield _asked(cause, worst.nodes, worst, {})
+
+
+def _met(records: Iterable[ItemRecord], subject: str) -> tuple[dict[str, set[str]], int]:
+    """The partners that each node was measured with, and the most that the plan has for a node."""
+    met: dict[str, set[str]] = defaultdict(set)
+    planned: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.subject == subject and len(record.nodes) == _PAIR:
+            for node, other in (record.nodes, record.nodes[::-1]):
+                planned[node].add(other)
+                if record.asserted:
+                    met[node].add(other)
+    return met, max(map(len, planned.values()), default=0)
 
 
 def good_nodes(results: RunResults, causes: Iterable[Cause]) -> tuple[str, ...]:

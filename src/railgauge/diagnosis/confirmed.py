@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
+from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
@@ -15,6 +16,8 @@ CONFIRMED = "confirmed"
 NOT_REPRODUCED = "not reproduced"
 UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
+
+PATH = "slow-path"
 
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
@@ -69,14 +72,35 @@ def _suspects(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, .
 
 
 def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
-    """The cause, decided if exactly one of several suspects is slow with good partners."""
+    """The cause, decided if exactly one of several suspects is slow with good partners.
+
+    Two nodes that are fast with good partners, but slow together again, have a slow path.
+    """
     slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
-    suspects = nodes_of(cause.where.node)
-    if len(slow) == 1 and slow | fast == {(node,) for node in suspects}:
-        ((node,),) = slow
+    each = {(node,) for node in nodes_of(cause.where.node)}
+    if not each <= slow | fast:
+        return cause
+    if len(slow & each) == 1:
+        ((node,),) = slow & each
         where = replace(cause.where, node=node)
         return replace(cause, where=where, confidence=LIKELY, would_decide="")
-    return cause
+    pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
+    is_path = cause.cause.startswith("slow-") and pairs and each <= fast
+    return _between(cause, *sorted(pairs[0])) if is_path else cause
+
+
+def _between(cause: Cause, node: str, peer: str) -> Cause:
+    """The cause as a slow path between two nodes."""
+    kind = CATALOGUE[PATH]
+    return replace(
+        cause,
+        cause=PATH,
+        where=replace(cause.where, node=node, peer=peer),
+        confidence=LIKELY,
+        would_decide="",
+        remedy=kind.remedy,
+        basis=kind.basis,
+    )
 
 
 def _line(result: Confirmed) -> str:

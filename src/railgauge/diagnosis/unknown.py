@@ -147,9 +147,10 @@ def _of_node(parts: _Parts, reasons: _Reasons) -> Iterator[tuple[tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Reasons:
-    """The cause that shows or explains each item, in words."""
+    """The cause that shows or explains each item, in words, and the order of the causes."""
 
     shown: Mapping[str, str]
+    order: Mapping[str, int]
 
     @classmethod
     def of(cls, causes: Sequence[Cause]) -> _Reasons:
@@ -157,19 +158,25 @@ class _Reasons:
         for cause in causes:
             for item in (*cause.evidence, *cause.explains):
                 found.setdefault(item, f"{cause.cause} ({cause.where})")
-        return cls(found)
+        return cls(
+            found, {words: place for place, words in enumerate(dict.fromkeys(found.values()))}
+        )
 
     def why(self, outcome: Outcome, items: Iterable[ItemRecord]) -> str:
         if outcome is Outcome.BLOCKED:
             # Items of one node mostly have the same blockers: each list is read once.
             lists = dict.fromkeys(item.blocked_by or (item.reason,) for item in items)
             names = dict.fromkeys(self.name(one) for blockers in lists for one in blockers)
-            return f"blocked by {naming.listed(list(names), _MOST_REASONS)}"
+            return f"blocked by {self._listed(names)}"
         if outcome is Outcome.ERROR:
             kinds = (self.shown.get(one.id, one.error_kind or one.reason) for one in items)
-            return f"not measured: {naming.listed(list(dict.fromkeys(kinds)), _MOST_REASONS)}"
-        reasons = list(dict.fromkeys(item.reason for item in items))
-        return f"not run: {naming.listed(reasons, _MOST_REASONS)}"
+            return f"not measured: {self._listed(kinds)}"
+        return f"not run: {self._listed(item.reason for item in items)}"
+
+    def _listed(self, reasons: Iterable[str]) -> str:
+        """The reasons in the order of the causes, so that nodes with the same ones are alike."""
+        known = sorted(dict.fromkeys(reasons), key=lambda one: self.order.get(one, len(self.order)))
+        return naming.listed(known, _MOST_REASONS)
 
     def name(self, item_id: str) -> str:
         """The cause of an item; its own name if no cause has it."""

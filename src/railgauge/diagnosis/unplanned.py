@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.terms import Scope
-from railgauge.diagnosis import singled
+from railgauge.diagnosis import parts
 from railgauge.diagnosis.unknown import Unknown, folded
 from railgauge.planning import plan
 from railgauge.planning.demand import GPU, LINK
@@ -39,8 +39,8 @@ def _of_every_node(platform: Platform, level: Level) -> Iterator[str]:
     made = [m for m in platform.measurements.values() if m.made_at(level.name)]
     made = [m for m in made if plan.places(m, level)]
     planned = _planned(platform, level, made)
-    declared = singled.declared_parts(platform)
-    if alone := [gpu for gpu in declared[singled.GPU] if gpu not in planned]:
+    declared = parts.declared_parts(platform)
+    if alone := [gpu for gpu in declared[parts.GPU] if gpu not in planned]:
         yield f"{naming.folded(alone)} alone"
     for kind, words in _PARTS.items():
         left = sum(part not in planned for part in declared[kind])
@@ -52,34 +52,34 @@ def _of_every_node(platform: Platform, level: Level) -> Iterator[str]:
 
 
 _PARTS = {
-    singled.NIC: "NICs alone",
-    singled.PAIRING: "pairings of GPU and NIC",
-    singled.LINK: "links between GPUs",
+    parts.NIC: "NICs alone",
+    parts.PAIRING: "pairings of GPU and NIC",
+    parts.LINK: "links between GPUs",
 }
 
 
 def _is_measured(platform: Platform, kind: str) -> bool:
     """Whether the platform file measures parts of this kind at some level; else it says why not."""
     every = platform.measurements.values()
-    if kind == singled.LINK:
+    if kind == parts.LINK:
         return any(m.asserted(LINK) for m in every)
-    memories = ("gpu",) if kind == singled.PAIRING else ("gpu", "host")
+    memories = ("gpu",) if kind == parts.PAIRING else ("gpu", "host")
     return any(m.scope == Scope.PATH and m.memory in memories for m in every)
 
 
 def _planned(platform: Platform, level: Level, made: Sequence[Measurement]) -> set[str]:
     """Return the names of the parts that the level measures by themselves."""
     found: set[str] = set()
-    declared = singled.declared_parts(platform)
+    declared = parts.declared_parts(platform)
     for measurement in made:
         for path in plan.paths(platform, measurement, level.name):
             if path is not None:
-                found.update(singled.parts_of(str(path)))
+                found.update(parts.parts_of(str(path)))
         swept = measurement.extents[level.name].sizes
         if measurement.asserted(LINK, swept=swept):
-            found.update(declared[singled.LINK], declared[singled.GPU])
+            found.update(declared[parts.LINK], declared[parts.GPU])
         if measurement.asserted(GPU, swept=swept):
-            found.update(declared[singled.GPU])
+            found.update(declared[parts.GPU])
     return found
 
 

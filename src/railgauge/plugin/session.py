@@ -184,7 +184,10 @@ class Controller:
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
     def _confirm(self, session: pytest.Session) -> None:
-        """Measure suspects again if ``--confirm`` is given and the run has run all items."""
+        """Measure suspects again, if the run has run all items.
+
+        With ``--confirm`` these are all suspects, else those that lack a partner.
+        """
         run, platform = self.run, self.settings.platform
         asked = self._suspects(session)
         if asked:
@@ -197,9 +200,11 @@ class Controller:
         """What to measure again; a replay uses the recorded list, as it has no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
-        if not self.settings.confirm or session.exitstatus not in _ENDED:
+        if session.exitstatus not in _ENDED or self.run.gates.stopped:
             return ()
-        return confirming.suspects(self._findings(), self._printer())
+        if self.settings.confirm:
+            return confirming.suspects(self._findings(), self._printer())
+        return confirming.lacking_partners(self._findings(), self._printer())
 
     def _printer(self) -> Callable[[str], None]:
         """Return a function that prints a line; control characters from nodes are made harmless."""
