@@ -15,14 +15,12 @@ from railgauge.cli import main
 from railgauge.judging.confirmation import FILE, FOLDER
 
 SOME = ("-k", "test_nics or write_bandwidth or all_reduce")
+SLOW = ("--lab-fault", "slow-node@mx02")
 SCENARIOS = {
     "corrupt": Scenario(
-        (*METAX, *SMOKE, *BARE, *SOME, "-n", "2")
-        + ("--lab-fault", "slow-node@mx02", "--lab-fault", "corrupt@mx02:3")
+        (*METAX, *SMOKE, *BARE, *SOME, "-n", "2", *SLOW, "--lab-fault", "corrupt@mx02:3")
     ),
-    "gated": Scenario(
-        (*METAX, *SMOKE, *SOME, "--lab-fault", "slow-node@mx02", "--lab-fault", "port-down@mx03")
-    ),
+    "gated": Scenario((*METAX, *SMOKE, *SOME, *SLOW, "--lab-fault", "port-down@mx03")),
 }
 
 
@@ -49,7 +47,8 @@ def test_wrong_results_of_a_slow_node_are_found(runs: Runs) -> None:
 
 def test_the_rest_of_a_run_that_corruption_stopped_did_not_run(runs: Runs) -> None:
     run = runs["corrupt"]
-    assert (run.counts["error"], run.counts["not_run"] > 0) == (0, True)
+    counts = run.verdict["counts"]
+    assert (counts["error"], counts["not_run"] > 0) == (0, True)
     left = [one for one in records(run) if one["outcome"] == "not_run" and ".py::" in one["id"]]
     own = {one["reason"] for one in left}
     assert all(why.startswith("the run was stopped: data corruption: mx02: ") for why in own), own
@@ -66,9 +65,7 @@ def test_results_behind_a_gate_are_checked_and_the_speed_is_not_judged(runs: Run
     for one in checked:
         assert (one["outcome"], [j["metric"] for j in one["judgements"]]) == ("blocked", ["wrong"])
     apart = [one for one in records(run) if "mx03" in one["nodes"] and len(one["nodes"]) > 1]
-    assert not any(one["judgements"] for one in apart), (
-        "no collective runs over a port that is down"
-    )
+    assert not any(one["judgements"] for one in apart), "nothing runs over a port that is down"
 
 
 def test_what_stays_unknown_is_in_every_report(runs: Runs) -> None:
