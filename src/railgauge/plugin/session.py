@@ -200,7 +200,8 @@ class Controller:
         """What to measure again; a replay uses the recorded list, as it has no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
-        if session.exitstatus not in _ENDED or self.run.gates.stopped:
+        is_stopped = session.shouldfail or session.shouldstop or self.run.gates.stopped
+        if session.exitstatus not in _ENDED or is_stopped:
             return ()
         if self.settings.confirm:
             return confirming.suspects(self._findings(), self._printer())
