@@ -11,7 +11,7 @@ from testing.diagnose_scenes import blocked, fact, findings, path
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults, diagnose
-from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.run import confirming
@@ -88,6 +88,13 @@ def test_it_decides_between_a_node_and_its_path(slow, named):
 def test_a_fault_that_is_gone_stays_undecided():
     (cause,) = [one for one in answered(scene({"n2"}), []) if one.cause.startswith("slow")]
     assert (cause.confidence, cause.confirmation.state) == ("open", "not reproduced")
+
+
+def test_confirm_asks_the_same_of_a_suspect_that_lacks_a_partner():
+    """With a partner that it has met, a slow path would look like an intermittent node."""
+    found = scene({"n2"})
+    causes = diagnose(found)
+    assert confirmations(found, causes) == follow_ups(found, causes) != ()
 
 
 def test_there_are_never_more_than_the_forecast_says():

@@ -180,6 +180,10 @@ def test_links_that_the_level_measures_are_not_named():
     assert "links between GPUs" not in of_plan("smoke", on="mi300x")[0]
 
 
+def test_links_that_no_level_measures_are_named():
+    assert "56 of 56 links between GPUs" in of_plan("signoff", count=3)[0]
+
+
 @pytest.mark.parametrize("name", ["smoke", "nightly", "signoff"])
 def test_without_gpus_none_is_missed(name):
     assert "GPU" not in " ".join(of_plan(name, on="connectx4-homelab", count=3))

@@ -33,7 +33,8 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
     good = good_nodes(results, causes)
     for cause in causes:
         if cause.confidence != CERTAIN:
-            for one in _of_cause(results, cause, good):
+            missing = tuple(_missing_partners(results, cause, good))
+            for one in missing or _of_cause(results, cause, good):
                 asked.setdefault(one.question, one)
     return tuple(asked.values())
 
@@ -48,9 +49,8 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
     asked: dict[Question, Remeasurement] = {}
     good = good_nodes(results, causes)
     for cause in causes:
-        if cause.confidence == OPEN and not cause.where.peer:
-            for one in _missing_partners(results, cause, good):
-                asked.setdefault(one.question, one)
+        for one in _missing_partners(results, cause, good):
+            asked.setdefault(one.question, one)
     return tuple(asked.values())[:FOLLOW_UPS]
 
 
@@ -60,7 +60,8 @@ def _missing_partners(
     suspects = nodes_of(cause.where.node)
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     worst = _worst(r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes))
-    if worst is None or len(suspects) > _PAIR:
+    is_open = cause.confidence == OPEN and not cause.where.peer
+    if worst is None or len(suspects) > _PAIR or not is_open:
         return
     met, most = _met(results.records.values(), worst.subject)
     if all(len(met[node]) >= most for node in suspects):

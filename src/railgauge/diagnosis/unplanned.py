@@ -59,12 +59,14 @@ _PARTS = {
 
 
 def _is_measured(platform: Platform, kind: str) -> bool:
-    """Whether the platform file measures parts of this kind at some level; else it says why not."""
-    every = platform.measurements.values()
-    if kind == parts.LINK:
-        return any(m.asserted(LINK) for m in every)
+    """Whether parts of this kind are measured at some level; else the platform file says why not.
+
+    Links between GPUs carry every collective inside a node, so they are named in any case.
+    """
     memories = ("gpu",) if kind == parts.PAIRING else ("gpu", "host")
-    return any(m.scope == Scope.PATH and m.memory in memories for m in every)
+    every = platform.measurements.values()
+    on_paths = (m.memory in memories for m in every if m.scope == Scope.PATH)
+    return kind == parts.LINK or any(on_paths)
 
 
 def _planned(platform: Platform, level: Level, made: Sequence[Measurement]) -> set[str]:
