@@ -15,7 +15,7 @@ from railgauge.core.errors import (
     Unparsable,
 )
 from railgauge.core.model import Outcome
-from railgauge.judging.prevention import EXPECTED, Prevents, prevents
+from railgauge.judging.prevention import _NO_GPU, _NO_PORT, Prevents, prevents
 from railgauge.planning.expectations import EXPECTATIONS
 
 ALL, BETWEEN, NONE = Prevents.ALL, Prevents.BETWEEN_NODES, Prevents.NONE

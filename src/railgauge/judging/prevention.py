@@ -48,7 +48,6 @@ _COULD_NOT_RUN = frozenset(
         *("launch-failed", "rank-died"),
     }
 )
-EXPECTED = _NO_GPU | _NO_PORT
 
 
 def prevents(item: ItemRecord) -> Prevents:
