@@ -236,7 +236,7 @@ class Report(SimpleNamespace):
         (Outcome.FAILED, "failed", "call"),
         (Outcome.ERROR, "failed", "setup"),
         (Outcome.FLAKY, "failed", "setup"),
-        (Outcome.NOT_RUN, "failed", "setup"),
+        (Outcome.NOT_RUN, "skipped", "call"),
     ],
 )
 @pytest.mark.parametrize("began", ["passed", "failed", "skipped"])

@@ -7,6 +7,7 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
+from railgauge.judging.prevention import Prevents
 from railgauge.leases.files import Leases
 from railgauge.run.gates import Gates
 from railgauge.run.store import Store
@@ -118,3 +119,49 @@ def test_the_last_word_on_an_item_counts(store):
     assert gate.blockers(1, ("a", "b")) == ("facts[a]",)
     gate.finished("facts[a]", Outcome.PASSED)
     assert gate.blockers(1, ("a", "b")) == ()
+
+
+# --- collectives whose results are still checked behind a gate ---
+
+
+@pytest.mark.parametrize(
+    ("prevents", "alone", "pair"),
+    [
+        (Prevents.NONE, False, False),
+        (Prevents.BETWEEN_NODES, False, True),
+        (Prevents.ALL, True, True),
+    ],
+)
+def test_what_went_wrong_may_leave_collectives_possible(store, prevents, alone, pair):
+    gate = gates(store)
+    finish(gate)
+    gate.finished("facts[b]", Outcome.FAILED, prevents)
+    assert gate.blockers(3, ("b",)) == ("facts[b]",)
+    assert (gate.prevented(3, ("b",)), gate.prevented(4, ("a", "b"))) == (alone, pair)
+    assert not gate.prevented(4, ("a", "c")), "on other nodes nothing is prevented"
+
+
+def test_an_item_that_ran_again_and_passed_prevents_nothing_any_more(store):
+    gate = gates(store)
+    finish(gate)
+    gate.finished("facts[b]", Outcome.ERROR, Prevents.ALL)
+    gate.finished("facts[b]", Outcome.PASSED)
+    assert not gate.prevented(4, ("a", "b"))
+
+
+# --- a run that is stopped ---
+
+
+def test_nobody_waits_in_a_run_that_was_stopped(store):
+    gate, other = gates(store), gates(store)
+    assert other.stopped == ""
+    gate.stop("the run was stopped: data corruption")
+    assert other.blockers(4, ("a", "b")) == ()
+    assert other.stopped == "the run was stopped: data corruption"
+
+
+def test_the_first_reason_for_a_stop_counts(store):
+    gate = gates(store)
+    gate.stop("data corruption")
+    gate.stop("the run ended before this item")
+    assert gate.stopped == "data corruption"

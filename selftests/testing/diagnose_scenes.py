@@ -14,7 +14,7 @@ from railgauge.core.question import LIMITS, READ, Question
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.direction import directed
 from railgauge.planning.pairing import DIRECTED, tournament

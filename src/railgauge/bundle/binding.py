@@ -17,7 +17,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing
-from railgauge.core.question import FACT, READ, Question
+from railgauge.core.question import CORRECT, FACT, READ, Question
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.judging import record
@@ -28,6 +28,8 @@ from railgauge.planning.plan import Level
 from railgauge.run.store import text_file
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
+# Several items of one measurement ask these.
+_SHARED = (READ, CORRECT)
 # Where a level makes a measurement: the sets of nodes, and the pairings on each.
 _Extent = tuple[set[tuple[str, ...]], set[Pairing | None]]
 
@@ -99,7 +101,7 @@ class _Binding:
             self._refuse_other_fact(item, question)
         else:
             self._refuse_other_measurement(item, question)
-        if question.kind == READ:
+        if question.kind in _SHARED:
             return
         first = self._asked.setdefault(question, item.id)
         if first != item.id:
@@ -134,7 +136,7 @@ class _Binding:
         self._refuse_other_case(item, case)
         if question.other:
             self._refuse_other_case(item, question.other)
-        if question.kind != READ and (
+        if question.kind not in _SHARED and (
             (case.measurement, case.nodes) != (item.subject, item.nodes)
             or question.size_bytes != item.size_bytes
             or (question.placement or str(case.pairing or "")) != item.pairing
@@ -170,7 +172,7 @@ def _refuse_other_transcript(item: ItemRecord) -> None:
     """Raise unless the record links to the readable transcript of its last case."""
     if not item.by_evidence:
         return
-    read = [question.case for question in item.questions if question.kind == READ]
+    read = [question.case for question in item.questions if question.kind in _SHARED]
     due = text_file(read[-1]) if read and read[-1] else ""
     if item.transcript != due:
         shown = item.transcript[:200] or "no transcript"

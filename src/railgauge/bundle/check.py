@@ -226,14 +226,17 @@ def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Plat
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     """The record that follows from the evidence; an item without evidence keeps its record.
 
-    A flaky item keeps its record too: it ran twice and passed the second time, which its
+    Of a blocked item only the results of its collective are judged: wrong ones make it fail. A
+    flaky item keeps its record too: it ran twice and passed the second time, which its
     transcripts do not show.
     """
-    if not item.by_evidence or item.outcome is Outcome.FLAKY:
+    is_checked = item.outcome is Outcome.BLOCKED and item.questions
+    if not (item.by_evidence or is_checked) or item.outcome is Outcome.FLAKY:
         return item
-    blank = record.blank(item)
     judgements, error = assessor.answers(item.questions)
-    return record.settled(blank, judgements, error)
+    if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):
+        return replace(item, judgements=judgements)
+    return record.settled(record.blank(item), judgements, error)
 
 
 def _refuse_other_items(

@@ -95,6 +95,10 @@ def _json(
         "items": demand.count(scope),
         "not_limited": list(not_limited(platform, level, tests)),
         "estimate_s": forecast.takes_s(works),
+        "follow_ups": {
+            "most": forecast.FOLLOW_UPS,
+            "estimate_s": forecast.follow_up_s(platform, level),
+        },
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}
             for count in _worker_counts(works, workers)
@@ -147,6 +151,11 @@ def _text(
     yield f"covers {words}"
     yield f"judges {demand.count(scope):,} items"
     yield _estimate(works, workers)
+    if more_s := forecast.follow_up_s(platform, level):
+        yield (
+            f"at most {forecast.FOLLOW_UPS} measurements more, about {_duration(more_s)}, if a "
+            "cause is undecided because a partner could not be measured"
+        )
 
 
 def _folded(nodes: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ Example: ``mx03`` was slow with ``mx04``, and both are suspects. Each is measure
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, log
@@ -25,6 +26,7 @@ from railgauge.diagnosis.course import nic_of
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.tools import flow
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -40,9 +42,67 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
     good = good_nodes(results, causes)
     for cause in causes:
         if cause.confidence != CERTAIN:
-            for one in _of_cause(results, cause, good):
+            missing = tuple(_missing_partners(results, cause, good))
+            for one in missing or _of_cause(results, cause, good):
                 asked.setdefault(one.question, one)
     return tuple(asked.values())
+
+
+def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
+    """Return the measurements that decide what the plan cannot, at most ``FOLLOW_UPS``.
+
+    A suspect lacks a partner if fewer were measured with it than the plan has for other nodes: the
+    partner was behind a gate, was lost, or the number of nodes is odd. It is measured with good
+    nodes that it has not met, and the slow pair again. Where each node sends once and receives
+    once, sender, receiver and path of a slow pair look alike, so each is measured by itself.
+    """
+    asked: dict[Question, Remeasurement] = {}
+    good = good_nodes(results, causes)
+    for cause in causes:
+        missing = tuple(_missing_partners(results, cause, good))
+        for one in missing or _of_one_way(results, cause, good):
+            asked.setdefault(one.question, one)
+    return tuple(asked.values())[:FOLLOW_UPS]
+
+
+def _of_one_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+    """For a pair that is slow in the one direction it was measured in, unless it comes and goes."""
+    is_open = cause.cause == DIRECTION and cause.confidence == OPEN and cause.course is None
+    if is_open and len(nodes_of(cause.where.node)) == _PAIR:
+        yield from _of_cause(results, cause, good)
+
+
+def _missing_partners(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    suspects = nodes_of(cause.where.node)
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes))
+    is_open = cause.confidence == OPEN and not cause.where.peer
+    if worst is None or len(suspects) > _PAIR or not is_open:
+        return
+    met, most = _met(results.records.values(), worst.subject)
+    if all(len(met[node]) >= most for node in suspects):
+        return
+    for suspect in sorted(suspects):
+        own = _worst(r for r in shown if suspect in r.nodes and r.subject == worst.subject)
+        new = [node for node in good if node not in met[suspect]]
+        if own is not None:
+            yield from _with_partners(results, cause, suspect, own, new)
+    yield _asked(cause, worst.nodes, worst, {})
+
+
+def _met(records: Iterable[ItemRecord], subject: str) -> tuple[dict[str, set[str]], int]:
+    """The partners that each node was measured with, and the most that the plan has for a node."""
+    met: dict[str, set[str]] = defaultdict(set)
+    planned: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.subject == subject and len(record.nodes) == _PAIR:
+            for node, other in (record.nodes, record.nodes[::-1]):
+                planned[node].add(other)
+                if record.asserted:
+                    met[node].add(other)
+    return met, max(map(len, planned.values()), default=0)
 
 
 def good_nodes(results: RunResults, causes: Iterable[Cause]) -> tuple[str, ...]:

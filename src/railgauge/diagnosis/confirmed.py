@@ -130,8 +130,9 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         ((node,),) = slow & each
         where = replace(cause.where, node=node)
         return replace(cause, where=where, confidence=LIKELY, would_decide="")
-    pairs = [suspects for suspects in slow - each if set(suspects) == {n for (n,) in each}]
-    return _between(cause, *sorted(pairs[0])) if pairs and each <= fast else cause
+    pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
+    is_path = cause.cause.startswith("slow-") and pairs and each <= fast
+    return _between(cause, *sorted(pairs[0])) if is_path else cause
 
 
 def _between(cause: Cause, node: str, peer: str) -> Cause:

@@ -27,6 +27,10 @@ def has_value(record: ItemRecord) -> bool:
     return any(map(is_value, record.judgements))
 
 
+def is_good(record: ItemRecord) -> bool:
+    return record.outcome in _GOOD
+
+
 def worst_of(records: Sequence[ItemRecord]) -> str:
     """The measurement that missed its limit by most, or the first item's reason, in words."""
     lines = [(j.margin or 0.0, r, j) for r in records for j in missed(r)]
@@ -51,7 +55,8 @@ class Pattern:
     """The name of a shared cause, its description, and the good items that count as evidence.
 
     ``path_cause`` is the name if two nodes fail only with each other. ``says`` describes the failed
-    items; ``shows`` selects the passed items that clear their nodes.
+    items; ``clears`` and ``shows`` select the items that clear their nodes: by default those that
+    passed with a measured value.
     """
 
     cause: str
@@ -59,6 +64,7 @@ class Pattern:
     device: str = ""
     says: Callable[[Sequence[ItemRecord]], str] = told
     shows: Callable[[ItemRecord], bool] = has_value
+    clears: Callable[[ItemRecord], bool] = is_good
 
 
 def between_nodes(
@@ -128,7 +134,7 @@ def _explained(blamed: Blamed, record: ItemRecord) -> bool:
 def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Iterator[PairResult]:
     """The slow and fast results of the measurements that failed."""
     subjects = {record.subject for record in wrong}
-    for record in passed_pairs(scene):
+    for record in _pairs(scene, pattern.clears):
         if record.subject in subjects and pattern.shows(record):
             yield PairResult((record.nodes[0], record.nodes[1]), slow=False)
     for record in wrong:
@@ -136,8 +142,12 @@ def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Ite
 
 
 def passed_pairs(scene: Scene) -> Iterator[ItemRecord]:
+    return _pairs(scene, is_good)
+
+
+def _pairs(scene: Scene, suits: Callable[[ItemRecord], bool]) -> Iterator[ItemRecord]:
     for record in scene.results.records.values():
-        if record.outcome in _GOOD and len(set(record.nodes)) == _PAIR:
+        if len(set(record.nodes)) == _PAIR and suits(record):
             yield record
 
 

@@ -8,7 +8,7 @@ from railgauge.core import errors
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Rung, Term
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
 

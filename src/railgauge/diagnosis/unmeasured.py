@@ -9,10 +9,10 @@ from dataclasses import replace
 from railgauge.core.errors import FactMissing, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node
+from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
 from railgauge.diagnosis.pattern import Pattern, between_nodes
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
 
 _NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
@@ -97,11 +97,21 @@ def corruption(scene: Scene) -> Iterator[CauseClaim]:
 def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:
     """Wrong results between nodes that are not known to compute wrong results alone."""
     wrong = [record for record, _ in scene.judged(CORRUPTION)]
-    for claim in between_nodes(scene, wrong, Pattern("data-corruption", says=_first_reason)):
+    pattern = Pattern("data-corruption", says=_first_reason, shows=_is_right, clears=_was_read)
+    for claim in between_nodes(scene, wrong, pattern):
         yield replace(claim, would_decide=_EACH) if claim.confidence == OPEN else claim
 
 
 _EACH = "run the same collective inside each of the nodes"
+
+
+def _was_read(record: ItemRecord) -> bool:
+    """Whether results were checked, also if the speed failed or was not judged: both clear."""
+    return record.asserted or has_right_results(record)
+
+
+def _is_right(record: ItemRecord) -> bool:
+    return not any(judged.metric == CORRUPTION for judged in missed(record))
 
 
 def _first_reason(records: Sequence[ItemRecord]) -> str:

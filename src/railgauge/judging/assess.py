@@ -27,6 +27,7 @@ from railgauge.core.question import (
 from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.facts import FactsByNode
 from railgauge.judging.agreement import held
+from railgauge.judging.correctness import judge_correct
 from railgauge.judging.evidence import (
     frequency_doubt,
     refuse_failure,
@@ -236,6 +237,11 @@ def results(platform: Platform, measured: Measured) -> Assessment:
         tuple(judgement for judgements, _ in found for judgement in judgements),
         tuple(error for _, errors in found for error in errors),
     )
+
+
+def correct(measured: Measured) -> Assessment:
+    """Judge whether the results of a collective are right, and nothing else of it."""
+    return _collected(map(judge_correct, measured.runs))
 
 
 def ratio(one: Measured, other: Measured, metric: str) -> Assessment:

@@ -12,6 +12,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
 from railgauge.core.model import Case, Fabric, Judgement
 from railgauge.core.question import (
+    CORRECT,
     FABRIC,
     FACT,
     LIMITS,
@@ -26,6 +27,7 @@ from railgauge.judging.assess import (
     Assessment,
     EvidenceSource,
     Measured,
+    correct,
     fabric,
     limits,
     ratio,
@@ -34,9 +36,11 @@ from railgauge.judging.assess import (
     traffic,
     transport,
 )
+from railgauge.judging.correctness import judge_corruption
 from railgauge.judging.expectation import judge_at
-from railgauge.judging.judge import judge_corruption
 
+# Questions that need nothing but the measurement itself.
+_OF_THE_RUN = {TRANSPORT: transport, CORRECT: correct}
 _KEPT_CASES = 64  # items of one case follow each other, so a few cases are enough
 
 
@@ -89,8 +93,8 @@ class Assessor:
             return limits(self._platform, measured, question.size_bytes, where, found)
         if question.kind == TRAFFIC:
             return traffic(self._platform, measured)
-        if question.kind == TRANSPORT:
-            return transport(measured)
+        if question.kind in _OF_THE_RUN:
+            return _OF_THE_RUN[question.kind](measured)
         if question.kind == RESULTS:
             return results(self._platform, measured)
         if question.kind == FABRIC:

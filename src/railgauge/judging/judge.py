@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.config.thresholds.model import Expectation, Transport
-from railgauge.core.errors import DataCorrupted, Implausible, MetricMissing, NoEvidence
+from railgauge.core.errors import Implausible, MetricMissing, NoEvidence
 from railgauge.core.limits import Dispersion, Limit
 from railgauge.core.model import Judgement, Outcome, Parsed, Sample
 from railgauge.core.units import convert, format_size, format_value
@@ -26,10 +26,6 @@ from railgauge.tools.metric import LOWER, Metric
 
 # Clocks and counters of NICs are accurate to 100 ppm; five times that is more than rounding.
 _CEILING_TOLERANCE = 0.0005
-
-
-# The metric name of a judgement on wrong results.
-CORRUPTION = "wrong"
 
 
 def judge(
@@ -223,18 +219,6 @@ def judge_transport(parsed: Parsed, spec: Transport) -> Judgement:
         limit=f"{', '.join(spec.wanted)}{refused}",
         basis=str(spec.basis),
         reason="; ".join(reasons),
-    )
-
-
-def judge_corruption(error: DataCorrupted) -> Judgement:
-    """The failed judgement for wrong results: a single one fails, at any speed."""
-    return Judgement(
-        metric=CORRUPTION,
-        outcome=Outcome.FAILED,
-        measured=error.what,
-        limit="no wrong result",
-        basis="derived: a collective that changes data cannot be used at any speed",
-        reason=str(error),
     )
 
 

@@ -80,6 +80,25 @@ def widest(works: Iterable[Work]) -> int:
     return max((wave for each in works for wave in each.waves), default=1)
 
 
+# The most measurements that a run adds to decide between suspects: two new partners for each of two
+# suspects, in two causes.
+FOLLOW_UPS = 8
+
+
+def follow_up_s(platform: Platform, level: Level) -> float:
+    """Return the most seconds that the measurements added at the end of a run take.
+
+    They are made only if a cause is undecided because a partner of a suspect could not be measured.
+    A cluster of fewer than three nodes has no other partner.
+    """
+    if len(level.nodes) < 3:  # noqa: PLR2004
+        return 0.0
+    between = (m for m in platform.measurements.values() if m.scope in (Scope.PATH, Scope.PAIR))
+    made = (m for m in between if m.made_at(level.name))
+    longest_s = max((m.typical_s * m.extents[level.name].repeats for m in made), default=0.0)
+    return FOLLOW_UPS * longest_s
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """How many of the declared nodes, pairs or rails are measured."""

@@ -17,8 +17,11 @@ import pytest
 
 from railgauge.core import naming
 from railgauge.core.errors import BadInput
+from railgauge.judging.prevention import prevents
+from railgauge.judging.record import from_json
 from railgauge.plugin import (
     ending,
+    gating,
     holding,
     items,
     opening,
@@ -34,7 +37,6 @@ from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, html, terminal
-from railgauge.run.gates import Gates
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 
@@ -202,19 +204,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     about = item.stash.get(ABOUT, None)
     if about is None:
         return
-    run = item.config.stash[SERVICES]
-    allure.announce(run.surveyed.evidence, about.rung, about.subject.name)
-    if about.rung > 0 and not item.config.stash[SETTINGS].no_gates:
-        _pass_gate(run.gates, item)
-
-
-def _pass_gate(gates: Gates, item: pytest.Item) -> None:
-    about = item.stash[ABOUT]
-    blockers = gates.blockers(about.rung, about.gated)
-    if blockers:
-        item.stash[DRAFT].blocked_by = blockers
-        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
-        pytest.skip(f"blocked by {blockers[0]}{more}")
+    evidence = item.config.stash[SERVICES].surveyed.evidence
+    allure.announce(evidence, about.rung, about.subject.name)
+    gating.pass_gate(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -223,6 +215,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         where = " ".join(filter(None, (naming.place(about.nodes), about.pairing)))
         evidence = item.config.stash[SERVICES].surveyed.evidence
         allure.describe(evidence, about.title, where)
+        gating.behind_gate(item)
     yield
     if about:
         recording.require_judgement(item)
@@ -242,9 +235,8 @@ def pytest_runtest_makereport(
 
 
 def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
-    outcome = recording.outcome_of(report)
-    assert outcome is not None
-    item.config.stash[SERVICES].gates.finished(item.nodeid, outcome)
+    ended = from_json(report.railgauge)
+    item.config.stash[SERVICES].gates.finished(item.nodeid, ended.outcome, prevents(ended))
 
 
 class _Messages:

@@ -15,8 +15,8 @@ from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import worksheet
 from railgauge.plugin.reporters import tell
 from railgauge.report import allure_lost
+from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store
 from railgauge.verdict.unanswered import never_ran
 
 
@@ -29,7 +29,7 @@ def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
 
 
 def never_came(
-    store: Store,
+    run: RunServices,
     session: pytest.Session,
     planned: Sequence[str],
     records: Mapping[str, ItemRecord],
@@ -37,8 +37,9 @@ def never_came(
     """The records of collected items that did not run, after ``-x``, an interrupt or a stop."""
     if all(item in records for item in planned):
         return []
-    sheet = worksheet.of(session.items) if session.items else worksheet.read(store)
-    return [never_ran(item) for item in sheet.records(planned) if item.id not in records]
+    sheet = worksheet.of(session.items) if session.items else worksheet.read(run.store)
+    why = run.gates.stopped
+    return [never_ran(item, why) for item in sheet.records(planned) if item.id not in records]
 
 
 def report(config: pytest.Config, absent: Sequence[ItemRecord], evidence: str) -> None:

@@ -11,30 +11,25 @@ from collections.abc import Callable
 import pytest
 
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
-from railgauge.core.model import Outcome, Pairing
+from railgauge.core.model import Pairing
 from railgauge.core.question import (
     FABRIC,
     LIMITS,
     RATIO,
-    READ,
     RESULTS,
     TRAFFIC,
     TRANSPORT,
     Question,
 )
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Measured
+from railgauge.judging.assess import Measured
 from railgauge.judging.assessor import Assessor
-from railgauge.judging.judge import judge_corruption
-from railgauge.judging.record import record_only
 from railgauge.planning import plan
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
+from railgauge.plugin.asking import conclude, measured
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
-from railgauge.plugin.recording import DRAFT, note
-from railgauge.report import allure
 
 Check = Callable[[Measured], None]
 
@@ -58,7 +53,7 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
     def expect(node: str, **part: object) -> None:
         name = item.stash[ABOUT].subject.name
         question = fact_question(platform, name, node, part)
-        _conclude(item, question, Assessor(platform, run).answer(question))
+        conclude(item, question, Assessor(platform, run).answer(question))
 
     return expect
 
@@ -70,33 +65,14 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
     A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
     file, if the test compares two.
     """
-    item, stash = request.node, request.config.stash
-    level, run, store = stash[SETTINGS].level, stash[SERVICES], stash[SERVICES].store
+    item = request.node
+    level = request.config.stash[SETTINGS].level
 
     def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
-        name = of or item.stash[ABOUT].subject.name
-        measurement = platform.measurements[name]
+        measurement = platform.measurements[of or item.stash[ABOUT].subject.name]
         case = plan.case_at(measurement, level.name, place, pairing)
-        item.stash[DRAFT].transcript = store.transcript_name(case)
-        with allure.step(
-            f"{measurement.command} on {place}{f' over {pairing}' if pairing else ''}"
-        ):
-            result = run.result(case)
-            allure.commands(result.runs)
-            allure.attach(store.folder / store.transcript_name(case))
-        question = Question(READ, case)
-        try:
-            measured = assess.read(platform, case, result, run.found)
-        except DataCorrupted as error:
-            # Nodes that corrupt data cannot be accepted, so nothing else is measured.
-            item.session.shouldfail = f"data corruption: {error}"
-            _conclude(item, question, Assessment((judge_corruption(error),)))
-            raise
-        except NoEvidence as error:
-            _conclude(item, question, Assessment(errors=(error,)))
-            raise
-        _ask(item, question)
-        return measured
+        over = f" over {pairing}" if pairing else ""
+        return measured(item, case, f"{measurement.command} on {place}{over}")
 
     return measure
 
@@ -116,7 +92,7 @@ def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., N
         placement = link or (None if gpu is None else f"gpu{gpu}")
         question = Question(LIMITS, measured.case, size, placement)
         findings = assess.limits(platform, measured, size, placement, run.found)
-        _conclude(item, question, findings)
+        conclude(item, question, findings)
 
     return check
 
@@ -127,7 +103,7 @@ def check_traffic(request: pytest.FixtureRequest, platform: Platform) -> Check:
 
     def check_traffic(measured: Measured) -> None:
         findings = assess.traffic(platform, measured)
-        _conclude(request.node, Question(TRAFFIC, measured.case), findings)
+        conclude(request.node, Question(TRAFFIC, measured.case), findings)
 
     return check_traffic
 
@@ -138,7 +114,7 @@ def check_transport(request: pytest.FixtureRequest) -> Check:
 
     def check_transport(measured: Measured) -> None:
         question = Question(TRANSPORT, measured.case)
-        _conclude(request.node, question, assess.transport(measured))
+        conclude(request.node, question, assess.transport(measured))
 
     return check_transport
 
@@ -149,7 +125,7 @@ def check_results(request: pytest.FixtureRequest, platform: Platform) -> Check:
 
     def check_results(measured: Measured) -> None:
         findings = assess.results(platform, measured)
-        _conclude(request.node, Question(RESULTS, measured.case), findings)
+        conclude(request.node, Question(RESULTS, measured.case), findings)
 
     return check_results
 
@@ -168,7 +144,7 @@ def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
         other = since.case if since else None
         question = Question(FABRIC, measured.case, placement=switch, other=other)
         findings = assess.fabric(fabric, measured, switch, since)
-        _conclude(request.node, question, findings)
+        conclude(request.node, question, findings)
 
     return check_fabric
 
@@ -183,25 +159,6 @@ def check_ratio(request: pytest.FixtureRequest) -> Callable[..., None]:
     def check_ratio(one: Measured, other: Measured) -> None:
         for metric in one.measurement.ratios:
             question = Question(RATIO, one.case, other=other.case, metric=metric)
-            _conclude(request.node, question, assess.ratio(one, other, metric))
+            conclude(request.node, question, assess.ratio(one, other, metric))
 
     return check_ratio
-
-
-def _ask(item: pytest.Item, question: Question) -> None:
-    item.stash[DRAFT].questions.append(question)
-
-
-def _conclude(item: pytest.Item, question: Question, findings: Assessment) -> None:
-    """Record the judgements, then raise for pytest, so that no judgement is lost."""
-    _ask(item, question)
-    for judgement in findings.judgements:
-        note(item, judgement, item.config.stash[SERVICES].store)
-        allure.judgement(judgement)
-    if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
-        raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
-    if findings.errors:
-        item.stash[DRAFT].unanswered = findings.errors[0]
-        raise findings.errors[0]
-    if findings.final:
-        pytest.skip(record_only(findings.judgements))

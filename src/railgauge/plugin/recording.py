@@ -33,7 +33,11 @@ from railgauge.run.store import Store
 
 @dataclass(slots=True)
 class Draft:
-    """What is known about a running item so far."""
+    """What is known about a running item so far.
+
+    ``unanswered`` is the error that ended it, ``unchecked`` the one that kept the results of a
+    blocked collective from being checked. ``never``: the run was stopped before the item.
+    """
 
     judgements: list[Judgement] = field(default_factory=list)
     transcript: str = ""
@@ -42,6 +46,8 @@ class Draft:
     duration_s: float = 0.0
     questions: list[Question] = field(default_factory=list)
     unanswered: NoEvidence | None = None
+    unchecked: NoEvidence | None = None
+    never: bool = False
 
 
 DRAFT = pytest.StashKey[Draft]()
@@ -114,7 +120,9 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
     A skip by anything but the suite proves nothing, so its item counts as blocked.
     """
     if isinstance(error, pytest.skip.Exception):
-        return replace(record, outcome=Outcome.BLOCKED, reason=str(error.msg))
+        told = with_error(record, draft.unchecked) if draft.unchecked else record
+        outcome = Outcome.NOT_RUN if draft.never else Outcome.BLOCKED
+        return replace(told, outcome=outcome, reason=str(error.msg))
     if isinstance(error, AssertionError):
         return replace(record, outcome=Outcome.FAILED, reason=_missed(draft) or str(error))
     if isinstance(error, RailgaugeError):
@@ -176,6 +184,7 @@ _REPORTED: dict[Outcome, Literal["passed", "skipped"]] = {
     Outcome.PASSED: "passed",
     Outcome.MARGINAL: "passed",
     Outcome.BLOCKED: "skipped",
+    Outcome.NOT_RUN: "skipped",
     Outcome.RECORD_ONLY: "skipped",
 }
 

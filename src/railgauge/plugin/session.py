@@ -19,7 +19,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
-from railgauge.judging.judge import CORRUPTION
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.plugin import demanded, opening
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
@@ -184,7 +184,10 @@ class Controller:
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
     def _confirm(self, session: pytest.Session) -> None:
-        """Measure suspects again if ``--confirm`` is given and the run has run all items."""
+        """Measure suspects again, if the run has run all items.
+
+        With ``--confirm`` these are all suspects, else those that lack a partner.
+        """
         run, platform = self.run, self.settings.platform
         asked = self._suspects(session)
         if asked:
@@ -197,9 +200,12 @@ class Controller:
         """What to measure again; a replay uses the recorded list, as it has no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
-        if not self.settings.confirm or session.exitstatus not in _ENDED:
+        is_stopped = session.shouldfail or session.shouldstop or self.run.gates.stopped
+        if session.exitstatus not in _ENDED or is_stopped:
             return ()
-        return confirming.suspects(self._findings(), self._printer())
+        if self.settings.confirm:
+            return confirming.suspects(self._findings(), self._printer())
+        return confirming.lacking_partners(self._findings(), self._printer())
 
     def _printer(self) -> Callable[[str], None]:
         """Return a function that prints a line; control characters from nodes are made harmless."""
@@ -243,7 +249,7 @@ class Controller:
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run."""
-        absent = demanded.never_came(self.run.store, session, self.planned, self.records)
+        absent = demanded.never_came(self.run, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)

@@ -28,6 +28,7 @@ from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import allure_lost, html
 from railgauge.run.services import RunServices
 from railgauge.run.store import Store
+from railgauge.verdict.unanswered import NEVER_RAN
 
 _LOG = "crashes.jsonl"
 
@@ -78,7 +79,7 @@ class WorkerSupervisor:
 
     def _lost(self, loss: Loss) -> None:
         if loss.running is None:
-            self._never(loss.undone)
+            self._run.gates.stop(NEVER_RAN)  # so that no gate waits for its items
             return
         running = self._id(loss.running)
         # The item may have been judged without a report; the next attempt counts instead.

@@ -115,6 +115,7 @@ def write_surroundings(
         "Level": verdict.level,
         "Run": verdict.run_id,
         **({"Not tested": verdict.excluded} if verdict.excluded else {}),
+        **({"Unknown": ". ".join(map(str, verdict.unknown))} if verdict.unknown else {}),
     }
     lines = [f"{key} = {value}" for key, value in facts.items()]
     (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")

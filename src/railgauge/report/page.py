@@ -61,6 +61,7 @@ def first_screen(
         "failures": [(t.what, t.ids, t.reason, t.remedy) for t in wrong[:_MOST]],
         "more_failures": max(0, len(wrong) - _MOST),
         "not_run": _not_run(verdict, records),
+        "unknown": [(one.place, ", ".join(one.what), one.why) for one in verdict.unknown],
         "identity": _identity(verdict, settings),
         "drawn": [(rung, Rung(rung).folder) for rung in sorted(drawn)],
         "changes": _changes(store),

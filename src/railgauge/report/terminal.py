@@ -13,6 +13,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, Cause
+from railgauge.diagnosis.unknown import Unknown
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
@@ -118,6 +119,7 @@ def summary(
     _causes(out, verdict.causes)
     _failure_groups(out, unexplained(verdict, records))
     _not_run(out, verdict, records)
+    _unknown(out, verdict.unknown)
     _worst(out, records)
     for note in verdict.notes:
         _paragraph(out, "note", [note])
@@ -182,6 +184,14 @@ def _not_run(
     )
     for what, number in left_out(records.values())[:_MOST_LINES]:
         out.write_line(f"    {number:>7} {what}", yellow=True)
+
+
+def _unknown(out: pytest.TerminalReporter, unknown: Sequence[Unknown]) -> None:
+    """Print what is not known of the nodes: behind gates, after errors, and outside the plan."""
+    for one in unknown[:_MOST_LINES]:
+        _paragraph(out, "unknown", [printable(f"{one.place}: {', '.join(one.what)}; {one.why}")])
+    if len(unknown) > _MOST_LINES:
+        out.write_line(f"    {len(unknown) - _MOST_LINES} more of these, see the report")
 
 
 def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:

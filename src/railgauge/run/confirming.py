@@ -1,4 +1,8 @@
-"""``--confirm``: measures suspects again after the last item, with partners that were good."""
+"""Measures suspects again after the last item, with partners that were good.
+
+With ``--confirm`` these are all suspects. Without it they are those that cannot be told apart only
+because a partner could not be measured.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from railgauge.core.codec import to_plain
 from railgauge.core.model import Case
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults, diagnose
-from railgauge.diagnosis.confirm import confirmations
+from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
@@ -25,6 +29,15 @@ def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
     if not asked:
         tell("")
         tell("confirm: no suspect can be measured again")
+    return asked
+
+
+def lacking_partners(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
+    """Return the measurements that decide between suspects in place of a missing partner."""
+    asked = follow_ups(findings, diagnose(findings))
+    if asked:
+        tell("")
+        tell("confirm: a partner of a suspect could not be measured; good nodes take its place")
     return asked
 
 

@@ -1,5 +1,8 @@
 """Gates: an item waits for the lower rungs of its nodes, and is blocked if one of them failed.
 
+A blocked collective may still be run to check its results, but not if an item below it prevents
+that (``judging.prevention``).
+
 The lowest rung that fails explains a failure, so the rungs above it are not measured. Each
 finished item is a line of ``outcomes.jsonl`` in the run's folder; all workers read that file.
 
@@ -16,9 +19,11 @@ from dataclasses import dataclass, field
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
+from railgauge.judging.prevention import Prevents
 from railgauge.run.store import Store
 
 _FILE = "outcomes.jsonl"
+_STOPPED = "stopped.jsonl"  # why the run was stopped before its last item; absent in most runs
 # The interval between two polls doubles: most waits are for a change of rung, and those are short.
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
@@ -26,10 +31,14 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 @dataclass(slots=True)
 class _Floor:
-    """The items of one node on one rung: those still open, and those that failed or broke."""
+    """The items of one node on one rung: those still open, and those that failed or broke.
+
+    ``prevents`` says of some items which collectives they make impossible or dangerous.
+    """
 
     open: set[str] = field(default_factory=set)
     wrong: set[str] = field(default_factory=set)
+    prevents: dict[str, Prevents] = field(default_factory=dict)
 
 
 class Gates:
@@ -53,8 +62,9 @@ class Gates:
                 floor.open.add(item_id)
         self._floors = floors
 
-    def finished(self, item_id: str, outcome: Outcome) -> None:
-        self._store.append(_FILE, {"id": item_id, "outcome": str(outcome)})
+    def finished(self, item_id: str, outcome: Outcome, prevents: Prevents = Prevents.NONE) -> None:
+        line = {"id": item_id, "outcome": str(outcome)}
+        self._store.append(_FILE, line | ({"prevents": str(prevents)} if prevents else {}))
 
     def blockers(self, rung: int, nodes: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of items that failed below ``rung`` on ``nodes``, in ladder order.
@@ -65,6 +75,25 @@ class Gates:
         floors = list(self._below(rung, nodes))
         self._await(floors)
         return self._sorted(floor.wrong for floor in floors)
+
+    def prevented(self, rung: int, nodes: Sequence[str]) -> bool:
+        """Whether an item below ``rung`` makes a collective over ``nodes`` impossible or dangerous.
+
+        Of the items that have ended; ``blockers`` waits for all of them.
+        """
+        self._read()
+        found = (one for floor in self._below(rung, nodes) for one in floor.prevents.values())
+        return any(one.covers(len(nodes)) for one in found)
+
+    def stop(self, why: str) -> None:
+        """Stop the run: no item of any worker is measured from now on."""
+        self._store.append(_STOPPED, {"why": why})
+
+    @property
+    def stopped(self) -> str:
+        """Why the run was stopped; empty if it was not."""
+        lines, _ = self._store.lines(_STOPPED, 0)
+        return str(lines[0]["why"]) if lines else ""
 
     def _below(self, rung: int, nodes: Iterable[str]) -> Iterator[_Floor]:
         for node in nodes:
@@ -77,7 +106,7 @@ class Gates:
     def _await(self, floors: Sequence[_Floor]) -> None:
         self._read()
         last_news, poll_s = time.monotonic(), _FIRST_POLL_S
-        while any(floor.open for floor in floors):
+        while any(floor.open for floor in floors) and not self.stopped:
             if time.monotonic() - last_news > self._wait_limit_s:
                 self._refuse(floors)
             time.sleep(poll_s)
@@ -96,11 +125,14 @@ class Gates:
         """Read the items that have ended since the last call, and return their number."""
         lines, self._offset = self._store.lines(_FILE, self._offset)
         for line in lines:
-            self._note(line["id"], Outcome(line["outcome"]))
+            self._note(line["id"], Outcome(line["outcome"]), Prevents(line.get("prevents", "")))
         return len(lines)
 
-    def _note(self, item_id: str, outcome: Outcome) -> None:
+    def _note(self, item_id: str, outcome: Outcome, prevents: Prevents) -> None:
         """Record an outcome. The latest one counts: an item may run again after its worker died."""
         for floor in self._of.get(item_id, ()):
             floor.open.discard(item_id)
             (floor.wrong.add if outcome in _BLOCKING else floor.wrong.discard)(item_id)
+            floor.prevents.pop(item_id, None)
+            if prevents:
+                floor.prevents[item_id] = prevents

@@ -17,6 +17,7 @@ from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.core.terms import Rung, Verdict
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis import Cause
+from railgauge.diagnosis.unknown import Unknown
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
@@ -52,7 +53,7 @@ class RunVerdict:
 
     ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
     ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
-    run did not keep the list of its tests.
+    run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
     """
 
     run_id: str
@@ -68,6 +69,7 @@ class RunVerdict:
     causes: Sequence[Cause] = ()
     notes: tuple[str, ...] = ()
     not_limited: tuple[str, ...] | None = None
+    unknown: tuple[Unknown, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -13,6 +13,8 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
+from railgauge.diagnosis.unknown import unknown
+from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning import plan
@@ -67,6 +69,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     results = replace(results, records=ordered)
     absent = {item.id: item for item in not_run(run, results)}
     counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
+    causes = diagnose(results)
     return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
@@ -79,9 +82,15 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         not_applicable=not_applicable(platform, level, run.tests),
         not_limited=not_limited(platform, level, run.tests) if run.tests else None,
         scope=scope_of(cluster, platform),
-        causes=diagnose(results),
+        causes=causes,
+        unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
         notes=(*subnet_notes(level), *notes(results)),
     )
+
+
+def _with(results: RunResults, absent: Mapping[str, ItemRecord]) -> RunResults:
+    """The results with a record for every demand that no item answered."""
+    return replace(results, records={**absent, **results.records})
 
 
 def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:

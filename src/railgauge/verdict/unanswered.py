@@ -60,6 +60,6 @@ def is_of_a_test(item_id: str) -> bool:
     return ".py::" in item_id.partition("[")[0]
 
 
-def never_ran(item: ItemRecord) -> ItemRecord:
-    """The record of an item that was collected but not run before the run ended."""
-    return replace(item, outcome=Outcome.NOT_RUN, reason=NEVER_RAN)
+def never_ran(item: ItemRecord, why: str = "") -> ItemRecord:
+    """The record of an item that was collected but not run before the run ended, or was stopped."""
+    return replace(item, outcome=Outcome.NOT_RUN, reason=why or NEVER_RAN)

@@ -1,0 +1,196 @@
+"""What a run leaves unknown of each node is said, with the reason, in a few lines."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from testing.core_values import judgement
+from testing.diagnose_scenes import (
+    blocked,
+    broken,
+    collective,
+    fact,
+    findings,
+    names,
+    pairs_of,
+    path,
+    paths,
+    platform,
+    record,
+)
+
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.unknown import unknown
+from railgauge.diagnosis.unplanned import unplanned
+from railgauge.judging.correctness import CORRUPTION
+from railgauge.planning.plan import level
+
+NICS = tuple(nic.name for nic in platform().fabric_nics)
+
+
+def lines(*records, nodes=()):
+    flat = [r for one in records for r in (one if isinstance(one, list) else [one])]
+    found = findings(flat, nodes=nodes)
+    return [str(one) for one in unknown(found, diagnose(found))]
+
+
+def right(item):
+    """A blocked collective whose results were checked behind the gate."""
+    found = judgement(metric=CORRUPTION, measured="0 wrong in 4 counts")
+    return replace(item, judgements=(found,))
+
+
+def link(node, one, other):
+    return replace(
+        record(3, "gpu_copy_bandwidth", node, part=f"gpu{one}>gpu{other}"), ways=("link",)
+    )
+
+
+# --- behind a gate ---
+
+
+def test_all_that_a_gate_hides_of_a_node_is_one_line():
+    down = fact("n2", "nic_present", "mlx5_0", "absent")
+    hidden = [
+        *(path("n1", "n2", nic, 390.0) for nic in NICS),
+        *(path("n1", "n2", f"gpu0-{nic}", 390.0) for nic in NICS[:2]),
+        *(link("n2", 0, other) for other in range(1, 4)),
+        collective(["n2"], 400.0),
+        collective(["n1", "n2"], 400.0),
+    ]
+    alone = [collective(["n1"], 400.0), *paths([("n1", "n3")], NICS, {})]
+    alone += [path("n1", "n3", f"gpu0-{nic}", 390.0) for nic in NICS[:2]]
+    alone += [collective(["n1", "n3"], 400.0)]
+    assert lines(down, alone, [blocked(one, down) for one in hidden]) == [
+        "unknown of n2: right results and speed of its collectives, 3 GPU links, "
+        "host memory paths over 8 NICs, GPU memory RDMA over 2 pairings; "
+        "blocked by nic-missing (n2, mlx5_0)"
+    ]
+
+
+def test_results_that_were_checked_behind_the_gate_are_not_unknown():
+    slow = path("n1", "n2", "mlx5_0", 200.0)
+    held = [blocked(collective(nodes, 400.0), slow) for nodes in (["n1"], ["n1", "n2"])]
+    (before,) = {line.split(": ")[1] for line in lines(slow, held) if " n1" in line}
+    assert before.startswith("right results and speed of its collectives;")
+    told = " ".join(lines(slow, list(map(right, held))))
+    assert "right results" not in told
+    assert "speed of its collectives;" in told
+
+
+def test_a_blocker_without_a_cause_is_named_itself():
+    by = fact("n1", "some_setting")
+    item = blocked(collective(["n1"], 400.0), by)
+    found = findings([by, item])
+    (line,) = unknown(found, ())
+    assert line.why == "blocked by test_some_setting[n1]"
+
+
+def test_what_was_measured_once_is_known_whatever_a_gate_does_to_another_pair():
+    slow = path("n2", "n3", "mlx5_0", 200.0)
+    good = path("n1", "n2", "gpu0-mlx5_0", 390.0)
+    held = blocked(path("n2", "n3", "gpu0-mlx5_0", 390.0), slow)
+    assert [line.split(":")[0] for line in lines(slow, good, held)] == ["unknown of n3"]
+
+
+# --- errors, and what did not run ---
+
+
+def test_an_error_is_told_with_its_cause():
+    item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
+    assert lines(item) == [
+        "unknown of n1: right results and speed of its collectives inside the node; "
+        "not measured: node-unreachable (n1)"
+    ]
+
+
+def test_what_a_stop_left_is_told_with_its_reason():
+    why = "the run was stopped: data corruption"
+    items = [
+        replace(one, outcome=Outcome.NOT_RUN, judgements=(), reason=why)
+        for one in (collective(["n1"], 400.0), record(0, "kernel", "n1"))
+    ]
+    assert lines(items) == [
+        "unknown of n1: right results and speed of its collectives inside the node, "
+        f"facts: kernel; not run: {why}"
+    ]
+
+
+def test_where_all_was_answered_nothing_is_said():
+    good = [collective(["n1"], 400.0), *paths([("n1", "n2")], NICS, {}), record(0, "kernel", "n1")]
+    assert lines(good) == []
+    assert lines(collective(["n1"], 300.0)) == [], "a limit that was missed is an answer"
+
+
+# --- folded over nodes ---
+
+
+def test_many_nodes_give_few_lines():
+    nodes = names(32)
+    slow = paths(pairs_of(nodes, 2), ["mlx5_0"], {"n7": 200.0})
+    by = [one for one in slow if one.outcome is Outcome.FAILED]
+    held = [blocked(collective(["n7"], 400.0), *by), blocked(collective(nodes, 400.0), *by)]
+    found = lines(slow, held)
+    assert len(found) == 2
+    assert found[0].startswith("unknown of n[1-6,8-32]: right results and speed of its collectives")
+
+
+def test_the_cost_is_linear():
+    def took_s(count):
+        nodes = names(count)
+        by = fact(nodes[0], "port_state", "mlx5_0")
+        held = [blocked(one, by) for one in paths(pairs_of(nodes, 2), NICS, {})]
+        found = findings([by, *held])
+        started = time.process_time()
+        unknown(found, ())
+        return time.process_time() - started
+
+    took_s(10)
+    small, large = (min(took_s(count) for _ in range(3)) for count in (32, 256))
+    assert large < 8 * 4 * max(small, 1e-3)
+
+
+# --- what the level's plan leaves out ---
+
+
+def of_plan(name, on="metax-c500", count=4):
+    found = findings([], nodes=names(count), on=on)
+    declared = platform(on)
+    return [str(one) for one in unplanned(declared, level(declared, found.cluster, name))]
+
+
+def test_gpus_and_pairings_outside_the_plan_are_named():
+    (line,) = of_plan("smoke")
+    assert line.startswith(
+        "unknown of n[1-4]: gpu[0-2,5-7] alone, 14 of 16 pairings of GPU and NIC"
+    )
+    assert line.endswith("the paths to 1 of 3 other nodes; level smoke does not measure this")
+
+
+def test_a_level_that_measures_every_pairing_leaves_no_gpu_out():
+    said = " ".join(of_plan("signoff", count=3))
+    assert "alone" not in said
+    assert "pairings" not in said
+
+
+def test_links_that_the_level_measures_are_not_named():
+    assert "alone" not in of_plan("smoke", on="mi300x")[0]
+    assert "links between GPUs" not in of_plan("smoke", on="mi300x")[0]
+
+
+def test_links_that_no_level_measures_are_named():
+    assert "56 of 56 links between GPUs" in of_plan("signoff", count=3)[0]
+
+
+@pytest.mark.parametrize("name", ["smoke", "nightly", "signoff"])
+def test_without_gpus_none_is_missed(name):
+    assert "GPU" not in " ".join(of_plan(name, on="connectx4-homelab", count=3))
+
+
+def test_it_is_plain_data():
+    item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
+    found = findings([item])
+    (one,) = unknown(found, diagnose(found))
+    assert set(json.loads(json.dumps(one.to_json()))) == {"nodes", "what", "why"}

@@ -1,0 +1,53 @@
+"""Suspects are measured again only after a run that has run all of its items."""
+
+from types import SimpleNamespace
+
+import pytest
+from testing.assess_values import PLATFORM
+from testing.core_values import cluster
+
+from railgauge.diagnosis import RunResults
+from railgauge.plugin.session import Controller
+
+
+def asked(*, confirm, recorded=None, stopped="", **session):
+    """Whether the controller looks for suspects, and what it returns."""
+    looked = []
+
+    def findings():
+        looked.append(True)
+        return RunResults({}, {}, PLATFORM, cluster())
+
+    run = SimpleNamespace(recorded=recorded, gates=SimpleNamespace(stopped=stopped))
+    controller = SimpleNamespace(
+        run=run,
+        settings=SimpleNamespace(confirm=confirm),
+        _findings=findings,
+        _printer=lambda: lambda _: None,
+    )
+    ended = {"exitstatus": pytest.ExitCode.TESTS_FAILED, "shouldfail": False, "shouldstop": False}
+    return Controller._suspects(controller, SimpleNamespace(**ended | session)), bool(looked)
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_after_the_last_item(confirm):
+    assert asked(confirm=confirm) == ((), True)
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"exitstatus": pytest.ExitCode.INTERRUPTED},
+        {"shouldfail": "stopping after 1 failures"},
+        {"shouldstop": "a hook wants it"},
+        {"stopped": "the run was stopped: data corruption"},
+    ],
+)
+def test_not_after_a_run_that_ended_early(confirm, ended):
+    assert asked(confirm=confirm, **ended) == ((), False)
+
+
+def test_a_replay_asks_what_the_run_asked():
+    recorded = SimpleNamespace(asked=lambda: ("as recorded",))
+    assert asked(confirm=False, recorded=recorded) == (("as recorded",), False)

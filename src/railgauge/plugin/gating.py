@@ -1,0 +1,85 @@
+"""What an item does at the gate: it goes on, is blocked, or only has its results checked.
+
+The items of a collective share one measurement. If their gate is closed by anything that does not
+keep the collective from running, the first of them makes the measurement, and every one of them
+judges the results. If these are right, the item stays blocked: its speed is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from railgauge.config.thresholds import Measurement
+from railgauge.core.errors import NoEvidence
+from railgauge.core.terms import Scope
+from railgauge.judging.correctness import checks_results
+from railgauge.planning import plan
+from railgauge.planning.marks import MEASURES
+from railgauge.plugin.asking import check_results
+from railgauge.plugin.items import ABOUT
+from railgauge.plugin.opening import SERVICES, SETTINGS
+from railgauge.plugin.recording import DRAFT
+
+_CLOSED = pytest.StashKey[tuple[str, ...]]()
+
+
+def pass_gate(item: pytest.Item) -> None:
+    """Wait for the rungs below the item; skip it if the run was stopped or an item blocks it.
+
+    A collective whose results can still be checked is not skipped yet; see ``behind_gate``.
+    """
+    about, gates = item.stash[ABOUT], item.config.stash[SERVICES].gates
+    is_gated = about.rung > 0 and not item.config.stash[SETTINGS].no_gates
+    blockers = gates.blockers(about.rung, about.gated) if is_gated else ()
+    if why := gates.stopped:
+        _never(item, why)
+    if not blockers:
+        return
+    if _collective(item) and not gates.prevented(about.rung, about.gated):
+        item.stash[_CLOSED] = blockers
+    else:
+        _block(item, blockers)
+
+
+def behind_gate(item: pytest.Item) -> None:
+    """If the item's gate is closed, check its results and skip it; wrong results fail it."""
+    blockers = item.stash.get(_CLOSED, ())
+    if not blockers:
+        return
+    level, measurement = item.config.stash[SETTINGS].level.name, _collective(item)
+    assert measurement is not None
+    try:
+        check_results(item, plan.case_at(measurement, level, _place(item)))
+    except NoEvidence as error:
+        item.stash[DRAFT].unchecked = error
+        _block(item, blockers, f"; whether its results are right is unknown: {error.what}")
+    _block(item, blockers, "; its results are right")
+
+
+def _collective(item: pytest.Item) -> Measurement | None:
+    """The measurement of the item, if its tool checks results and runs on a pair, group or node."""
+    about, platform = item.stash[ABOUT], item.config.stash[SETTINGS].platform
+    found = platform.measurements.get(about.subject.name)
+    if about.subject.kind != MEASURES or found is None or not checks_results(found.tool):
+        return None
+    return found if found.scope in (Scope.PAIR, Scope.GROUP, Scope.NODE) else None
+
+
+def _place(item: pytest.Item) -> plan.Place:
+    values = item.callspec.params  # type: ignore[attr-defined]
+    found: plan.Place = values.get("pair") or values.get("group") or values["node"]
+    return found
+
+
+def _block(item: pytest.Item, blockers: Sequence[str], told: str = "") -> None:
+    item.stash[DRAFT].blocked_by = tuple(blockers)
+    more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+    pytest.skip(f"blocked by {blockers[0]}{more}{told}")
+
+
+def _never(item: pytest.Item, why: str) -> None:
+    item.stash[DRAFT].never = True
+    item.session.shouldfail = why
+    pytest.skip(why)
