@@ -31,6 +31,7 @@ from railgauge.diagnosis.model import (
     Where,
 )
 from railgauge.diagnosis.notes import notes
+from railgauge.diagnosis.peers import STRAGGLER, with_stragglers
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -38,6 +39,7 @@ __all__ = [
     "CATALOGUE",
     "CERTAIN",
     "OPEN",
+    "STRAGGLER",
     "UNDIAGNOSED",
     "Cause",
     "Kind",
@@ -74,6 +76,7 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
         for claim in fresh:
             shown = {record.id for record in claim.evidence}
             scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
+    claims = with_stragglers(results, claims)
     claims += _rest(scene.open)
     causes = (
         with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)

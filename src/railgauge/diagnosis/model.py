@@ -87,6 +87,11 @@ class Cause:
     misses: tuple[str, ...] = ()
     confirmation: Confirmation | None = None
 
+    @property
+    def headline(self) -> str:
+        """The first clause of what it says."""
+        return self.says.partition("; ")[0]
+
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
         return {

@@ -48,11 +48,12 @@ def nodes_of(text: str) -> set[str]:
 
 def _goes_through(device: str, pairing: str) -> bool:
     """Whether an item uses the device: it names no device of its kind, or it names this one."""
-    own, named = _devices(device), _devices(pairing)
+    own, named = devices_of(device), devices_of(pairing)
     kinds = {part[:3] == "gpu" for part in own}
     rivals = {part for part in named if (part[:3] == "gpu") in kinds}
     return not own or not rivals or bool(own & rivals)
 
 
-def _devices(text: str) -> set[str]:
+def devices_of(text: str) -> set[str]:
+    """The NICs and GPUs in ``gpu3-mlx5_0``, ``gpu0>gpu1`` or ``mlx5_0,mlx5_1``."""
     return {part for part in re.split(r"[>,]|(?<=\d)-(?=[a-z])", text) if part}

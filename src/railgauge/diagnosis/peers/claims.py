@@ -1,0 +1,112 @@
+"""Stragglers as causes: in words, with their evidence, and only if no other cause explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from railgauge.core.naming import among, listed
+from railgauge.core.units import format_size, format_value
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
+from railgauge.diagnosis.peers.rule import Straggler, found
+from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
+from railgauge.diagnosis.reach import devices_of, explains, nodes_of
+
+STRAGGLER = "straggler"
+
+
+def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
+    """The claims, and one for each straggler that none of them explains.
+
+    Where some parts of a straggler are so close to their limits that they fail, the straggler is
+    what is slow: its claim replaces theirs.
+    """
+    seen = standings(results)
+    every = list(claims)
+    for one in found(seen):
+        consequences = [claim for claim in every if _is_of(one, claim, seen)]
+        if consequences:
+            every = [claim for claim in every if claim not in consequences]
+            every.append(_slow(one, consequences))
+        elif not _is_explained(mine := _claim(one), every, len(results.cluster.nodes)):
+            every.append(mine)
+    return every
+
+
+_SLOW_PARTS = frozenset({"slow-gpu-link", "slow-gpu", "slow-nic", "slow-pcie-path"})
+
+
+def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
+    """Whether a claim is about a part of a slow node, and no slower than the node."""
+    if one.device or len(one.suspects) > 1 or one.confidence == OPEN:
+        return False
+    if claim.cause not in _SLOW_PARTS or claim.where.node != one.suspects[0]:
+        return False
+    shown = {(record.subject, record.pairing) for record in claim.evidence}
+    mine = [s for s in seen if s.node == claim.where.node and (s.subject, s.part) in shown]
+    return bool(mine) and all(s.behind < _OWN_FAULT * one.behind for s in mine)
+
+
+_OWN_FAULT = 2  # times as far behind as its node: the part has a fault of its own
+
+
+def _slow(one: Straggler, consequences: Sequence[CauseClaim]) -> CauseClaim:
+    failed = dict.fromkeys(record for claim in consequences for record in claim.evidence)
+    return CauseClaim("slow-node", Where(one.suspects[0]), says(one), tuple(failed), LIKELY)
+
+
+def _claim(one: Straggler) -> CauseClaim:
+    records = dict.fromkeys(record for each in one.standings for record in each.records)
+    where = Where(among(one.suspects), one.device)
+    return CauseClaim(STRAGGLER, where, says(one), tuple(records), one.confidence, one.would_decide)
+
+
+def _is_explained(claim: CauseClaim, others: Sequence[CauseClaim], nodes: int) -> bool:
+    """Whether other causes, on few of the nodes, explain half of the evidence or more."""
+    near = [other for other in others if _is_near(other, claim.where, nodes)]
+    shown = {record.id for other in near for record in other.evidence}
+    explained = sum(
+        record.id in shown or any(explains(other, record) for other in near)
+        for record in claim.evidence
+    )
+    return 2 * explained >= len(claim.evidence)
+
+
+def _is_near(other: CauseClaim, where: Where, nodes: int) -> bool:
+    """Whether a cause is on one of these nodes and on the whole of it, or on the same device.
+
+    A cause on most nodes slows the peers as well, so that it explains no difference.
+    """
+    if not other.where.node:
+        return False
+    named = nodes_of(other.where.node) | ({other.where.peer} - {""})
+    device = other.where.device
+    same = not device or bool(devices_of(device) & devices_of(where.device))
+    return same and bool(named & nodes_of(where.node)) and 2 * len(named) <= max(nodes, 4)
+
+
+def says(one: Straggler) -> str:
+    """In words: who, how far, in how many measurements, and the clearest of them."""
+    who = listed(one.suspects) if len(one.suspects) == 1 else f"one of {listed(one.suspects)}"
+    device = f" {one.device}" if one.device else ""
+    domain = f" {one.domain}" if one.domain else ""
+    return (
+        f"{who}{device} is {one.behind:.1%} behind its peers in {one.seen} of {one.runs} "
+        f"measurements{domain}; {_example(one.standings)}"
+    )
+
+
+def _example(some: Sequence[Standing]) -> str:
+    """The measurement closest to the median of all, at its largest size."""
+    middle = median(one.behind for one in some)
+    one = min(some, key=lambda each: abs(each.behind - middle))
+    rates = [judged for record in one.records for judged in record.judgements if is_rate(judged)]
+    judged = max(rates, key=lambda rate: (rate.size_bytes or 0, median(rate.values)))
+    value = median(judged.values)
+    size = f" at {format_size(judged.size_bytes)}" if judged.size_bytes else ""
+    part = f" {one.part}" if one.part else ""
+    theirs = format_value(value / (1 - one.behind), judged.unit)
+    return (
+        f"{one.subject}{part} {judged.metric}{size} {format_value(value, judged.unit)}, "
+        f"its peers about {theirs}"
+    )
