@@ -11,7 +11,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.model import LEVELS, Assertion
 from railgauge.config.thresholds.physics import ideal, ideal_inside, in_its_unit
 from railgauge.core.errors import BadInput, Uncovered
-from railgauge.core.model import Basis, Limit
+from railgauge.core.limits import Basis, Limit
 from railgauge.planning import demand, plan
 from railgauge.planning.forecast import work
 from railgauge.verdict.decision import not_applicable

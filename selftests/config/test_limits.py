@@ -22,7 +22,8 @@ from railgauge.config.thresholds import limit_for, physical_ceiling, uncovered
 from railgauge.config.thresholds.limits import bound_at, curve_value
 from railgauge.config.thresholds.physics import nic_ceiling_gbps, pcie_gbps
 from railgauge.core.errors import Uncovered
-from railgauge.core.model import Curve, Pairing
+from railgauge.core.limits import Curve
+from railgauge.core.model import Pairing
 from railgauge.planning import plan
 
 CURVE = Curve(((65536, 100.0), (1048576, 200.0), (8388608, 400.0)))

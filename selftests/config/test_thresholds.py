@@ -20,7 +20,7 @@ from testing.core_values import (
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput, ThresholdError
-from railgauge.core.model import Basis, Curve, Dispersion
+from railgauge.core.limits import Basis, Curve, Dispersion
 
 LIMIT = "$/measurements/host_write_bandwidth/limits/0"
 

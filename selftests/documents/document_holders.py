@@ -22,7 +22,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.core.errors import BadInput, RailgaugeError
-from railgauge.core.model import Curve, Limit
+from railgauge.core.limits import Curve, Limit
 from railgauge.core.units import format_size, parse_size
 from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts

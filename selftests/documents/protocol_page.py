@@ -40,7 +40,7 @@ on the same nodes, so nothing was measured. **Not run**: the run ended before it
 
 
 @dataclass(frozen=True)
-class Test:
+class AcceptanceTest:
     """One test function: its file, and the parts of its docstring by name."""
 
     path: Path
@@ -84,10 +84,10 @@ def _needs() -> dict[str, tuple[str, ...]]:
     return {test.where: test.needs for test in asked(ROOT)}
 
 
-def acceptance_tests() -> list[Test]:
+def acceptance_tests() -> list[AcceptanceTest]:
     """Every test in ``tests/``, in the order of the files."""
     return [
-        Test(path, node)
+        AcceptanceTest(path, node)
         for path in sorted(TESTS.rglob("test_*.py"), key=_place)
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
@@ -117,7 +117,7 @@ def _files() -> Iterator[str]:
         yield from _shown(test)
 
 
-def _shown(test: Test) -> Iterator[str]:
+def _shown(test: AcceptanceTest) -> Iterator[str]:
     judged = "; ".join(f"{name} `{', '.join(w)}`" for name, w in test.marks if name != NEEDS)
     yield f"### `{test.function.name}`\n\n{test.title}\n"
     needs = f"; needs {', '.join(test.needs)}" if test.needs else ""

@@ -104,7 +104,7 @@ def _earlier(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A Jenkinsfile to check and, with a night, to run."""
 
     jenkinsfile: str
@@ -151,7 +151,7 @@ def wrong_jars(names: Sequence[str]) -> list[str]:
     return [name for name in names if digests[name] != pinned[name]]
 
 
-def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Asked]) -> dict[str, Build]:
+def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Request]) -> dict[str, Build]:
     """Have the recorder check and run everything that is asked, in one Java process."""
     folder.mkdir(parents=True, exist_ok=True)
     request, answer = folder / "request.json", folder / "answer.json"
@@ -184,7 +184,7 @@ def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Asked]) -> dic
     }
 
 
-def _request(folder: Path, asked: Asked) -> Json:
+def _request(folder: Path, asked: Request) -> Json:
     folder.mkdir()
     path = folder / "Jenkinsfile"
     path.write_text(asked.jenkinsfile, encoding="utf-8")

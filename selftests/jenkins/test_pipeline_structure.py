@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from nights import Asked, Build, changed, jenkinsfile
+from nights import Build, Request, changed, jenkinsfile
 
 TREE = """\
 agent
@@ -57,8 +57,8 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def checked(recorder) -> dict[str, Build]:
-    broken = {name: Asked(changed(old, new)) for name, (old, new, _) in BROKEN.items()}
-    return recorder({"as-it-is": Asked(jenkinsfile()), **broken})
+    broken = {name: Request(changed(old, new)) for name, (old, new, _) in BROKEN.items()}
+    return recorder({"as-it-is": Request(jenkinsfile()), **broken})
 
 
 def test_nothing_unknown(checked: dict[str, Build]) -> None:

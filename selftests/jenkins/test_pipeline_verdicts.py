@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nights import GROOVY_OF_JENKINS, RUN, Asked, Build, Night, changed, jenkinsfile, verdict
+from nights import GROOVY_OF_JENKINS, RUN, Build, Night, Request, changed, jenkinsfile, verdict
 
 
 def cause(name: str, node: str, device: str = "", peer: str = "") -> dict[str, object]:
@@ -81,9 +81,9 @@ MUTANTS = {
 
 @pytest.fixture(scope="module")
 def builds(recorder) -> dict[str, Build]:
-    asked = {name: Asked(jenkinsfile(), night) for name, night in NIGHTS.items()}
+    asked = {name: Request(jenkinsfile(), night) for name, night in NIGHTS.items()}
     for name, (old, new, night) in MUTANTS.items():
-        asked[f"mutant-{name}"] = Asked(changed(old, new), NIGHTS[night])
+        asked[f"mutant-{name}"] = Request(changed(old, new), NIGHTS[night])
     return recorder(asked)
 
 
@@ -249,7 +249,7 @@ def held_hostfile(tmp_path: Path) -> Iterator[Path]:
 def test_somebody_else_measures_the_cluster(recorder, held_hostfile: Path) -> None:
     """It ends at once: the lock of Jenkins does not know who measures without Jenkins."""
     night = replace(ACCEPTED, parameters={"HOSTFILE": str(held_hostfile)})
-    build = recorder({"busy": Asked(jenkinsfile(), night)})["busy"]
+    build = recorder({"busy": Request(jenkinsfile(), night)})["busy"]
     reason = "no verdict: another run on this machine is measuring the cluster"
     assert (build.result, build.description, build.measured) == ("FAILURE", reason, [])
 
@@ -271,7 +271,7 @@ def test_a_missing_lock_would_be_seen(builds: dict[str, Build]) -> None:
 def test_groovy_of_jenkins(recorder, builds: dict[str, Build]) -> None:
     """Jenkins embeds Groovy 2.4; the same nights end in the same way on it."""
     names = ("accepted", "rejected", "incomplete", "silent", "aborted")
-    asked = {name: Asked(jenkinsfile(), NIGHTS[name]) for name in names}
+    asked = {name: Request(jenkinsfile(), NIGHTS[name]) for name in names}
     for name, build in recorder(asked, GROOVY_OF_JENKINS).items():
         for what in ("problems", "tree", "result", "description", "stages", "mistakes"):
             assert getattr(build, what) == getattr(builds[name], what), (name, build.mistakes)

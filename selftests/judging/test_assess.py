@@ -29,8 +29,9 @@ from railgauge.core.errors import (
     Uncovered,
     Unparsable,
 )
-from railgauge.core.model import Dispersion, Pairing
-from railgauge.core.model import Sweep as Sizes
+from railgauge.core.limits import Dispersion
+from railgauge.core.limits import Sweep as Sizes
+from railgauge.core.model import Pairing
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts

@@ -46,7 +46,8 @@ from railgauge.core.question import (
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio
+from railgauge.judging.assess import Assessment, Measured, fabric, ratio
+from railgauge.judging.assessor import Assessor
 
 
 @pytest.fixture(autouse=True)

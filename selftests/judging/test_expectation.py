@@ -8,7 +8,8 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import FactMissing, NodeUnreachable, VersionUndeclared
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NetdevFacts, NicFacts

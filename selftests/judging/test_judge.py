@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from testing.core_values import dispersed, latency, limit, sample, samples
 
 from railgauge.core.errors import Implausible, MetricMissing, NoEvidence, UnitUnknown
-from railgauge.core.model import Curve, Outcome, Sample
+from railgauge.core.limits import Curve
+from railgauge.core.model import Outcome, Sample
 from railgauge.core.units import convert, dimension
 from railgauge.judging.judge import judge
 from railgauge.tools import declared_metric

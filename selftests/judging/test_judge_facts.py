@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.config.thresholds.model import Expectation
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.judging.judge import judge_fact
 
 

@@ -21,7 +21,8 @@ from railgauge.core.errors import (
 from railgauge.core.model import Case, Command, Outcome
 from railgauge.core.question import READ, RESULTS, CaseResult, Question
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, read
+from railgauge.judging.assess import read
+from railgauge.judging.assessor import Assessor
 from railgauge.leases.files import Leases
 from railgauge.planning import forecast, plan
 from railgauge.run.runner import Runner

@@ -9,7 +9,8 @@ from testing.core_values import transcript
 
 from railgauge.config.thresholds.model import Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.terms import Role
 from railgauge.judging.traffic import judge_traffic, moved, parse, probe_argv
 

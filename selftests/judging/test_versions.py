@@ -14,7 +14,8 @@ from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import VERSIONS, Expectation, Platform
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.errors import BadInput, FactMissing, VersionUndeclared
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts

@@ -13,7 +13,7 @@ from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging import agreement
 from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 ACCEPTED, REJECTED, INCOMPLETE = 0, 1, 10
@@ -87,8 +87,8 @@ def test_a_platform_that_does_not_ask_for_it_is_told_so_too():
 
 def relaxed(platform, name, read):
     case = Case(name, ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
-    asked = Asked(case, platform.measurements[name], platform)
-    claims = tool("perftest").claims(asked, (Heard("n1", "client", read),))
+    asked = ToolRequest(case, platform.measurements[name], platform)
+    claims = tool("perftest").claims(asked, (SideOutput("n1", "client", read),))
     return [one for one in claims if one.item == "relaxed ordering"]
 
 
@@ -137,7 +137,7 @@ def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
 
 def test_a_warning_of_the_server_is_one_of_the_run():
     case = Case("host_send_bandwidth_4qp", ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
-    asked = Asked(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
+    asked = ToolRequest(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
     said = [transcript("n1"), transcript("n2", role="server")]
     parse = tool("perftest").parse
     client, server = parse(table(PLATEAU)), parse(table(PLATEAU, slow=SLOW_CPU))

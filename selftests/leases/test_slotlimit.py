@@ -3,7 +3,7 @@
 import pytest
 
 from railgauge.core.errors import FactMissing, NodeUnreachable, NoEvidence
-from railgauge.core.model import Basis, Limit
+from railgauge.core.limits import Basis, Limit
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.leases.slots import in_its_slot

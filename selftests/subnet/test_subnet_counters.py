@@ -5,7 +5,8 @@ from testing.simulated_subnet import net_file
 
 from railgauge.config.thresholds.model import FabricLimits
 from railgauge.core.errors import NoEvidence
-from railgauge.core.model import Basis, Fabric, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Fabric, Outcome
 from railgauge.judging.links import BIT_ERRORS, GROWTH, Scan, judge_scan
 from railgauge.judging.links.counters import surely_at_least
 from railgauge.tools import tool

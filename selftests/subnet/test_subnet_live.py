@@ -17,7 +17,8 @@ from testing.simulated_subnet import host_guid, net_file, switch_guid
 
 from railgauge.cli import main
 from railgauge.config.thresholds.model import FabricLimits
-from railgauge.core.model import Basis, Fabric, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Fabric, Outcome
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.subnet import topology
 from railgauge.tools import tool

@@ -16,7 +16,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Case, Parsed
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 # Reduction, root and the column of wrong values in place, as nccl-tests prints them.
@@ -50,8 +50,8 @@ def output(name: str, *, blank: bool) -> Parsed:
 def collective(wanted: str, said: Parsed) -> tuple[str | None, bool]:
     """What the claim about the collective says, and whether it agrees."""
     measurement = replace(PLATFORM.measurements["node_all_reduce"], command=f"{wanted}_perf")
-    asked = Asked(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
-    claims = tool("ccl-tests").claims(asked, (Heard("mx01", "client", said),))
+    asked = ToolRequest(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
+    claims = tool("ccl-tests").claims(asked, (SideOutput("mx01", "client", said),))
     return next((c.said, c.agrees) for c in claims if c.item == "collective")
 
 
