@@ -8,7 +8,7 @@ from statistics import median
 from railgauge.core.naming import among, listed
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
-from railgauge.diagnosis.peers.rule import Straggler, found
+from railgauge.diagnosis.peers.rule import Straggler, devices, found
 from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
 from railgauge.diagnosis.reach import devices_of, explains, nodes_of
 
@@ -18,8 +18,8 @@ STRAGGLER = "straggler"
 def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
     """The claims, and one for each straggler that none of them explains.
 
-    Where some parts of a straggler are so close to their limits that they fail, the straggler is
-    what is slow: its claim replaces theirs.
+    Where some measurements of a straggler are so close to their limits that they fail, the
+    straggler is what is slow: its claim replaces those that blame another part for them.
     """
     seen = standings(results)
     every = list(claims)
@@ -33,26 +33,38 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
     return every
 
 
-_SLOW_PARTS = frozenset({"slow-gpu-link", "slow-gpu", "slow-nic", "slow-pcie-path"})
+_SLOW_PARTS = frozenset({"slow-node", "slow-gpu-link", "slow-gpu", "slow-nic", "slow-pcie-path"})
 
 
 def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
-    """Whether a claim is about a part of a slow node, and no slower than the node."""
-    if one.device or len(one.suspects) > 1 or one.confidence == OPEN:
+    """Whether a claim blames another part for what this one explains: no slower, and over it."""
+    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN:
         return False
-    if claim.cause not in _SLOW_PARTS or claim.where.node != one.suspects[0]:
+    node = one.suspects[0]
+    where = (claim.where.node, claim.where.device)
+    if claim.cause not in _SLOW_PARTS or where == (node, one.device):
         return False
     shown = {(record.subject, record.pairing) for record in claim.evidence}
-    mine = [s for s in seen if s.node == claim.where.node and (s.subject, s.part) in shown]
-    return bool(mine) and all(s.behind < _OWN_FAULT * one.behind for s in mine)
+    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
+    return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
+
+
+def _is_slow_over(one: Straggler, standing: Standing) -> bool:
+    """Whether the part explains where its node stands in one measurement."""
+    over = not one.device or one.device in devices(standing) or not standing.part
+    return over and one.behind / 2 < standing.behind < _OWN_FAULT * one.behind
 
 
 _OWN_FAULT = 2  # times as far behind as its node: the part has a fault of its own
 
 
+_KIND = {"node": "slow-node", "nic": "slow-nic", "gpu": "slow-gpu"}
+
+
 def _slow(one: Straggler, consequences: Sequence[CauseClaim]) -> CauseClaim:
     failed = dict.fromkeys(record for claim in consequences for record in claim.evidence)
-    return CauseClaim("slow-node", Where(one.suspects[0]), says(one), tuple(failed), LIKELY)
+    where = Where(one.suspects[0], one.device)
+    return CauseClaim(_KIND[one.kind], where, says(one), tuple(failed), LIKELY)
 
 
 def _claim(one: Straggler) -> CauseClaim:

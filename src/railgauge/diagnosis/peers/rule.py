@@ -45,6 +45,13 @@ class Straggler:
     standings: tuple[Standing, ...]
     would_decide: str = ""
 
+    @property
+    def kind(self) -> str:
+        """``node``, ``nic``, ``gpu``; ``path`` for a link or a GPU with a NIC."""
+        if len(_SEPARATORS.split(self.device)) > 1:
+            return "path"
+        return "gpu" if self.device[:3] == "gpu" else "nic" if self.device else "node"
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -108,7 +115,7 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
     for part in _parts(mine):
         some = [one for one in left if part.lies(one)]
         beside = [one for one in left if part.device and not devices(one)]
-        if straggler := _judged(part, some, beside, scale):
+        if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
             yield straggler
             left = [one for one in left if not part.lies(one) and (devices(one) or not part.device)]
 
@@ -162,6 +169,17 @@ def devices(one: Standing) -> tuple[str, ...]:
     return tuple(_SEPARATORS.split(one.part)) if one.part and ":" not in one.part else ()
 
 
+def _stands_out(part: _Part, some: Sequence[Standing], mine: Sequence[Standing]) -> bool:
+    """Whether the other parts of the node are less than half as far behind.
+
+    Where all are, and the node is only just not proven, no single part is to blame.
+    """
+    rest = [one.behind for one in mine if devices(one) and not part.lies(one)]
+    if not some or not (part.device or part.is_last) or not rest:
+        return bool(some)
+    return median(rest) < median(one.behind for one in some) / 2
+
+
 def _judged(
     part: _Part, some: Sequence[Standing], beside: Sequence[Standing], scale: _Scale
 ) -> Straggler | None:
@@ -169,7 +187,7 @@ def _judged(
 
     ``beside`` is where the node stands in collectives, which its slowest part slows as well.
     """
-    own = [one for one in some if one.cleared or not one.suspects]
+    own = [one for one in some if one.cleared or not one.suspects or scale.score(one) < _SEEN]
     if straggler := _proven(part, own, beside, scale):
         return straggler
     shared = frozenset(name for one in some for name in one.suspects)
@@ -188,9 +206,9 @@ def _proven(
     if behind < BEHIND_MIN or not _is_behind(part, some, scale):
         return None
     own = runs
-    if not _is_certain(runs, scale):
+    if not _is_certain(own, (), scale):
         runs = [*own, *_runs(beside)]
-    lone = not _is_certain(runs, scale)
+    lone = not _is_certain(own, runs[len(own) :], scale)
     if lone:
         runs = own
         if not _is_far(own, scale):
@@ -255,11 +273,20 @@ def _mostly(group: Sequence[Standing], scale: _Scale) -> bool:
     return sum(_score(run, scale) >= _SEEN for run in runs) >= _MOST * len(runs)
 
 
-def _is_certain(runs: Sequence[Sequence[Standing]], scale: _Scale) -> bool:
-    """Whether the scores of independent runs, each of limited weight, add up to t."""
+def _is_certain(
+    own: Sequence[Sequence[Standing]], beside: Sequence[Sequence[Standing]], scale: _Scale
+) -> bool:
+    """Whether the scores of independent runs, each of limited weight, add up to t.
+
+    Of the runs ``beside``, only those that are behind by as much as counts speak for it.
+    """
     most = scale.least / math.sqrt(2)
+    runs = [*own, *beside]
     weights = [run[0].repeats for run in runs]
-    scores = (max(-most, min(most, _score(run, scale))) for run in runs)
+    scores = [max(-most, min(most, _score(run, scale))) for run in runs]
+    for number, run in enumerate(beside, len(own)):
+        if _share(run) < BEHIND_MIN:
+            scores[number] = min(0.0, scores[number])
     total = sum(score * weight for score, weight in zip(scores, weights, strict=True))
     return total >= scale.least * math.sqrt(sum(weights)) - _ROUNDING
 
