@@ -37,6 +37,7 @@ from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
+from railgauge.diagnosis.peers import is_compared
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
@@ -220,8 +221,12 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
 
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
+    run = contents.plan()
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    return Judged(decision.decide(contents.plan(), contents.results(judged, platform)), judged)
+    results = contents.results(judged, platform)
+    among = {item.id: item for item in decision.among_peers(run, results)}
+    judged |= {name: among.get(name, item) for name, item in records.items() if is_compared(name)}
+    return Judged(decision.decide(run, results), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
@@ -230,7 +235,7 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     A flaky item keeps its record too: it ran twice and passed the second time, which its
     transcripts do not show.
     """
-    if not item.by_evidence or item.outcome is Outcome.FLAKY:
+    if not item.by_evidence or item.outcome is Outcome.FLAKY or is_compared(item.id):
         return item
     blank = record.blank(item)
     judgements, error = assessor.answers(item.questions)

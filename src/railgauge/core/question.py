@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS = (
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, PEERS = (
     "read",
     "limits",
     "traffic",
@@ -20,6 +20,7 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS = (
     "fact",
     "fabric",
     "results",
+    "peers",
 )
 
 
@@ -47,7 +48,8 @@ class Question:
     By ``kind``: ``limits`` is about the metrics asserted at ``size_bytes``, of the link or GPU
     ``placement``, or of the run; ``ratio`` about ``metric`` of ``case`` divided by that of
     ``other``; ``fabric`` about the cables of the switch ``placement``, and the error counters that
-    grew since ``other``; ``results`` about the named tests of a diagnostic.
+    grew since ``other``; ``results`` about the named tests of a diagnostic; ``peers`` about the
+    node ``placement`` among the other nodes, in all that the run has measured.
     """
 
     kind: str

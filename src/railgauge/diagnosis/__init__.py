@@ -31,7 +31,7 @@ from railgauge.diagnosis.model import (
     Where,
 )
 from railgauge.diagnosis.notes import notes
-from railgauge.diagnosis.peers import STRAGGLER, with_stragglers
+from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -76,12 +76,16 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
         for claim in fresh:
             shown = {record.id for record in claim.evidence}
             scene = scene.without(r for r in scene.open if r.id in shown or explains(claim, r))
-    claims = with_stragglers(results, claims)
-    claims += _rest(scene.open)
+    claims = with_items(with_stragglers(results, claims), scene.open)
+    claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     causes = (
         with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)
     )
     return tuple(sorted(causes, key=lambda cause: cause.confidence == OPEN))
+
+
+def _is_shown(record: ItemRecord, claims: Iterable[CauseClaim]) -> bool:
+    return any(record in claim.evidence for claim in claims)
 
 
 def _in_order(results: RunResults) -> RunResults:

@@ -44,7 +44,20 @@ in which 0.15 false alarms may be expected. ``BEHIND_MIN`` makes them rarer stil
 docs/false-alarms.md holds what was counted.
 """
 
-from railgauge.diagnosis.peers.claims import STRAGGLER, with_stragglers
-from railgauge.diagnosis.peers.rule import BEHIND_MIN
+from railgauge.diagnosis.peers.claims import (
+    BEHIND_PEERS,
+    STRAGGLER,
+    with_items,
+    with_stragglers,
+)
+from railgauge.diagnosis.peers.limit import compared, is_compared, question_of
 
-__all__ = ["BEHIND_MIN", "STRAGGLER", "with_stragglers"]
+__all__ = [
+    "BEHIND_PEERS",
+    "STRAGGLER",
+    "compared",
+    "is_compared",
+    "question_of",
+    "with_items",
+    "with_stragglers",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from railgauge.core.naming import among, listed
@@ -11,8 +12,9 @@ from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Wher
 from railgauge.diagnosis.peers.rule import Straggler, devices, found
 from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
 from railgauge.diagnosis.reach import devices_of, explains, nodes_of
+from railgauge.judging.record import ItemRecord
 
-STRAGGLER = "straggler"
+STRAGGLER, BEHIND_PEERS = "straggler", "behind_peers"
 
 
 def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
@@ -30,6 +32,20 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
             every.append(_slow(one, consequences))
         elif not _is_explained(mine := _claim(one), every, len(results.cluster.nodes)):
             every.append(mine)
+    return every
+
+
+def with_items(claims: Sequence[CauseClaim], left: Sequence[ItemRecord]) -> list[CauseClaim]:
+    """The claims, each with the items of its nodes that a limit on stragglers failed.
+
+    A straggler has precedence over other causes on the node.
+    """
+    every = list(claims)
+    for item in (item for item in left if item.subject == BEHIND_PEERS):
+        on = [c for c in every if c.where.node and set(item.nodes) & nodes_of(c.where.node)]
+        for claim in sorted(on, key=lambda c: c.cause != STRAGGLER)[:1]:
+            shown = replace(claim, evidence=(*claim.evidence, item))
+            every[every.index(claim)] = shown
     return every
 
 
