@@ -80,14 +80,15 @@ def _judged(
     share = worst.behind if worst else max(0.0, median(one.behind for one in mine))
     outcome = Outcome.MARGINAL if worst else Outcome.PASSED
     outcome = Outcome.FAILED if worst and share > limit.behind_max else outcome
+    required = f"<= {100 * limit.behind_max:g} %"
     return (
         Judgement(
             metric=BEHIND_PEERS,
             outcome=outcome,
             measured=f"{100 * share:.1f} %",
-            limit=f"<= {100 * limit.behind_max:g} %",
+            limit=required,
             basis=str(limit.basis),
-            reason=says(worst) if worst else "",
+            reason=f"{says(worst)}, limit {required}" if worst else "",
             unit="%",
             values=(100 * share,),
             worst=100 * share,

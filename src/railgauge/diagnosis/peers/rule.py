@@ -22,7 +22,7 @@ _MOST = 2 / 3  # of the measurements of a part must show it; the others may be b
 _SEEN = 2.0  # standard deviations from which a single measurement counts as behind
 _PROOF = 2  # cleared partners: with one, the path to it may be at fault
 _ROUNDING = 1e-9
-_POOL = 8  # values from which the noise of a lone measurement can be known
+_POOL = 16  # values that show whether a lone measurement is quiet
 
 Lies = Callable[[Standing], bool]
 
@@ -292,8 +292,10 @@ def _is_certain(
 
 
 def _is_far(runs: Sequence[Sequence[Standing]], scale: _Scale) -> bool:
-    """Whether a lone run is far enough behind, where enough values show its noise."""
+    """Whether a lone run of a quiet measurement is far enough behind."""
     if len(runs) != 1:
         return False
     (run,) = runs
-    return scale.pool[run[0].subject] >= _POOL and _score(run, scale) >= scale.least
+    subject = run[0].subject
+    quiet = scale.pool[subject] >= _POOL and scale.noise[subject] <= NOISE_MIN
+    return quiet and _score(run, scale) >= scale.least
