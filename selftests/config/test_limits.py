@@ -1,4 +1,4 @@
-"""The one limit of a number, and the ceiling that physics puts above it."""
+"""Each number has exactly one limit, and a physical ceiling above it."""
 
 import math
 from dataclasses import replace
@@ -198,7 +198,7 @@ def test_asking_for_the_limit_of_a_number_that_has_none_or_several(tmp_path, cou
 
 
 def test_only_the_bound_that_decides_is_a_limit(tmp_path):
-    """A ceiling alone does not limit a bandwidth, nor a floor alone a latency."""
+    """A ceiling alone does not limit a bandwidth, and a floor alone does not limit a latency."""
     where = "/measurements/host_write_bandwidth/limits/0"
     doc = document()
     limit_of(doc)["ceiling"] = limit_of(doc).pop("floor")

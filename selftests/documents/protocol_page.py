@@ -21,7 +21,7 @@ from railgauge.planning.marks import NEEDS, asked
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 PARTS = ("Pass", "Fail", "Remedy")
-# What a test becomes one item for each of; the other arguments are fixtures.
+# Arguments that multiply a test into items; all others are fixtures.
 _EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adapter", "switch")
 
 _HEAD = """\
@@ -56,18 +56,18 @@ class AcceptanceTest:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The sentence behind each label."""
+        """The sentence that follows each label."""
         found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", self._doc, re.MULTILINE)
         return {label: " ".join(text.split()) for label, text in found}
 
     @property
     def each(self) -> list[str]:
-        """What the test becomes one item for each of."""
+        """The arguments that multiply the test into items."""
         return [one.arg for one in self.function.args.args if one.arg in _EACH]
 
     @property
     def marks(self) -> Iterator[tuple[str, list[str]]]:
-        """Name and words of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
+        """Name and arguments of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
         for mark in self.function.decorator_list:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
                 words = [one.value for one in mark.args if isinstance(one, ast.Constant)]
@@ -75,7 +75,7 @@ class AcceptanceTest:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The hardware that must be declared, by the marks of the test and of its file."""
+        """The hardware that must be declared, from the marks of the test and its file."""
         return _needs()[f"{self.path.relative_to(ROOT).as_posix()}::{self.function.name}"]
 
 

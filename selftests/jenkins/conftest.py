@@ -17,7 +17,7 @@ Recorder = Callable[..., dict[str, Build]]
 def recorder(
     cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
 ) -> Recorder:
-    """``recorder(asked)``: what came of Jenkinsfiles by name."""
+    """``recorder(asked)`` runs Jenkinsfiles and returns their builds by name."""
 
     def run(asked: Mapping[str, Request], jars: Sequence[str] = GROOVY_4) -> dict[str, Build]:
         if shutil.which("java") is None:

@@ -1,4 +1,4 @@
-"""The Jenkinsfile as text: nothing that Jenkins would refuse, and nothing pasted into a shell."""
+"""The Jenkinsfile as text: Jenkins accepts it, and no value is pasted into a shell command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ stages
 post
   always"""
 
-# What is broken in a copy: the place, what stands there instead, and the complaint.
+# Broken copies: the place, the replacement, and the expected error.
 BROKEN = {
     "misspelt-directive": ("    stages {", "    stagez {", "unknown directive stagez in pipeline"),
     "misspelt-condition": ("        always {", "        allways {", "unknown directive allways"),

@@ -1,4 +1,4 @@
-"""A run counts if no output of it denies what was asked for, and says what it does not show."""
+"""A run counts if no output contradicts the command; what the output does not show is listed."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server"
 
 @pytest.fixture
 def held(monkeypatch):
-    """``held(*claims)`` of a tool that claims just these; the tool must be given all it said."""
+    """``held(*claims)`` for a tool that makes these claims; the tool must get all its output."""
 
     def run(*claims, outputs=OUTPUTS, is_planned=True):
         def claim(asked, heard):

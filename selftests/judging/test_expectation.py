@@ -1,4 +1,4 @@
-"""A fact of a node beside what it is held against: which, and of which device."""
+"""A node's fact compared with its required value: which fact, and of which device."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Section 4 of the design, rule by rule: each test here shows one way of not passing."""
+"""Section 4 of the design, rule by rule: each test shows one way of not passing."""
 
 import math
 import statistics
@@ -52,7 +52,7 @@ def test_an_unknown_or_foreign_unit_is_not_guessed(unit):
 
 
 def test_the_misnamed_unit_of_old_perftest_is_read_as_what_it_means():
-    """3700 'MB/s' are MiB/s: 31.04 Gb/s, and not the 29.6 that would miss the limit."""
+    """3700 'MB/s' are MiB/s: 31.04 Gb/s, not the 29.6 that would miss the limit."""
     old = replace(sample(3700.0, "MB/s"), unit_means="MiB/s")
     assert judged([old], limit(floor=31.0)).outcome is Outcome.PASSED
     with_plain_unit = judged([sample(3700.0, "MB/s")], limit(floor=31.0))

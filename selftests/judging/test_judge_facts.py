@@ -1,4 +1,4 @@
-"""Facts against expectations: nothing that is absent, empty or of another kind is as expected."""
+"""Facts against expectations: an absent, empty or wrongly typed fact never meets one."""
 
 import pytest
 from hypothesis import given

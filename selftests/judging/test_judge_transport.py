@@ -1,4 +1,4 @@
-"""The transport that a collective used, by its own log: silence is no proof."""
+"""The transport that a collective used, from its own log: a silent log proves nothing."""
 
 import pytest
 

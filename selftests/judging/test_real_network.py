@@ -1,4 +1,4 @@
-"""What a platform of plain TCP needs of the core: counts of trouble, ranks, NICs without a slot."""
+"""What a platform of plain TCP needs: error counters, ranks, NICs without a PCI slot."""
 
 import re
 from dataclasses import replace
@@ -57,7 +57,7 @@ CASE = Case("pair_all_reduce", ("tcp01", "tcp02"), None, (1 << 20,))
 
 
 def ran(measurement, **hosts):
-    """What the output says of its ranks, held against the case."""
+    """The ranks that the output lists, compared with the case."""
     summary = {"nranks": sum(hosts.values()), "ranks": hosts}
     heard = (SideOutput("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
     facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}

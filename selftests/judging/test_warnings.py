@@ -1,4 +1,4 @@
-"""What perftest warns of has a consequence: the conditions of document 004's first run."""
+"""perftest's warnings have consequences: the conditions of document 004's first run."""
 
 import json
 
@@ -62,13 +62,13 @@ def judge(capsys, folder, text, name="host_send_bandwidth_4qp"):
 
 
 def test_the_second_run_of_document_004_is_accepted(capsys, tmp_path):
-    """Relaxed ordering is off, and a CPU below its frequency does not lower a plateau."""
+    """Relaxed ordering is off; a CPU below its frequency does not lower the plateau."""
     assert judge(capsys, tmp_path, table(PLATEAU))[0] == ACCEPTED
     assert judge(capsys, tmp_path, table(PLATEAU, slow=SLOW_CPU))[0] == ACCEPTED
 
 
 def test_relaxed_ordering_on_a_cpu_that_does_not_comply_is_no_measurement(capsys, tmp_path):
-    """As good a figure as it is: the document sets it right and measures again."""
+    """The figure may be good: the document fixes the setting and measures again."""
     text = table(PLATEAU, order="ON", warns=RELAXED)
     code, said = judge(capsys, tmp_path, text)
     assert (code, said["judgements"]) == (INCOMPLETE, [])
@@ -129,7 +129,7 @@ def test_the_first_run_of_document_004_is_to_be_made_again(capsys):
 
 
 def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
-    """Its CPUs do not comply, so that any other would be an error."""
+    """Its CPUs do not comply, so any other warning would be an error."""
     found = [one for one in HOMELAB.measurements.values() if one.tool == "perftest"]
     assert found
     assert {one.name for one in found if not one.options.get("disable_pcie_relaxed")} == set()

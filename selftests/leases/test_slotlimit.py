@@ -1,4 +1,4 @@
-"""Limits that are a share of what a GPU's own slot can carry."""
+"""Limits that are a share of what the GPU's own slot can carry."""
 
 import pytest
 

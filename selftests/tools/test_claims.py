@@ -1,4 +1,4 @@
-"""What a tool says of itself beside what it was asked: each way in which the two can differ."""
+"""A tool's report about its run compared with the command: each way in which they can differ."""
 
 from dataclasses import replace
 from types import SimpleNamespace

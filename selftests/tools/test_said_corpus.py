@@ -1,4 +1,4 @@
-"""Real outputs against plans that fit them: only what no plan of this suite makes is denied.
+"""Real outputs against plans that fit them: only claims that no plan could make are denied.
 
 The plan is made of what nobody would lie about in a recording: how many QPs, which NIC, which GPU.
 """
@@ -28,7 +28,7 @@ COLLECTIVES = {
     "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "alltoall",
     "broadcast": "broadcast", "sendrecv": "sendrecv", "005-reduce": "reduce",
 }  # fmt: skip
-# What is denied all the same, and rightly: no command of this suite prints it.
+# Denied rightly: no command of this suite prints it.
 DENIED = {
     "cx4-ib_send_bw-truncated": "relaxed ordering: asked for off",
     "001-ib_write_bw-8M-both-sides-concat-MBs": "tables: asked for 1, the tool says 2",

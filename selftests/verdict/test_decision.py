@@ -1,4 +1,4 @@
-"""The verdict of a run: which records count, in which order, and what is not asked of a cluster."""
+"""The verdict of a run: which records count, in which order, and what does not apply."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ from railgauge.verdict.decision import (
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
-# Where the items of this file leave nothing open: it has one expectation, and no measurement.
+# A platform with one expectation and no measurement: the items of this file answer everything.
 ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
 
 
@@ -37,7 +37,7 @@ def run_plan(planned, level="smoke", rounds=None):
 
 
 def answering(platform=ONE, level="smoke", rounds=None, **changes):
-    """An item for each demand."""
+    """One item for each demand."""
     scope = DemandInputs(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
     made = [
         item(

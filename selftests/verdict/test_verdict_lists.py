@@ -1,4 +1,4 @@
-"""What a verdict lists: counts, what came closest to its limit, what went wrong, what is absent."""
+"""A verdict's lists: counts, smallest margins, failures, absent items."""
 
 from types import SimpleNamespace
 
