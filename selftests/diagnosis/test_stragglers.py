@@ -54,6 +54,12 @@ def test_two_slow_nodes_are_both_named():
     assert named(found) == [("straggler", "n2"), ("straggler", "n7")]
 
 
+def test_a_straggler_takes_nothing_from_the_cause_on_another_node():
+    found = causes(run(MANY, {"n2": 0.96, ("n7", "mlx5_1"): 0.94}))
+    assert named(found)[:2] == [("slow-nic", "n7, mlx5_1"), ("straggler", "n2")]
+    assert all("n7" in item for item in found[0].evidence)
+
+
 @pytest.mark.parametrize("nodes", [names(2), names(3), FEW, MANY])
 def test_healthy_runs_have_no_cause(nodes):
     assert [causes(run(nodes, seed=seed)) for seed in range(20)] == [()] * 20

@@ -44,7 +44,8 @@ def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cau
     }
     for path in folder.glob("*-result.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
-        item = next((name for name in _item_ids(result) if name in records), "")
+        test, other = _item_ids(result)
+        item = other if other in records else test
         told = with_status(result, records[item]) if item in records else result
         told = allure_causes.marked(told, by_item.get(item))
         if told != result:

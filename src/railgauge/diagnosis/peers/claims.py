@@ -60,7 +60,9 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     where = (claim.where.node, claim.where.device)
     if claim.cause not in _SLOW_PARTS or where == (node, one.device):
         return False
-    shown = {(record.subject, record.pairing) for record in claim.evidence}
+    if node not in nodes_of(claim.where.node):
+        return False
+    shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
     mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
     return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
 
