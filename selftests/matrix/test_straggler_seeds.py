@@ -3,7 +3,7 @@
 import pytest
 import straggler_seeds
 from healthy_seeds_lab import Stage
-from straggler_seeds import NAMED, NODE, OPEN, OTHER, SILENT, came_of, healthy, run, struck
+from straggler_seeds import NAMED, NODE, OTHER, SILENT, came_of, healthy, run, struck
 from strikes import PLATFORMS, ROOT
 from testing.diagnose_scenes import causes, names
 from testing.straggler_scenes import MANY
@@ -40,11 +40,6 @@ def test_what_came_of_it(wanted, slow, word):
 def test_a_node_with_one_nic_cannot_be_told_from_it():
     found = causes(scene(MANY, {"n2": 0.96}))
     assert came_of(fault("slow-nic@n2", "mlx5_0"), found, one_nic=True) == NAMED
-
-
-def test_a_part_beside_another_is_not_decided():
-    found = causes(scene(MANY, {("n2", "mlx5_1"): 0.96, ("n2", "mlx5_0"): 0.97}))
-    assert came_of(fault("slow-nic@n2", "mlx5_0"), found, one_nic=False) == OPEN
 
 
 def test_a_slow_node_of_a_lab_is_named_and_the_page_says_so(tmp_path, monkeypatch, capsys):

@@ -48,7 +48,6 @@ docs/false-alarms.md holds what was counted.
 """
 
 from railgauge.diagnosis.peers.claims import (
-    BEHIND_PEERS,
     STRAGGLER,
     with_items,
     with_stragglers,
@@ -56,7 +55,6 @@ from railgauge.diagnosis.peers.claims import (
 from railgauge.diagnosis.peers.limit import compared, is_compared, question_of
 
 __all__ = [
-    "BEHIND_PEERS",
     "STRAGGLER",
     "compared",
     "is_compared",
