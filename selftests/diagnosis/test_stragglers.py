@@ -138,6 +138,23 @@ def test_a_link_with_a_fault_of_its_own_in_a_slow_node_stays_a_cause():
     assert ("slow-gpu-link", "n2, gpu0>gpu1") in found
 
 
+def test_a_slow_link_is_not_taken_for_its_gpu():
+    """The sum of a GPU's links and the collectives of its node are behind because of the link."""
+
+    def reached(node, a, b):
+        return 290.0 if (node, a, b) == ("n2", 0, 1) else 305.0
+
+    def total(node):
+        item = record(3, "gpu_copy_bandwidth", node, part="gpu0")
+        return rates(measured(item, 320.0 if node == "n2" else 335.0, metric="sum"))
+
+    inside = [link(node, a, b, reached(node, a, b)) for node in FEW for a, b in LINKS]
+    alone = [rates(collective((n,), 380.0 if n == "n2" else 400.0)) for n in FEW]
+    found = causes([*run(), *inside, *map(total, FEW), *alone])
+    assert ("slow-gpu-link", "n2, gpu0>gpu1") in named(found)
+    assert not any(cause.cause == "slow-gpu" for cause in found)
+
+
 def test_latencies_are_not_compared():
     """The cables of one node may be longer."""
     far = [replace(item, judgements=tuple(replace(j, better="lower") for j in item.judgements))

@@ -60,7 +60,9 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     where = (claim.where.node, claim.where.device)
     if claim.cause not in _SLOW_PARTS or where == (node, one.device):
         return False
-    if node not in nodes_of(claim.where.node):
+    # A part of a node explains what blames the whole node, or leaves it open; no other part.
+    narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
+    if not narrower or node not in nodes_of(claim.where.node):
         return False
     shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
     mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]

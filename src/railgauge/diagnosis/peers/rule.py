@@ -117,7 +117,12 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
         beside = [one for one in left if part.device and not devices(one)]
         if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
             yield straggler
-            left = [one for one in left if not part.lies(one) and (devices(one) or not part.device)]
+            ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
+            left = [
+                one
+                for one in left
+                if not part.lies(one) and one.part not in ends and (devices(one) or not part.device)
+            ]
 
 
 def _everywhere(_: Standing) -> bool:
@@ -147,7 +152,8 @@ def _parts(mine: Sequence[Standing]) -> Iterator[_Part]:
     yield _Part("", "inside the node", _inside)
     for name, _ in Counter(name for one in mine for name in devices(one)).most_common():
         yield _Part(name, "", partial(_uses, name))
-    for path in dict.fromkeys(one.part for one in mine if devices(one)):
+    paths = dict.fromkeys(one.part for one in mine if devices(one))
+    for path in sorted(paths, key=lambda path: len(_SEPARATORS.split(path)), reverse=True):
         yield _Part(path, "", partial(_is_over, path))
     yield _Part("", "in collectives with other nodes", _together, is_last=True)
     yield _Part("", "in collectives inside the node", _together_inside, is_last=True)
