@@ -256,7 +256,8 @@ one in 100,000 runs. The levels share their noise, so the rows of one platform m
 
 One part of the second node is slower by the share in the column: the node, its last NIC, its GPU 3,
 or the link from its GPU 0 to GPU 7. Noise seeds: {seeds}.
-*named*: every cause names the part, by the cause `straggler` or, where it misses limits too, by that of a slow part. *undecided*: the part
+*named*: every cause names the part, by the cause `straggler` or, where it misses limits too, by
+that of a slow part. *undecided*: the part
 is one of several suspects, or is named beside another part of its node. *its node named*: another
 part of the right node is named, or the node. *another node named* would be wrong. *silent*: no
 cause, the run is accepted.
