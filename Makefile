@@ -11,7 +11,7 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy scale bench jars allure-cli clean
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers scale bench jars allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -87,6 +87,11 @@ matrix: $(VENV)/.ready
 # Some minutes on one core: every limit on a healthy lab, with 1,000 noise seeds.
 healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
+
+# An hour on one core: healthy runs without a straggler, and from which share on a slow part is named.
+stragglers: export PYTHONPATH = selftests
+stragglers: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/straggler_seeds.py --page docs/stragglers.md $(ARGS)
 
 # A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which must
 # be named, and collectives over all of their GPUs.

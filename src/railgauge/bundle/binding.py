@@ -17,9 +17,10 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing
-from railgauge.core.question import CORRECT, FACT, READ, Question
+from railgauge.core.question import CORRECT, FACT, PEERS, READ, Question
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
+from railgauge.diagnosis.peers import is_compared, question_of
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import expectations, plan
@@ -82,6 +83,7 @@ class _Binding:
     def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
+        rungs |= {Rung.NETWORK} if is_compared(item.id) and self._platform.peers else set()
         rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
         if self._level.lacks_scan and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
@@ -99,6 +101,8 @@ class _Binding:
     def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:
         if question.kind == FACT:
             self._refuse_other_fact(item, question)
+        elif question.kind == PEERS:
+            _refuse_other_node(item, question)
         else:
             self._refuse_other_measurement(item, question)
         if question.kind in _SHARED:
@@ -166,6 +170,12 @@ class _Binding:
             paths = plan.paths(self._platform, measurement, self._level.name)
             self._extents[measurement.name] = ({plan.nodes_of(p) for p in places}, set(paths))
         return self._extents[measurement.name]
+
+
+def _refuse_other_node(item: ItemRecord, question: Question) -> None:
+    """Raise unless the item compares its own node with its peers."""
+    if not is_compared(item.id) or [question] != [question_of(node) for node in item.nodes]:
+        _fail(item, "asks for the peers of another node")
 
 
 def _refuse_other_transcript(item: ItemRecord) -> None:

@@ -37,6 +37,7 @@ from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
+from railgauge.diagnosis.peers import is_compared
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
@@ -219,8 +220,12 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
 
 def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
+    run = contents.plan()
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    return Judged(decision.decide(contents.plan(), contents.results(judged, platform)), judged)
+    results = contents.results(judged, platform)
+    among = {item.id: item for item in decision.among_peers(run, results)}
+    judged |= {name: among.get(name, item) for name, item in records.items() if is_compared(name)}
+    return Judged(decision.decide(run, results), judged)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
@@ -231,7 +236,8 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     transcripts do not show.
     """
     is_checked = item.outcome is Outcome.BLOCKED and item.questions
-    if not (item.by_evidence or is_checked) or item.outcome is Outcome.FLAKY:
+    is_judged = item.by_evidence or is_checked
+    if not is_judged or item.outcome is Outcome.FLAKY or is_compared(item.id):
         return item
     judgements, error = assessor.answers(item.questions)
     if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT = (
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT, PEERS = (
     "read",
     "limits",
     "traffic",
@@ -21,6 +21,7 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT = (
     "fabric",
     "results",
     "correct",
+    "peers",
 )
 
 
@@ -49,7 +50,8 @@ class Question:
     ``placement``, or of the run; ``ratio`` about ``metric`` of ``case`` divided by that of
     ``other``; ``fabric`` about the cables of the switch ``placement``, and the error counters that
     grew since ``other``; ``results`` about the named tests of a diagnostic; ``correct`` about the
-    results of a collective, at any speed.
+    results of a collective, at any speed; ``peers`` about the node ``placement`` among the other
+    nodes, in all that the run has measured.
     """
 
     kind: str

@@ -43,6 +43,7 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.ordering import by_harm
+from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -50,6 +51,7 @@ __all__ = [
     "CATALOGUE",
     "CERTAIN",
     "OPEN",
+    "STRAGGLER",
     "UNDIAGNOSED",
     "Cause",
     "Kind",
@@ -90,11 +92,16 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
             scene = scene.without(
                 r for r in scene.open if r.id in shown or explains(claim, r, results.platform)
             )
-    claims += _rest(scene.open)
+    claims = with_items(with_stragglers(results, claims), scene.open)
+    claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     causes = tuple(
         with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)
     )
     return by_harm(causes, results.records)
+
+
+def _is_shown(record: ItemRecord, claims: Iterable[CauseClaim]) -> bool:
+    return any(record in claim.evidence for claim in claims)
 
 
 def _in_order(results: RunResults) -> RunResults:

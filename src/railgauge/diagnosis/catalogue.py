@@ -352,6 +352,14 @@ CATALOGUE: Mapping[str, Kind] = {
         "compare clocks, power, BIOS settings and PCIe links with a good node",
         "derived: a pair is as fast as the slower of its two nodes",
     ),
+    "straggler": Kind(
+        "a part keeps its limits, but is behind the same part of the other nodes in most of its "
+        "measurements",
+        "compare it with a peer: clocks, power, BIOS, PCIe link, cable, firmware; the slowest part "
+        "sets the pace of every job that uses all nodes",
+        "derived: like parts are alike. Healthy ones differ by up to 1.04 % (002, both directions "
+        "of a link), a straggler by 2 % or more; one false alarm in 100,000 runs",
+    ),
     "poor-scaling": Kind(
         "each node alone serves a model at full speed, but together they are far slower",
         "read in the server's log which transport the library chose (GPUDirect RDMA, which NICs),"

@@ -129,6 +129,8 @@ EFFECTS: Mapping[str, Effect] = {
     "slow-path": Effect(_LOW, _NETWORK, _LESS, "part"),
     "slow-direction": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "slow-node": Effect(_LOW, _ABOVE, _LESS, "node"),
+    # It misses no limit but the one on its distance from its peers.
+    "straggler": Effect(_LOW),
     "poor-scaling": Effect(_LOW, frozenset({Rung.APPLICATION}), _SLOW),
     # Nothing is known, because a tool or the suite failed.
     "tool-missing": Effect(_BLIND, _ABOVE, _STOPS | {Symptom.NO_TOOL}, "tool"),

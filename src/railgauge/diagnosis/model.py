@@ -112,6 +112,11 @@ class Cause:
     confirmation: Confirmation | None = None
     course: Course | None = None
 
+    @property
+    def headline(self) -> str:
+        """The first clause of what it says."""
+        return self.says.partition("; ")[0]
+
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
         course = {"course": self.course.to_json()} if self.course else {}

@@ -31,6 +31,17 @@ def explains(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     )
 
 
+def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the claim's cause can lower the value of this item, be it within its limits."""
+    effect = EFFECTS[claim.cause]
+    return (
+        _is_there(claim, record)
+        and record.rung in effect.reach
+        and Symptom.SLOW in effect.symptoms
+        and _goes_through(effect.through, claim, record, platform)
+    )
+
+
 def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
     where = claim.where
     if where.peer:
@@ -57,7 +68,7 @@ def _changes(effect: Effect, claim: CauseClaim, record: ItemRecord) -> bool:
 
 def _is_part(device: str, pairing: str) -> bool:
     """Whether a fact is about the device, or about all of them."""
-    return not device or bool(_devices(device) & _devices(pairing))
+    return not device or bool(devices_of(device) & devices_of(pairing))
 
 
 def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
@@ -69,10 +80,10 @@ def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform:
         return _is_of_the_node(claim, record)
     if part and ((through == "link" and _LINK in part) or _RAILS in device):
         return set(device.split(_RAILS)) == set(part.split(_RAILS))
-    own = _devices(device)
+    own = devices_of(device)
     if through == "part":
         own &= _known(platform)
-    return not through or _shares(own, _devices(part))
+    return not through or _shares(own, devices_of(part))
 
 
 # Between two GPUs of a node, and between a rail of one node and another rail of its peer.
@@ -96,7 +107,7 @@ def _is_of_the_node(claim: CauseClaim, record: ItemRecord) -> bool:
 
 def goes_through(device: str, pairing: str) -> bool:
     """Whether an item of this pairing uses the device: it names none of its kind, or this one."""
-    return _shares(_devices(device), _devices(pairing))
+    return _shares(devices_of(device), devices_of(pairing))
 
 
 def _shares(own: Collection[str], named: Collection[str]) -> bool:
@@ -119,7 +130,8 @@ def _known(platform: Platform) -> set[str]:
     return {nic.name for nic in platform.nics} | {f"gpu{index}" for index in gpus}
 
 
-def _devices(text: str) -> set[str]:
+def devices_of(text: str) -> set[str]:
+    """The NICs and GPUs in ``gpu3-mlx5_0``, ``gpu0>gpu1`` or ``mlx5_0,mlx5_1``."""
     return {part for part in re.split(r"[>,:]|(?<=\d)-(?=[a-z])", text) if part}
 
 

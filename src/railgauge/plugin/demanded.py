@@ -1,11 +1,11 @@
-"""Reports the items that did not run, to the record and every reporter, before the verdict."""
+"""Reports the items that no test ran, to the record and every reporter, before the verdict."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -42,18 +42,35 @@ def never_came(
     return [never_ran(item, why) for item in sheet.records(planned) if item.id not in records]
 
 
-def report(config: pytest.Config, absent: Sequence[ItemRecord], evidence: str) -> None:
+def report(config: pytest.Config, items: Sequence[ItemRecord], evidence: str) -> None:
     """Report the items to every reporter except the progress line, like items that ended."""
     manager = config.pluginmanager
+    absent = [item for item in items if item.outcome is Outcome.NOT_RUN]
     if absent and (out := manager.getplugin("terminalreporter")):
         out.stats.setdefault("not run", []).extend(_report(item, evidence) for item in absent)
     for plugin in _readers(manager):
-        for item in absent:
-            plugin.pytest_runtest_logreport(report=_report(item, evidence))
+        for one in (one for item in items for one in _reports(item, evidence)):
+            plugin.pytest_runtest_logreport(report=one)
     if manager.hasplugin("allure_pytest"):
         folder, now = Path(config.option.allure_report_dir), int(1000 * time.time())
-        for item in absent:
+        for item in items:
             allure_lost.write(folder, item, evidence, now)
+
+
+def _reports(item: ItemRecord, evidence: str) -> Iterator[pytest.TestReport]:
+    """The reports of an item's phases; one that did not run has only the last."""
+    if item.outcome is not Outcome.NOT_RUN:
+        yield _report(item, evidence, "call")
+    yield _report(item, evidence)
+
+
+def _said(item: ItemRecord, phase: _Phase) -> tuple[Literal["passed", "failed", "skipped"], Any]:
+    """The outcome of a phase for pytest, and the text beside it."""
+    if item.outcome is Outcome.NOT_RUN:
+        return "skipped", (item.id.partition("::")[0], 0, f"not run: {item.reason}")
+    if phase == "teardown" or item.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+        return "passed", None
+    return "failed", item.reason
 
 
 def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
@@ -65,16 +82,21 @@ def _readers(manager: pytest.PytestPluginManager) -> Iterator[Any]:
             yield plugin
 
 
-def _report(item: ItemRecord, evidence: str) -> pytest.TestReport:
+_Phase = Literal["call", "teardown"]
+
+
+def _report(item: ItemRecord, evidence: str, phase: _Phase = "teardown") -> pytest.TestReport:
+    """The report of a phase; pytest-html makes a row when it hears of the teardown."""
     path = item.id.partition("::")[0]
+    outcome, told = _said(item, phase)
     report = pytest.TestReport(
         nodeid=item.id,
         location=(path, None, item.id),
         keywords={},
-        outcome="skipped",
-        longrepr=(path, 0, f"not run: {item.reason}"),
-        when="teardown",  # pytest-html makes a row from this phase
-        user_properties=[("outcome", str(Outcome.NOT_RUN)), ("evidence", str(evidence))],
+        outcome=outcome,
+        longrepr=told,
+        when=phase,
+        user_properties=[("outcome", str(item.outcome)), ("evidence", str(evidence))],
     )
     report.railgauge = item.to_json()  # type: ignore[attr-defined]
     return report

@@ -57,7 +57,17 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Add a judgement to the item's record and to ``measurements.jsonl``."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
     draft.judgements.append(judgement)
-    line = measurement(_blank(item, about, draft), judgement)
+    _keep(_blank(item, about, draft), judgement, store)
+
+
+def keep_judgements(record: ItemRecord, store: Store) -> None:
+    """Add the judgements of an item that no test made to ``measurements.jsonl``."""
+    for judgement in record.judgements:
+        _keep(record, judgement, store)
+
+
+def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
+    line = measurement(record, judgement)
     store.append_bound(MEASUREMENTS, {**line, "evidence": store.evidence})
 
 

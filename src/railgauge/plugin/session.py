@@ -20,7 +20,7 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
-from railgauge.plugin import demanded, opening
+from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
 from railgauge.plugin.starting import SessionStart
@@ -248,13 +248,18 @@ class Controller:
         return RunResults(self.records, self.run.found, *known, kept.starts)
 
     def _tell_absent(self, session: pytest.Session) -> None:
-        """Add a record for each item that did not run."""
+        """Add a record for each item that did not run, and for each node among its peers."""
         absent = demanded.never_came(self.run, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
-        demanded.report(self.config, [*absent, *unasked], self.run.surveyed.evidence)
+        among = list(decision.among_peers(self._run_plan(), self._findings()))
+        self._keep(among)
+        self.planned += [item.id for item in among if item.id not in self.planned]
+        for item in among:
+            recording.keep_judgements(item, self.run.store)
+        demanded.report(self.config, [*absent, *unasked, *among], self.run.surveyed.evidence)
 
     def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
         for item in absent:

@@ -107,7 +107,7 @@ def write_surroundings(
     folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "Evidence": verdict.evidence,
-        "Verdict": verdict.verdict,
+        "Verdict": ", ".join(filter(None, (verdict.verdict, verdict.reservation))),
         "Asserted": f"{verdict.counts.asserted} of {verdict.counts.planned}",
         "Causes": "; ".join(f"{cause.cause}, {cause.where}" for cause in verdict.causes) or "none",
         "Cluster": verdict.cluster,

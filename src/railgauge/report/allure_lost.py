@@ -1,4 +1,4 @@
-"""Allure's result for an item that wrote none: its workers died, or it did not run."""
+"""Allure's result for an item that wrote none: its workers died, or no test ran it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
+from railgauge.report import allure_results
 
 
 def write(folder: Path, record: ItemRecord, evidence: str, at_ms: int) -> None:
@@ -35,7 +36,7 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
         "fullName": full,
         "testCaseId": _digest(full),
         "historyId": _digest(record.id),
-        "status": "broken" if record.outcome is Outcome.ERROR else "skipped",
+        "status": allure_results.status(record.outcome),
         "statusDetails": {"message": _message(record)},
         "description": f"{record.title}\n\nEvidence: {evidence}.",
         "labels": [{"name": label, "value": value} for label, value in labels.items()],
@@ -45,7 +46,7 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
 def _message(record: ItemRecord) -> str:
     if record.outcome is Outcome.NOT_RUN:
         return f"not run: {record.reason}"
-    return f"{record.error_kind}: {record.reason}"
+    return ": ".join(filter(None, (record.error_kind, record.reason)))
 
 
 def _digest(text: str) -> str:

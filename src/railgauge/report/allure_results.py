@@ -29,6 +29,14 @@ _STATUSES = {
 }
 
 
+_BROKEN = ("broken",)
+
+
+def status(outcome: Outcome) -> str:
+    """Return the status of an item with this outcome."""
+    return _STATUSES.get(outcome, _BROKEN)[0]
+
+
 def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cause]) -> None:
     """Set the status and the cause of every result of ``folder`` from records and causes."""
     by_item = {
@@ -36,7 +44,8 @@ def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cau
     }
     for path in folder.glob("*-result.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
-        item = _item_id(result)
+        test, other = _item_ids(result)
+        item = other if other in records else test
         told = with_status(result, records[item]) if item in records else result
         told = allure_causes.marked(told, by_item.get(item))
         if told != result:
@@ -45,13 +54,14 @@ def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cau
 
 def with_status(result: dict[str, Any], record: ItemRecord) -> dict[str, Any]:
     """Return the result with the record's status; if it changes, also with the record's reason."""
-    fitting = _STATUSES.get(record.outcome, ("broken",))
+    fitting = _STATUSES.get(record.outcome, _BROKEN)
     if result.get("status") in fitting:
         return result
     details = {"message": record.reason} if record.reason else {}
     return {**result, "status": fitting[0], "statusDetails": details}
 
 
-def _item_id(result: Mapping[str, Any]) -> str:
+def _item_ids(result: Mapping[str, Any]) -> tuple[str, str]:
+    """The id of the item if a test made it, and if none did."""
     module = str(result.get("fullName", "")).partition("#")[0].replace(".", "/")
-    return f"{module}.py::{result.get('name', '')}"
+    return f"{module}.py::{result.get('name', '')}", f"{module}::{result.get('name', '')}"

@@ -81,6 +81,7 @@ def _headline(verdict: RunVerdict) -> str:
         f"{verdict.verdict.upper()}: asserted {counts.asserted} of {counts.planned}"
         f"{f', {counts.not_run} not run' if counts.not_run else ''}"
         f"{f' ({verdict.scope})' if verdict.scope else ''}"
+        f"{f', {verdict.reservation}' if verdict.reservation else ''}"
     )
 
 

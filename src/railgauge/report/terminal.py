@@ -12,7 +12,7 @@ import pytest
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
-from railgauge.diagnosis import CERTAIN, OPEN, Cause
+from railgauge.diagnosis import CERTAIN, OPEN, STRAGGLER, Cause
 from railgauge.diagnosis.unknown import Unknown
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
@@ -135,6 +135,8 @@ def summary(
         f"asserted {verdict.counts.asserted} of {verdict.counts.planned}",
         **{colour: True, "bold": True},
     )
+    for line in textwrap.wrap(printable(verdict.reservation), 96):
+        out.write_line(f"    {line}", yellow=True, bold=True)
     out.write_line(f"report: {folder / 'report.html'}")
 
 
@@ -143,7 +145,8 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
     for number, cause in enumerate(leading(causes, _MOST_LINES), 1):
         sure = {CERTAIN: "", OPEN: " (not decided)"}.get(cause.confidence, f" ({cause.confidence})")
         head = printable(f"cause {number}: {cause.cause}, {cause.where}{sure}")
-        out.write_line(head, red=True, bold=True)
+        colour = "yellow" if cause.cause == STRAGGLER else "red"
+        out.write_line(head, **{colour: True}, bold=True)
         for label, said in about(cause):
             _paragraph(out, label, said)
     if len(causes) > _MOST_LINES:

@@ -16,7 +16,7 @@ from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.core.terms import Rung, Verdict
 from railgauge.core.units import format_size, format_value
-from railgauge.diagnosis import Cause
+from railgauge.diagnosis import STRAGGLER, Cause
 from railgauge.diagnosis.unknown import Unknown
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
@@ -82,6 +82,15 @@ class RunVerdict:
             return ""
         signed = "excluded from this sign-off, " if self.level == SIGNOFF else ""
         return f"{signed}{NOT_LIMITED}: {', '.join(self.not_limited)}"
+
+    @property
+    def reservation(self) -> str:
+        """What an accepted run must say besides: which parts are behind their peers."""
+        if self.verdict is not Verdict.ACCEPTED:
+            return ""
+        found = [cause.headline for cause in self.causes if cause.cause == STRAGGLER]
+        more = f", and {len(found) - 1} more parts are behind" if len(found) > 1 else ""
+        return f"but {found[0]}{more}" if found else ""
 
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]

@@ -13,6 +13,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
+from railgauge.diagnosis.peers import compared, is_compared
 from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
@@ -61,14 +62,17 @@ class RunPlan:
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """Return the verdict. It depends on the order of the plan, not on the order of the results.
 
-    A demand of the level that no record answers counts as not run, even if it was not planned.
+    A demand of the level that no record answers counts as not run, even if it was not planned. The
+    items that compare a node with its peers are made anew of the others.
     """
     cluster, platform = results.cluster, results.platform
     level = run.level_of(platform, cluster)
     ordered = _ordered(run, results.records)
-    results = replace(results, records=ordered)
     absent = {item.id: item for item in not_run(run, results)}
-    counts = count(dict.fromkeys([*run.planned, *absent]), ordered)
+    among = {item.id: item for item in among_peers(run, results)}
+    results = replace(results, records={**ordered, **among})
+    planned = (item for item in run.planned if not is_compared(item))
+    counts = count(dict.fromkeys([*planned, *absent, *among]), results.records)
     causes = diagnose(results)
     return RunVerdict(
         run_id=run.run_id,
@@ -101,8 +105,15 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 
 
+def among_peers(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
+    """Return the record of each node's comparison with its peers, if the platform limits it."""
+    return compared(replace(results, records=_ordered(run, results.records)))
+
+
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
-    return {item: records[item] for item in run.planned if item in records}
+    """The records of measurements and facts, in the order of the plan."""
+    planned = (item for item in run.planned if item in records and not is_compared(item))
+    return {item: records[item] for item in planned}
 
 
 def not_applicable(

@@ -22,6 +22,7 @@ from railgauge.config.thresholds.model import (
     Measurement,
     Nic,
     PairLevel,
+    Peers,
     Platform,
     Preparation,
     Results,
@@ -132,6 +133,7 @@ class _Reader:
             not_applicable=document.get("not_applicable", {}),
             environment=_variables(document),
             preparations=tuple(map(_preparation, document.get("prepare", ()))),
+            peers=_peers(document.get("peers")),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -334,6 +336,12 @@ def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
         since=entry.get("since", ""),
         per_switch=entry.get("per", "switch") == "switch",
     )
+
+
+def _peers(entry: Mapping[str, Any] | None) -> Peers | None:
+    if not entry:
+        return None
+    return Peers(float(entry["behind_peers_max"]) / 100, _basis(entry["basis"]))
 
 
 def _results(entry: Mapping[str, Any] | None) -> Results | None:

@@ -254,6 +254,14 @@ class FabricLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Peers:
+    """The limit for parts that are behind the same part of the other nodes, as a share."""
+
+    behind_max: float
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
@@ -272,6 +280,7 @@ class Platform:
     not_applicable: Mapping[str, str]
     environment: Mapping[str, str] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
+    peers: Peers | None = None
     text: str = field(default="", repr=False, compare=False)
 
     @property

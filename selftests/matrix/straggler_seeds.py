@@ -1,0 +1,325 @@
+"""Stragglers in simulated runs: how often a healthy part is named, and how often a slow one is.
+
+    python selftests/matrix/straggler_seeds.py [--seeds N] [--platform P]… [--level L]…
+        [--page FILE]
+
+For each seed the samples of a whole run are computed from the lab's own functions, without SSH,
+runs or files (see ``healthy_seeds.py``), and the diagnosis is asked for causes. A healthy run must
+have none. Then a part is made slower by a share, and the causes are compared with it. Exit code 1
+for a straggler in a healthy run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from healthy_seeds import Ask, Bench, bench, rate
+from healthy_seeds_lab import Stage, on_stage
+from healthy_seeds_values import Source
+from strikes import NODES, PLATFORMS
+
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis import OPEN as UNDECIDED
+from railgauge.diagnosis import Cause, RunResults, diagnose, nodes_of
+from railgauge.diagnosis.reach import devices_of
+from railgauge.judging.record import ItemRecord, settled
+from railgauge.lab import faults, platforms
+
+LEVELS = ("smoke", "nightly", "signoff")
+SHARES = (1.0, 2.0, 3.0, 4.5, 6.0)
+# A fault of each kind of part; the last one only where GPUs are joined by single links.
+FAULTS = ("slow-node", "slow-nic", "slow-gpu", "slow-xgmi")
+NAMED, OPEN, NODE, OTHER, SILENT = (
+    "named",
+    "undecided",
+    "its node named",
+    "another node named",
+    "silent",
+)
+SLOW_SEEDS = {"smoke": 20, "nightly": 10, "signoff": 5}
+_SHOWN = 20
+
+Judge = Callable[[Ask, Source], Judgement]
+
+
+# --- one run ---
+
+
+def judged(ask: Ask, samples: Source) -> Judgement:
+    return ask.judge(samples)
+
+
+def unjudged(ask: Ask, samples: Source) -> Judgement:
+    """The values alone: what the rule reads of an item that reached its limits."""
+    values = tuple(sample.value for sample in samples.samples(ask.key))
+    name, size, _ = ask.key
+    return Judgement(
+        name, Outcome.PASSED, "", "", "", unit=ask.limit.unit, values=values, worst=min(values),
+        size_bytes=size, better=ask.declared.better,
+    )  # fmt: skip
+
+
+def records(one: Bench, seed: int, judge: Judge) -> dict[str, ItemRecord]:
+    """The items of a run with this seed that compare a measured value with a limit."""
+    one.stage.reseed(seed)
+    return {
+        item.id: item
+        for case, samples, asked in one.cases
+        for item in _of(one.stage, case, _taken(samples, asked, judge))
+    }
+
+
+_Judged = Mapping[tuple["int | None", "str | None"], Sequence[Judgement]]
+
+
+def _taken(samples: Source, asked: Sequence[Ask], judge: Judge) -> _Judged:
+    """The judgements of one case by size, and by link or GPU."""
+    samples.take()
+    found: dict[tuple[int | None, str | None], list[Judgement]] = {}
+    for ask in asked:
+        found.setdefault(ask.key[1:], []).append(judge(ask, samples))
+    return found
+
+
+def _of(stage: Stage, case: Case, found: _Judged) -> Iterator[ItemRecord]:
+    for (size, placement), judgements in found.items():
+        begun = ItemRecord(
+            id=f"{case.key} {size} {placement}",
+            rung=stage.platform.measurements[case.measurement].rung,
+            title="",
+            subject=case.measurement,
+            outcome=Outcome.ERROR,
+            nodes=case.nodes,
+            pairing=str(case.pairing) if case.pairing else placement or "",
+            size_bytes=size,
+            questions=(Question(LIMITS, case, size, placement),),
+        )
+        yield settled(begun, judgements, None)
+
+
+def causes(one: Bench, seed: int, judge: Judge) -> tuple[Cause, ...]:
+    stage = one.stage
+    return diagnose(RunResults(records(one, seed, judge), {}, stage.platform, stage.cluster))
+
+
+# --- many runs ---
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """What came of the healthy runs of one platform at one level."""
+
+    platform: str
+    level: str
+    seeds: int
+    alarms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What came of runs with one part slower by each share, in words."""
+
+    platform: str
+    level: str
+    fault: str
+    told: Mapping[float, str]
+
+
+def healthy(platform: str, level: str, seeds: int) -> Healthy:
+    stage, alarms = Stage(platform), []
+    with on_stage(stage):
+        one = bench(stage, level)
+        for seed in range(1, seeds + 1):
+            for cause in causes(one, seed, unjudged):
+                alarms.append(f"{platform} {level} seed {seed}: {cause.where}: {cause.says}")
+    return Healthy(platform, level, seeds, tuple(alarms))
+
+
+def slow(platform: str, level: str, name: str, seeds: int) -> Slow:
+    told = {share: _counted(platform, level, f"{name}={share}%", seeds) for share in SHARES}
+    return Slow(platform, level, name, told)
+
+
+def _counted(platform: str, level: str, text: str, seeds: int) -> str:
+    """How often a part that is slower by this share is named, and what else came of it."""
+    stage = Stage(platform)
+    fault = struck(stage, text)
+    with on_stage(stage):
+        one = bench(stage, level)
+        one_nic = len(stage.platform.fabric_nics) == 1
+        every = (causes(one, seed, judged) for seed in range(1, seeds + 1))
+        came = Counter(came_of(fault, found, one_nic=one_nic) for found in every)
+    if len(came) == 1:
+        return next(iter(came))
+    return ", ".join(f"{number} {word}" for word, number in came.most_common())
+
+
+def struck(stage: Stage, text: str) -> faults.Fault:
+    """Apply a fault to the stage's nodes; its device is named. Raises ``BadInput``."""
+    fault = faults.parse(text, list(stage.nodes))
+    node = stage.nodes[fault.node]
+    parts = {"slow-nic": [nic.name for nic in stage.platform.fabric_nics], "slow-gpu": ["3"]}
+    if fault.name in parts:
+        fault = dataclasses.replace(fault, device=parts[fault.name][-1])
+    faults.apply(fault, node, platforms.load(stage.platform.name))
+    return fault
+
+
+def came_of(fault: faults.Fault, found: Sequence[Cause], *, one_nic: bool) -> str:
+    """Whether the causes name the part. A single NIC cannot be told from its node."""
+    wanted = _devices(fault)
+    right = [cause for cause in found if _is_on(fault.node, wanted, cause, one_nic=one_nic)]
+    if not found:
+        return SILENT
+    if any(fault.node not in nodes_of(cause.where.node) for cause in found):
+        return OTHER
+    if not right:
+        return NODE
+    decided = len(right) == len(found) and any(cause.confidence != UNDECIDED for cause in right)
+    return NAMED if decided else OPEN
+
+
+def _devices(fault: faults.Fault) -> set[str]:
+    """The devices that a cause may name for the fault; none for the whole node."""
+    named = {"slow-nic": {fault.device}, "slow-gpu": {f"gpu{fault.device}"}}
+    return named.get(fault.name, {"gpu0", "gpu7"} if fault.name == "slow-xgmi" else set())
+
+
+def _is_on(node: str, wanted: set[str], cause: Cause, *, one_nic: bool) -> bool:
+    if node not in nodes_of(cause.where.node):
+        return False
+    device = devices_of(cause.where.device)
+    return bool(wanted & device) or (not device and (not wanted or one_nic))
+
+
+# --- the command ---
+
+
+def healthy_table(rows: Sequence[Healthy]) -> str:
+    lines = [
+        f"| {row.platform} | {row.level} | {row.seeds:,} | {len(row.alarms)} |"
+        f" {rate(len(row.alarms), row.seeds)} |"
+        for row in rows
+    ]
+    head = ["| platform | level | healthy runs | stragglers | per run |", "| --- " * 5 + "|"]
+    return "\n".join([*head, *lines])
+
+
+def slow_table(rows: Sequence[Slow]) -> str:
+    lines = [
+        f"| {row.platform} | {row.level} | {row.fault} | {' | '.join(row.told.values())} |"
+        for row in rows
+    ]
+    shares = " | ".join(f"{share:g} %" for share in SHARES)
+    head = [f"| platform | level | fault | {shares} |", "| --- " * (3 + len(SHARES)) + "|"]
+    return "\n".join([*head, *lines])
+
+
+def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
+    seeds = [f"{number} at {level}" for level, number in SLOW_SEEDS.items()]
+    nodes = {len(NODES[row.platform]) for row in false}
+    return _PAGE.format(
+        healthy=healthy_table(false),
+        slow=slow_table(found),
+        seeds=", ".join(seeds),
+        nodes=f"{min(nodes)} to {max(nodes)}",
+    )
+
+
+_PAGE = """# Stragglers
+
+How often the diagnosis names a part that is behind its peers, where there is one and where there is
+none. The rule and its derivation are in `src/railgauge/diagnosis/peers`. Evidence simulated: the
+embedded lab, {nodes} nodes a platform. Made by `make stragglers`, which fails on any straggler in a
+healthy run.
+
+## Healthy runs
+
+{healthy}
+
+With none in n runs, the true rate is below 3/n at 95 % confidence (rule of three). The rule permits
+one in 100,000 runs. The levels share their noise, so the rows of one platform must not be added up.
+
+## Slow parts
+
+One part of the second node is slower by the share in the column: the node, its last NIC, its GPU 3,
+or the link from its GPU 0 to GPU 7. Noise seeds: {seeds}.
+*named*: every cause names the part, by the cause `straggler` or, where it misses limits too, by
+that of a slow part. *undecided*: the part
+is one of several suspects, or is named beside another part of its node. *its node named*: another
+part of the right node is named, or the node. *another node named* would be wrong. *silent*: no
+cause, the run is accepted.
+
+{slow}
+
+A part that is less than 2 % behind is silent by design: healthy like parts differ by up to 1.04 %
+in document 002. At level smoke a GPU or link may be measured only once, which leaves it undecided.
+The samples are computed by the lab's own functions, without SSH, runs or files. This says nothing
+about the noise of a real cluster.
+"""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    places = [(name, level) for name in options.platform for level in options.level]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        false = list(pool.map(_healthy, places, [options.seeds] * len(places)))
+        found = [row for rows in pool.map(_slow, places) for row in rows] if options.slow else []
+    alarms = [line for row in false for line in row.alarms]
+    print("\n\n".join([healthy_table(false), slow_table(found), *alarms[:_SHOWN]]))
+    if options.page:
+        options.page.write_text(page(false, found), encoding="utf-8")
+    return 1 if alarms else 0
+
+
+def _healthy(place: tuple[str, str], seeds: int) -> Healthy:
+    started = time.process_time()
+    row = healthy(*place, seeds)
+    _tell(place, started)
+    return row
+
+
+def _slow(place: tuple[str, str]) -> list[Slow]:
+    started, rows = time.process_time(), []
+    for name in FAULTS:
+        with suppress(BadInput):  # the platform has no such part
+            rows.append(slow(*place, name, SLOW_SEEDS[place[1]]))
+    _tell(place, started)
+    return rows
+
+
+def _tell(place: tuple[str, str], started: float) -> None:
+    took_s = time.process_time() - started
+    print(f"{' '.join(place)}: {took_s:.0f} s of CPU time", file=sys.stderr, flush=True)
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1000, help="of healthy runs")
+    parser.add_argument("--platform", action="append", choices=PLATFORMS)
+    parser.add_argument("--level", action="append", choices=LEVELS)
+    parser.add_argument("--jobs", type=int, default=1, help="platforms and levels at once")
+    parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    parser.add_argument(
+        "--no-slow", dest="slow", action="store_false", help="make healthy runs alone"
+    )
+    options = parser.parse_args(arguments)
+    options.platform = options.platform or PLATFORMS
+    options.level = options.level or LEVELS
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,145 @@
+"""Stragglers as causes: in words, with their evidence, and only if no other cause explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from railgauge.core.naming import among, listed
+from railgauge.core.units import format_size, format_value
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
+from railgauge.diagnosis.peers.rule import Straggler, devices, found
+from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
+from railgauge.diagnosis.reach import can_slow, devices_of, nodes_of
+from railgauge.judging.record import ItemRecord
+
+STRAGGLER, BEHIND_PEERS = "straggler", "behind_peers"
+
+
+def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
+    """The claims, and one for each straggler that none of them explains.
+
+    Where some measurements of a straggler are so close to their limits that they fail, the
+    straggler is what is slow: its claim replaces those that blame another part for them.
+    """
+    seen = standings(results)
+    every = list(claims)
+    for one in found(seen):
+        consequences = [claim for claim in every if _is_of(one, claim, seen)]
+        if consequences:
+            every = [claim for claim in every if claim not in consequences]
+            every.append(_slow(one, consequences))
+        elif not _is_explained(mine := _claim(one), every, results):
+            every.append(mine)
+    return every
+
+
+def with_items(claims: Sequence[CauseClaim], left: Sequence[ItemRecord]) -> list[CauseClaim]:
+    """The claims, each with the items of its nodes that a limit on stragglers failed.
+
+    A straggler has precedence over other causes on the node.
+    """
+    every = list(claims)
+    for item in (item for item in left if item.subject == BEHIND_PEERS):
+        on = [c for c in every if c.where.node and set(item.nodes) & nodes_of(c.where.node)]
+        for claim in sorted(on, key=lambda c: c.cause != STRAGGLER)[:1]:
+            shown = replace(claim, evidence=(*claim.evidence, item))
+            every[every.index(claim)] = shown
+    return every
+
+
+_SLOW_PARTS = frozenset({"slow-node", "slow-gpu-link", "slow-gpu", "slow-nic", "slow-pcie-path"})
+
+
+def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
+    """Whether a claim blames another part for what this one explains: no slower, and over it."""
+    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN:
+        return False
+    node = one.suspects[0]
+    where = (claim.where.node, claim.where.device)
+    if claim.cause not in _SLOW_PARTS or where == (node, one.device):
+        return False
+    # A part of a node explains what blames the whole node, or leaves it open; no other part.
+    narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
+    if not narrower or node not in nodes_of(claim.where.node):
+        return False
+    shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
+    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
+    return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
+
+
+def _is_slow_over(one: Straggler, standing: Standing) -> bool:
+    """Whether the part explains where its node stands in one measurement."""
+    over = not one.device or one.device in devices(standing) or not standing.part
+    return over and one.behind / 2 < standing.behind < _OWN_FAULT * one.behind
+
+
+_OWN_FAULT = 2  # times as far behind as its node: the part has a fault of its own
+
+
+_KIND = {"node": "slow-node", "nic": "slow-nic", "gpu": "slow-gpu"}
+
+
+def _slow(one: Straggler, consequences: Sequence[CauseClaim]) -> CauseClaim:
+    failed = dict.fromkeys(record for claim in consequences for record in claim.evidence)
+    where = Where(one.suspects[0], one.device)
+    return CauseClaim(_KIND[one.kind], where, says(one), tuple(failed), LIKELY)
+
+
+def _claim(one: Straggler) -> CauseClaim:
+    records = dict.fromkeys(record for each in one.standings for record in each.records)
+    where = Where(among(one.suspects), one.device)
+    return CauseClaim(STRAGGLER, where, says(one), tuple(records), one.confidence, one.would_decide)
+
+
+def _is_explained(claim: CauseClaim, others: Sequence[CauseClaim], results: RunResults) -> bool:
+    """Whether other causes, on few of the nodes, explain half of the evidence or more."""
+    nodes, platform = len(results.cluster.nodes), results.platform
+    near = [other for other in others if _is_near(other, claim.where, nodes)]
+    shown = {record.id for other in near for record in other.evidence}
+    explained = sum(
+        record.id in shown or any(can_slow(other, record, platform) for other in near)
+        for record in claim.evidence
+    )
+    return 2 * explained >= len(claim.evidence)
+
+
+def _is_near(other: CauseClaim, where: Where, nodes: int) -> bool:
+    """Whether a cause is on one of these nodes and on the whole of it, or on the same device.
+
+    A cause on most nodes slows the peers as well, so that it explains no difference.
+    """
+    if not other.where.node:
+        return False
+    named = nodes_of(other.where.node) | ({other.where.peer} - {""})
+    device = other.where.device
+    same = not device or bool(devices_of(device) & devices_of(where.device))
+    return same and bool(named & nodes_of(where.node)) and 2 * len(named) <= max(nodes, 4)
+
+
+def says(one: Straggler) -> str:
+    """In words: who, how far, in how many measurements, and the clearest of them."""
+    who = listed(one.suspects) if len(one.suspects) == 1 else f"one of {listed(one.suspects)}"
+    device = f" {one.device}" if one.device else ""
+    domain = f" {one.domain}" if one.domain else ""
+    return (
+        f"{who}{device} is {one.behind:.1%} behind its peers in {one.seen} of {one.runs} "
+        f"measurements{domain}; {_example(one.standings)}"
+    )
+
+
+def _example(some: Sequence[Standing]) -> str:
+    """The measurement closest to the median of all, at its largest size."""
+    middle = median(one.behind for one in some)
+    one = min(some, key=lambda each: abs(each.behind - middle))
+    rates = [judged for record in one.records for judged in record.judgements if is_rate(judged)]
+    judged = max(rates, key=lambda rate: (rate.size_bytes or 0, median(rate.values)))
+    value = median(judged.values)
+    size = f" at {format_size(judged.size_bytes)}" if judged.size_bytes else ""
+    part = f" {one.part}" if one.part else ""
+    theirs = format_value(value / (1 - one.behind), judged.unit)
+    return (
+        f"{one.subject}{part} {judged.metric}{size} {format_value(value, judged.unit)}, "
+        f"its peers about {theirs}"
+    )

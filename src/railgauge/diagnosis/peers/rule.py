@@ -1,0 +1,307 @@
+"""Which parts of a node are behind their peers, from where it stands in each measurement."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import LIKELY, OPEN
+from railgauge.diagnosis.peers.standing import Series, Standing, noise_of
+
+BEHIND_MIN = 0.02
+NOISE_MIN = 0.005
+FALSE_ALARMS = 1e-5
+
+_MOST = 2 / 3  # of the measurements of a part must show it; the others may be bound elsewhere
+_SEEN = 2.0  # standard deviations from which a single measurement counts as behind
+_PROOF = 2  # cleared partners: with one, the path to it may be at fault
+_ROUNDING = 1e-9
+_POOL = 16  # values that show whether a lone measurement is quiet
+
+Lies = Callable[[Standing], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """A part that is behind its peers: ``behind`` is the median over its runs, as a share.
+
+    ``suspects`` are the nodes that the evidence fits, one if it is decided. ``seen`` of ``runs``
+    runs show it. ``note`` says what else would explain it, ``would_decide`` what to measure.
+    """
+
+    suspects: tuple[str, ...]
+    device: str
+    domain: str
+    behind: float
+    seen: int
+    runs: int
+    confidence: str
+    standings: tuple[Standing, ...]
+    would_decide: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``node``, ``nic``, ``gpu``; ``path`` for a link or a GPU with a NIC."""
+        if len(_SEPARATORS.split(self.device)) > 1:
+            return "path"
+        return "gpu" if self.device[:3] == "gpu" else "nic" if self.device else "node"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a node and what lies on it; the node itself, or a domain of it, has no device."""
+
+    device: str
+    domain: str
+    lies: Lies
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What a finding is measured by: the noise of each subject, its number of values, and t."""
+
+    noise: Mapping[str, float]
+    pool: Mapping[str, int]
+    least: float
+
+    @classmethod
+    def of(cls, found: Sequence[Standing]) -> _Scale:
+        pool: dict[str, int] = defaultdict(int)
+        parts: set[tuple[str, str]] = set()
+        for one in found:
+            pool[one.subject] += 1
+            parts |= {(one.node, name) for name in ("", one.part, *devices(one))}
+        least = math.sqrt(2 * math.log((len(parts) + 1) / FALSE_ALARMS))
+        return cls(noise_of(found, NOISE_MIN), pool, least)
+
+    def score(self, one: Standing) -> float:
+        return one.behind / self.noise[one.subject]
+
+
+def found(seen: Sequence[Standing]) -> list[Straggler]:
+    """The stragglers of a run, node by node; suspects that cannot be told apart only once."""
+    scale = _Scale.of(seen)
+    by_node: dict[str, list[Standing]] = defaultdict(list)
+    for one in seen:
+        by_node[one.node].append(one)
+    every = [one for those in by_node.values() for one in _of_node(those, scale)]
+    decided = {one.suspects[0] for one in every if len(one.suspects) == 1}
+    return list(
+        _once(one for one in every if len(one.suspects) == 1 or decided.isdisjoint(one.suspects))
+    )
+
+
+def _once(found: Iterable[Straggler]) -> Iterator[Straggler]:
+    known: set[tuple[frozenset[str], str]] = set()
+    for one in found:
+        key = (frozenset(one.suspects), one.device)
+        if len(one.suspects) == 1 or key not in known:
+            known.add(key)
+            yield one
+
+
+def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
+    """The node or a domain of it if most of their parts are behind; else single parts."""
+    if not any(scale.score(one) >= _SEEN and one.behind >= BEHIND_MIN for one in mine):
+        return
+    left = list(mine)
+    for part in _parts(mine):
+        some = [one for one in left if part.lies(one)]
+        beside = [one for one in left if part.device and not devices(one)]
+        if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
+            yield straggler
+            ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
+            left = [
+                one
+                for one in left
+                if not part.lies(one) and one.part not in ends and (devices(one) or not part.device)
+            ]
+
+
+def _everywhere(_: Standing) -> bool:
+    return True
+
+
+def _inside(one: Standing) -> bool:
+    return one.rung == Rung.INTRANODE
+
+
+def _between(one: Standing) -> bool:
+    return not _inside(one)
+
+
+def _together(one: Standing) -> bool:
+    return one.rung >= Rung.COLLECTIVE
+
+
+def _together_inside(one: Standing) -> bool:
+    return _inside(one) and not devices(one)
+
+
+def _parts(mine: Sequence[Standing]) -> Iterator[_Part]:
+    """What may be behind, from the whole node to a single link, and last what uses all of it."""
+    yield _Part("", "", _everywhere)
+    yield _Part("", "between nodes", _between)
+    yield _Part("", "inside the node", _inside)
+    for name, _ in Counter(name for one in mine for name in devices(one)).most_common():
+        yield _Part(name, "", partial(_uses, name))
+    paths = dict.fromkeys(one.part for one in mine if devices(one))
+    for path in sorted(paths, key=lambda path: len(_SEPARATORS.split(path)), reverse=True):
+        yield _Part(path, "", partial(_is_over, path))
+    yield _Part("", "in collectives with other nodes", _together, is_last=True)
+    yield _Part("", "in collectives inside the node", _together_inside, is_last=True)
+
+
+def _uses(device: str, one: Standing) -> bool:
+    return device in devices(one)
+
+
+def _is_over(path: str, one: Standing) -> bool:
+    return one.part == path
+
+
+_SEPARATORS = re.compile(r">|(?<=\d)-(?=[a-z])")
+
+
+def devices(one: Standing) -> tuple[str, ...]:
+    """The NIC and GPUs of a part; none for a path between two rails, which has two of each."""
+    return tuple(_SEPARATORS.split(one.part)) if one.part and ":" not in one.part else ()
+
+
+def _stands_out(part: _Part, some: Sequence[Standing], mine: Sequence[Standing]) -> bool:
+    """Whether the other parts of the node are less than half as far behind.
+
+    Where all are, and the node is only just not proven, no single part is to blame.
+    """
+    rest = [one.behind for one in mine if devices(one) and not part.lies(one)]
+    if not some or not (part.device or part.is_last) or not rest:
+        return bool(some)
+    return median(rest) < median(one.behind for one in some) / 2
+
+
+def _judged(
+    part: _Part, some: Sequence[Standing], beside: Sequence[Standing], scale: _Scale
+) -> Straggler | None:
+    """The straggler if these standings prove one: alone, or together with uncleared partners.
+
+    ``beside`` is where the node stands in collectives, which its slowest part slows as well.
+    """
+    own = [one for one in some if one.cleared or not one.suspects or scale.score(one) < _SEEN]
+    if straggler := _proven(part, own, beside, scale):
+        return straggler
+    shared = frozenset(name for one in some for name in one.suspects)
+    return _proven(part, some, beside, scale, shared) if shared else None
+
+
+def _proven(
+    part: _Part,
+    some: Sequence[Standing],
+    beside: Sequence[Standing],
+    scale: _Scale,
+    shared: frozenset[str] = frozenset(),
+) -> Straggler | None:
+    runs = _runs(some)
+    behind = median(map(_share, runs)) if runs else 0.0
+    if behind < BEHIND_MIN or not _is_behind(part, some, scale):
+        return None
+    own = runs
+    if not _is_certain(own, (), scale):
+        runs = [*own, *_runs(beside)]
+    lone = not _is_certain(own, runs[len(own) :], scale)
+    if lone:
+        runs = own
+        if not _is_far(own, scale):
+            return None
+    seen = [run for run in runs if _score(run, scale) >= _SEEN]
+    doubt = _doubt(some, lone=lone, shared=shared)
+    return Straggler(
+        suspects=(some[0].node, *sorted(shared)),
+        device=part.device,
+        domain=part.domain,
+        behind=behind,
+        seen=len(seen),
+        runs=len(runs),
+        confidence=OPEN if doubt else LIKELY,
+        standings=tuple(one for run in seen for one in run if scale.score(one) >= _SEEN),
+        would_decide=doubt,
+    )
+
+
+def _doubt(some: Sequence[Standing], *, lone: bool, shared: Iterable[str]) -> str:
+    """What would decide, if something is undecided."""
+    if shared:
+        return "measure each of them with another partner"
+    if lone:
+        return "one measurement shows it: measure it again"
+    cleared = {name for one in some for name in one.cleared}
+    alone = any(not one.cleared for one in some)
+    if len(cleared) >= _PROOF or alone:
+        return ""
+    return f"measure {some[0].node} with another partner than {next(iter(cleared))}"
+
+
+def _runs(some: Iterable[Standing]) -> list[list[Standing]]:
+    found: dict[Series, list[Standing]] = defaultdict(list)
+    for one in some:
+        found[one.run].append(one)
+    return list(found.values())
+
+
+def _share(run: Iterable[Standing]) -> float:
+    return median(one.behind for one in run)
+
+
+def _score(run: Sequence[Standing], scale: _Scale) -> float:
+    return _share(run) / scale.noise[run[0].subject]
+
+
+def _is_behind(part: _Part, some: Sequence[Standing], scale: _Scale) -> bool:
+    """Whether most of these are behind.
+
+    For a node, most of its parts, and most of the collectives, which a single slow part slows too.
+    """
+    tagged = [one for one in some if devices(one)]
+    if part.device or part.is_last:
+        return _mostly(some, scale)
+    others = [one for one in some if not devices(one)]
+    return bool(tagged) and _mostly(tagged, scale) and _mostly(others, scale)
+
+
+def _mostly(group: Sequence[Standing], scale: _Scale) -> bool:
+    runs = _runs(group)
+    return sum(_score(run, scale) >= _SEEN for run in runs) >= _MOST * len(runs)
+
+
+def _is_certain(
+    own: Sequence[Sequence[Standing]], beside: Sequence[Sequence[Standing]], scale: _Scale
+) -> bool:
+    """Whether the scores of independent runs, each of limited weight, add up to t.
+
+    Of the runs ``beside``, only those that are behind by as much as counts speak for it.
+    """
+    most = scale.least / math.sqrt(2)
+    runs = [*own, *beside]
+    weights = [run[0].repeats for run in runs]
+    scores = [max(-most, min(most, _score(run, scale))) for run in runs]
+    for number, run in enumerate(beside, len(own)):
+        if _share(run) < BEHIND_MIN:
+            scores[number] = min(0.0, scores[number])
+    total = sum(score * weight for score, weight in zip(scores, weights, strict=True))
+    return total >= scale.least * math.sqrt(sum(weights)) - _ROUNDING
+
+
+def _is_far(runs: Sequence[Sequence[Standing]], scale: _Scale) -> bool:
+    """Whether a lone run of a quiet measurement is far enough behind."""
+    if len(runs) != 1:
+        return False
+    (run,) = runs
+    subject = run[0].subject
+    quiet = scale.pool[subject] >= _POOL and scale.noise[subject] <= NOISE_MIN
+    return quiet and _score(run, scale) >= scale.least

@@ -1,0 +1,210 @@
+"""Where each node stands among its peers, in each measurement of each of its parts."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median, stdev
+
+from railgauge.core.model import Cluster, Judgement, Outcome
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import RunResults
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.pairing import leaves
+from railgauge.tools.metric import HIGHER
+
+_MEASURED = (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED, Outcome.RECORD_ONLY)
+_NOT_RATES = ("count", "1")
+_PAIR = 2
+_FEWEST_PEERS = 2
+
+Series = tuple[str, str]
+"""A measurement, and the NIC, GPU, link or path that it was made over; empty for none."""
+_At = tuple[str, "int | None"]
+"""A metric, and a message size."""
+_Best = dict[_At, dict[str, float]]
+"""The best value of each node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a node is behind its peers in one series, as a share of their median.
+
+    ``cleared`` are the partners that are less than half as far behind, ``suspects`` the others.
+    ``repeats`` is how often the measurement was made. ``records`` are the items that show it.
+    """
+
+    node: str
+    subject: str
+    part: str
+    rung: Rung
+    behind: float
+    repeats: int
+    cleared: frozenset[str]
+    suspects: frozenset[str]
+    records: tuple[ItemRecord, ...]
+
+    @property
+    def run(self) -> Series:
+        """The run of a tool: inside a node, one run measures all GPUs and links."""
+        return self.subject, "" if self.rung == Rung.INTRANODE else self.part
+
+
+def _nothing() -> _Best:
+    return defaultdict(dict)
+
+
+@dataclass(slots=True)
+class _Heap:
+    """All that was measured in one series.
+
+    ``best`` is of all pairs, ``across`` of those between two leaves. Nodes ``at_home`` also have a
+    pair within their leaf, or the cluster has no leaves.
+    """
+
+    best: _Best = field(default_factory=_nothing)
+    across: _Best = field(default_factory=_nothing)
+    at_home: set[str] = field(default_factory=set)
+    records: dict[str, list[ItemRecord]] = field(default_factory=lambda: defaultdict(list))
+
+    def take(self, record: ItemRecord, *, crosses: bool) -> None:
+        for judged in filter(is_rate, record.judgements):
+            value, at = median(judged.values), (judged.metric, judged.size_bytes)
+            for heap in (self.best, self.across) if crosses else (self.best,):
+                for node in record.nodes:
+                    heap[at][node] = max(value, heap[at].get(node, 0.0))
+        if not crosses:
+            self.at_home.update(record.nodes)
+        for node in record.nodes:
+            self.records[node].append(record)
+
+    def behind(self) -> dict[str, float]:
+        """By node, the median over sizes and metrics of how far it is behind the others.
+
+        Pairs between leaves may be slower than those within one. A node that has only those is
+        compared with what the others reach between leaves.
+        """
+        found: dict[str, list[float]] = defaultdict(list)
+        for at, best in self.best.items():
+            home = shortfalls({node: best[node] for node in best if node in self.at_home})
+            away = shortfalls(self.across[at]) if len(self.at_home) < len(self.records) else {}
+            for node, share in {**away, **home}.items():
+                found[node].append(share)
+        return {node: median(shares) for node, shares in found.items()}
+
+
+def standings(results: RunResults) -> list[Standing]:
+    """All standings of a run, in time linear in its items but for one sorting."""
+    heaps: dict[Series, _Heap] = defaultdict(_Heap)
+    leaf = _leaf_of(results.cluster)
+    for record in results.records.values():
+        if _is_comparable(record):
+            crosses = len({leaf.get(node) for node in record.nodes}) > 1
+            heaps[record.subject, record.pairing].take(record, crosses=crosses)
+    return [one for series, heap in heaps.items() for one in _of(series, heap)]
+
+
+def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
+    behind = heap.behind()
+    for node, share in behind.items():
+        records = heap.records[node]
+        partners = {name for record in records for name in record.nodes if name in behind} - {node}
+        cleared = frozenset(name for name in partners if behind[name] < share / 2)
+        yield Standing(
+            node=node,
+            subject=series[0],
+            part=series[1],
+            rung=records[0].rung,
+            behind=share,
+            repeats=max(map(_repeats, records)),
+            cleared=cleared,
+            suspects=frozenset(partners) - cleared,
+            records=tuple(records),
+        )
+
+
+def shortfalls(values: Mapping[str, float]) -> dict[str, float]:
+    """By how much each value is below the median of the others, as a share of that median.
+
+    Negative above it. Empty with fewer than three values: nobody can say which of two is right.
+    """
+    ordered = sorted(values.values())
+    if len(ordered) <= _FEWEST_PEERS:
+        return {}
+    return {name: 1 - value / _without(ordered, value) for name, value in values.items()}
+
+
+def _without(ordered: Sequence[float], value: float) -> float:
+    """The median of sorted values but for one that has this value."""
+    gone, rest = bisect_left(ordered, value), len(ordered) - 1
+    low, high = ((rest - 1) // 2, rest // 2)
+    return (ordered[low + (low >= gone)] + ordered[high + (high >= gone)]) / 2
+
+
+def _leaf_of(cluster: Cluster) -> dict[str, str]:
+    found = leaves([node.name for node in cluster.nodes], cluster.groups)
+    return {node: leaf for leaf, nodes in found.items() for node in nodes}
+
+
+def _is_comparable(record: ItemRecord) -> bool:
+    return (
+        record.outcome in _MEASURED
+        and 1 <= len(set(record.nodes)) <= _PAIR
+        and any(map(is_rate, record.judgements))
+    )
+
+
+def is_rate(judged: Judgement) -> bool:
+    """Whether the judgement is on a measured rate: a bandwidth, or a throughput."""
+    return (
+        judged.better == HIGHER
+        and judged.unit not in _NOT_RATES
+        and bool(judged.values)
+        and min(judged.values) > 0
+    )
+
+
+def _repeats(record: ItemRecord) -> int:
+    cases = (question.case for question in record.questions)
+    return max((case.repeats for case in cases if case), default=1)
+
+
+# --- noise ---
+
+_OF_NORMAL = 1.4826  # a normal distribution's standard deviation over its absolute deviation
+_UPPER = 2.3  # two standard errors of that scale, times the root of the number of values
+
+
+def noise_of(found: Sequence[Standing], least: float) -> dict[str, float]:
+    """By subject, the standard deviation of a healthy part, at least ``least``."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    for one in found:
+        shares[one.subject].append(one.behind)
+    own = _of_repeats(found)
+    return {name: max(least, spread(those), own.get(name, 0.0)) for name, those in shares.items()}
+
+
+def spread(values: Sequence[float]) -> float:
+    """The scale of most of the values, at the upper end of its 95 % interval.
+
+    The relative standard error of the median absolute deviation of n normal values is 1.16/sqrt(n).
+    """
+    middle = median(values)
+    deviation = median(abs(value - middle) for value in values)
+    return _OF_NORMAL * deviation * (1 + _UPPER / math.sqrt(len(values)))
+
+
+def _of_repeats(found: Sequence[Standing]) -> dict[str, float]:
+    """By subject, the median of the relative standard deviations of samples of one item."""
+    seen: dict[str, list[float]] = defaultdict(list)
+    for one in found:
+        for record in one.records[:1]:  # one item of each: a sample of them is enough
+            seen[one.subject] += [
+                stdev(judged.values) / median(judged.values)
+                for judged in record.judgements
+                if is_rate(judged) and len(judged.values) > 1
+            ]
+    return {name: median(spreads) for name, spreads in seen.items() if spreads}
