@@ -78,7 +78,7 @@ def _missing_partners(
     suspects = nodes_of(cause.where.node)
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     worst = _worst(r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes))
-    is_open = cause.confidence == OPEN and not cause.where.peer
+    is_open = cause.confidence == OPEN and not cause.where.peer and cause.cause != DIRECTION
     if worst is None or len(suspects) > _PAIR or not is_open:
         return
     met, most = _met(results.records.values(), worst.subject)

@@ -129,10 +129,26 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     if len(slow & each) == 1:
         ((node,),) = slow & each
         where = replace(cause.where, node=node)
-        return replace(cause, where=where, confidence=LIKELY, would_decide="")
+        decided = replace(cause, where=where, confidence=LIKELY, would_decide="")
+        return _both_ways(decided) if _is_slow_back(results) else decided
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     return _between(cause, *sorted(pairs[0])) if is_path else cause
+
+
+def _is_slow_back(results: Iterable[Confirmed]) -> bool:
+    """Whether the pair was slow in its other direction too."""
+    return any(r.missed and not r.error for r in results if not r.asked.suspects)
+
+
+def _both_ways(cause: Cause) -> Cause:
+    """The cause as a node, or its device, that is slow in both directions."""
+    device = cause.where.device
+    name = "slow-nic" if device else "slow-node"
+    if device.startswith("gpu"):
+        name = "slow-pcie-path" if "-" in device else "slow-gpu"
+    kind = CATALOGUE[name]
+    return replace(cause, cause=name, remedy=kind.remedy, basis=kind.basis)
 
 
 def _between(cause: Cause, node: str, peer: str) -> Cause:
