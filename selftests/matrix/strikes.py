@@ -12,7 +12,7 @@ from testing.places import ROOT
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.lab import faults, platforms
+from railgauge.lab import fault_courses, faults, platforms
 from railgauge.planning import pairing
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
@@ -73,24 +73,40 @@ CAUSES = {
     "version": "nodes-differ",
     "irq-affinity": "",
 }
+# With one pairing a NIC, smoke cannot tell a GPU from its path to the NIC; it runs no diagnostics.
+ALL_CAUSES = CAUSES | {
+    "slow-pcie-path": "slow-pcie-path",
+    "gpu-diagnostics": "gpu-diagnostic-failed",
+}
+PATH = "slow-path"
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
 # Faults that leave nothing to judge by: what cannot be measured did not fail.
 INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
      "tool-garbage"}
 )  # fmt: skip
-# A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
-# takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
-LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
+# A tool that hangs or floods runs into time limits, which the end-to-end selftests have.
+LEFT_OUT = frozenset({"tool-hangs", "tool-floods"}) | (ALL_CAUSES.keys() - CAUSES.keys())
+
+
+Choice = tuple[str, str]
+"""The device as the fault takes it, and as the cause must name it."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The lab's description of a platform, the platform file, and where chance comes from."""
+    """What faults are drawn from: the lab's description, the platform file, chance, and nodes."""
 
     lab: dict[str, Any]
     platform: Platform
     random: Random
+    nodes: tuple[str, ...]
+
+
+def ground(name: str, random: Random, nodes: Sequence[str] = ()) -> Ground:
+    """Without ``nodes``, those of the fault matrix."""
+    limits = thresholds.load(name, ROOT / "thresholds")
+    return Ground(platforms.load(name), limits, random, tuple(nodes or NODES[name]))
 
 
 @dataclass(frozen=True)
@@ -166,7 +182,7 @@ def in_the_matrix(struck: tuple[Strike, ...]) -> tuple[tuple[Strike, ...], int]:
 def strikes(name: str, seed: int) -> Iterator[Strike]:
     """Every fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")
-    scene = Ground(platforms.load(name), thresholds.load(name, ROOT / "thresholds"), random)
+    scene = ground(name, random)
     for fault in sorted(CAUSES):
         if fault in faults.NAMES and (found := _strike(scene, fault)):
             yield found
@@ -198,25 +214,38 @@ def _both_are_told(one: Strike, other: Strike) -> bool:
 
 
 def _strike(ground: Ground, name: str) -> Strike | None:
-    """``None`` where the platform has no such thing to break."""
+    node = ground.random.choice(ground.nodes)
+    choice = DEVICES.get(name, no_device)(ground)
+    peer = _peer(ground.nodes, node) if name == PATH else ""
+    return landed(ground, name, node, choice, peer=peer)
+
+
+def landed(
+    ground: Ground, name: str, node: str, choice: Choice, *, peer: str = "", tail: str = ""
+) -> Strike | None:
+    """The fault at this place; ``None`` where the platform has no such thing to break.
+
+    ``tail`` is the severity and the course of the fault, as ``--lab-fault`` takes them.
+    """
+    device, named = choice
     platform = ground.platform.name
-    nodes = NODES[platform]
-    node = ground.random.choice(nodes)
-    device, named = _DEVICES.get(name, _none)(ground)
-    peer = _peer(nodes, node) if name == "slow-path" else ""
-    fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "")
+    fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "") + tail
     try:
-        struck = platforms.describe(ground.lab, node, nodes.index(node), seed=1)
-        faults.apply(faults.parse(fault, nodes), struck, ground.lab)
+        struck = platforms.describe(ground.lab, node, ground.nodes.index(node), seed=1)
+        fault_courses.strike(
+            struck,
+            [faults.parse(fault, ground.nodes)],
+            lambda one, to: faults.apply(one, to, ground.lab),
+        )
     except BadInput:
         return None
     if name in _WAITS_FOR_A_SERVER and len(ground.platform.fabric_nics) > _FEW_NICS:
         return None
     if name in _EXPECTED and _EXPECTED[name] not in ground.platform.expected:
         return None
-    if name == "slow-nic" and platform in _NIC_LOOKS_LIKE_NODE:
+    if name == "slow-nic" and platform in NIC_LOOKS_LIKE_NODE:
         return Strike(platform, name, fault, CAUSES["slow-node"], node)
-    return Strike(platform, name, fault, CAUSES[name], node, named, peer)
+    return Strike(platform, name, fault, ALL_CAUSES[name], node, named, peer)
 
 
 # Documents 001 and 003 say what the variables are worth; of the other platforms nobody does.
@@ -241,13 +270,10 @@ def _peer(nodes: Sequence[str], node: str) -> str:
 
 
 # The homelab has one NIC a node.
-_NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
-
-Choice = tuple[str, str]
-"""The device as the fault takes it, and as the cause must name it."""
+NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
 
 
-def _none(_ground: Ground) -> Choice:
+def no_device(_ground: Ground) -> Choice:
     return "", ""
 
 
@@ -256,7 +282,7 @@ def _nic(ground: Ground) -> Choice:
     return name, name
 
 
-def _gpu(ground: Ground) -> Choice:
+def any_gpu(ground: Ground) -> Choice:
     gpus = ground.platform.gpus
     name = f"gpu{ground.random.randrange(gpus.count)}" if gpus else ""
     return name, name
@@ -266,7 +292,7 @@ def _measured_gpu(ground: Ground) -> Choice:
     """One that level smoke measures by itself; of others only collectives tell, by their node."""
     paths = ground.platform.measurements.get("gpu_write_bandwidth")
     if paths is None:
-        return _gpu(ground)
+        return any_gpu(ground)
     chosen = pairing.choose(ground.platform, paths.memory, paths.extents["smoke"].pairings)
     name = f"gpu{ground.random.choice(sorted({one.gpu for one in chosen if one.gpu is not None}))}"
     return name, name
@@ -298,7 +324,7 @@ def _tool(ground: Ground) -> Choice:
     return name, name
 
 
-_DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
+DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic"),
@@ -307,7 +333,7 @@ _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
          "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios"),
-        _gpu,
+        any_gpu,
     ),
     "slow-gpu": _measured_gpu,
     "version": _version,

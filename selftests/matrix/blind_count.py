@@ -1,0 +1,271 @@
+"""What a run said of each fault: the rules of counting. Pure.
+
+``RULES`` says them in words; the page prints it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from blind_reach import Item, Reach, Sight, comes_and_goes
+from strikes import NIC_LOOKS_LIKE_NODE, Strike
+
+from railgauge.core.naming import unfolded
+from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED
+
+Cause = Mapping[str, Any]
+"""A cause of ``verdict.json``."""
+
+
+class Count(Enum):
+    """One word for each fault."""
+
+    EXACT = "exact"
+    UNDECIDED = "not decided, right"
+    AMONG = "among several suspects"
+    LISTED = "listed without a cause"
+    GATED = "behind a gate, said"
+    GATED_SILENT = "behind a gate, not said"
+    UNPLANNED = "not in the plan, said"
+    UNPLANNED_SILENT = "not in the plan, not said"
+    BELOW_NAMED = "below every limit, named"
+    BELOW = "below every limit, accepted"
+    IDLE = "did not act"
+    MISNAMED = "another part named"
+    SWALLOWED = "swallowed"
+    HARMLESS = "harmless, not named"
+
+
+MEASURED = (Count.EXACT, Count.UNDECIDED, Count.AMONG, Count.LISTED, Count.MISNAMED,
+            Count.SWALLOWED)  # fmt: skip
+SILENT = (Count.GATED_SILENT, Count.UNPLANNED_SILENT)
+
+RULES = """- **exact**: a decided cause (certain or likely) has the fault's cause, its node (both nodes of
+  a path) and its device. A cause that also names a node or a device without this fault is not exact.
+- **not decided, right**: the same, but the cause is not decided.
+- **among several suspects**: a cause that is not decided names the fault's node and device among
+  others.
+- **listed without a cause**: an item that the fault alone makes fail did fail, and is in the list
+  of items that no cause explains.
+- **another part named**: items that can show the fault were measured, and the only cause on its
+  node is a wrong one.
+- **swallowed**: items that can show the fault were measured, and nothing of the above holds.
+- **behind a gate**: each item that can show the fault ended blocked, in an error or not run. It is
+  *said* if a line of `verdict.json` says for the fault's node what is unknown, or names the node
+  as not answering.
+- **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
+  is *said* if `verdict.json` counts fewer pairs or pairings as tested than declared, or names the
+  measurement as made only at other levels.
+- **below every limit**: played alone and without noise, the fault misses no limit of the platform
+  file at any item that the level plans, so that no limit can see it. It is *named* if a cause or a
+  note about the fault's node says that it is behind its peers, else *accepted*.
+- **did not act**: a fault that comes and goes, of which no item that it makes fail did fail.
+- **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
+  run, and is not the straggler of a fault that is below every limit.
+
+Which items can show a fault is worked out from the platform file before the run is looked at
+(`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) must not be
+named.
+"""
+_SLOW = frozenset(
+    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
+)
+STRAGGLER = "straggler"
+_NO_ANSWER = "node-unreachable"
+_WAS_MEASURED = frozenset({"passed", "marginal", "failed", "flaky"})
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One fault of a run."""
+
+    strike: Strike
+    count: Count
+    said: str = ""
+
+
+def counted(
+    struck: Sequence[Strike],
+    reaches: Sequence[Reach],
+    verdict: Mapping[str, Any],
+    items: Sequence[Item],
+) -> list[Counted]:
+    """A word for each fault, in order."""
+    return [
+        Counted(strike, *_count(strike, struck, reach, verdict, items))
+        for strike, reach in zip(struck, reaches, strict=True)
+    ]
+
+
+def wrong_causes(
+    struck: Sequence[Strike], reaches: Sequence[Reach], verdict: Mapping[str, Any]
+) -> list[Cause]:
+    """The decided causes that are exact for no fault."""
+    below = [s for s, r in zip(struck, reaches, strict=True) if r.sight is not Sight.LIMITS]
+    return [
+        cause
+        for cause in decided(verdict)
+        if not any(is_exact(strike, cause, struck) for strike in struck)
+        and not (cause["cause"] == STRAGGLER and any(_is_about(s, cause) for s in below))
+    ]
+
+
+def decided(verdict: Mapping[str, Any]) -> list[Cause]:
+    return [cause for cause in verdict["causes"] if cause["confidence"] != OPEN]
+
+
+def _count(
+    strike: Strike,
+    struck: Sequence[Strike],
+    reach: Reach,
+    verdict: Mapping[str, Any],
+    items: Sequence[Item],
+) -> tuple[Count, str]:
+    if not strike.cause:
+        return Count.HARMLESS, ""
+    if said := _named(strike, struck, verdict):
+        return said
+    if reach.sight is Sight.NOWHERE:
+        line = _plan_says(strike, verdict)
+        return (Count.UNPLANNED if line else Count.UNPLANNED_SILENT), line
+    if reach.sight is Sight.BELOW:
+        line = _straggler(strike, verdict)
+        return (Count.BELOW_NAMED if line else Count.BELOW), line
+    shown = [item for item in items if reach.shows(item)]
+    if not any(_was_measured(strike, item) for item in shown):
+        line = _unknown(strike, verdict)
+        return (Count.GATED if line else Count.GATED_SILENT), line
+    return _missed(strike, struck, verdict, [i for i in shown if i["outcome"] in _WENT_WRONG])
+
+
+_WENT_WRONG = frozenset({"failed", "error"})
+# What these faults do is an error, which for any other is nothing measured.
+_BREAKS = re.compile(r"tool-|unreachable|host-key|wrong-key|node-stops")
+
+
+def _was_measured(strike: Strike, item: Item) -> bool:
+    broken = _BREAKS.match(strike.name) and item["outcome"] == "error"
+    return bool(broken) or item["outcome"] in _WAS_MEASURED
+
+
+def _named(
+    strike: Strike, struck: Sequence[Strike], verdict: Mapping[str, Any]
+) -> tuple[Count, str] | None:
+    """The best that a cause says of the fault."""
+    causes = verdict["causes"]
+    for cause in causes:
+        if cause["confidence"] != OPEN and is_exact(strike, cause, struck):
+            return Count.EXACT, place(cause)
+    for cause in causes:
+        if cause["confidence"] == OPEN and is_exact(strike, cause, [strike]):
+            return Count.UNDECIDED, place(cause)
+    for cause in causes:
+        if cause["confidence"] == OPEN and _is_suspected(strike, cause):
+            return Count.AMONG, place(cause)
+    return None
+
+
+def is_exact(strike: Strike, cause: Cause, struck: Iterable[Strike]) -> bool:
+    """Whether it names the fault, at its node and device, and no part without such a fault."""
+    alike = [one for one in struck if one.cause == strike.cause == cause["cause"]]
+    nodes = {node for one in alike for node in _ends(one)}
+    devices = {one.device for one in alike if one.device}
+    named = {part for part in cause["where"]["device"].split(",") if part}
+    if not _ends(strike) <= _nodes(cause) <= nodes or not alike:
+        return False
+    if cause["where"]["peer"] or strike.peer:
+        return _nodes(cause) == _ends(strike) and (not named or _has_one_nic(strike))
+    if strike.device:
+        return strike.device in named <= devices
+    return strike.cause not in _SLOW or not named or _has_one_nic(strike)
+
+
+def _has_one_nic(strike: Strike) -> bool:
+    return strike.platform in NIC_LOOKS_LIKE_NODE
+
+
+def _is_suspected(strike: Strike, cause: Cause) -> bool:
+    """Whether an undecided cause of the same kind lists the fault's part."""
+    if cause["cause"] != strike.cause and not {cause["cause"], strike.cause} <= _SLOW:
+        return False
+    parts = set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", cause["where"]["device"])) - {""}
+    own = set(re.split(r"[>]|(?<=\d)-(?=[a-z])", strike.device)) - {""}
+    return _ends(strike) <= _nodes(cause) and (not parts or not own or own <= parts)
+
+
+def _is_about(strike: Strike, cause: Cause) -> bool:
+    """Whether it names a part of one of the fault's nodes, and no other node."""
+    return bool(_nodes(cause)) and _nodes(cause) <= _ends(strike)
+
+
+def _ends(strike: Strike) -> set[str]:
+    return {strike.node, strike.peer} - {""}
+
+
+def _nodes(cause: Cause) -> set[str]:
+    where = cause["where"]
+    return {*unfolded(where["node"]), *unfolded(where["peer"])} - {""}
+
+
+def place(cause: Cause) -> str:
+    """The cause in one line, as the page shows it."""
+    where = cause["where"]
+    nodes = ":".join(part for part in (where["node"], where["peer"]) if part)
+    sure = "" if cause["confidence"] == CERTAIN else f" ({cause['confidence']})"
+    return " ".join(part for part in (cause["cause"], nodes, where["device"]) if part) + sure
+
+
+def _missed(
+    strike: Strike, struck: Sequence[Strike], verdict: Mapping[str, Any], red: Sequence[Item]
+) -> tuple[Count, str]:
+    if comes_and_goes(strike) and not red:
+        return Count.IDLE, ""
+    ids = {item["id"] for item in red}
+    for cause in verdict["causes"]:
+        if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
+            return Count.LISTED, place(cause)
+    for cause in decided(verdict):
+        right = any(is_exact(one, cause, struck) for one in struck)
+        if not right and _nodes(cause) & _ends(strike):
+            return Count.MISNAMED, place(cause)
+    return Count.SWALLOWED, f"{len(red)} items that can show it are red"
+
+
+def _straggler(strike: Strike, verdict: Mapping[str, Any]) -> str:
+    """The cause, also one that is not decided, or the note that it is behind its peers."""
+    for cause in verdict["causes"]:
+        if cause["cause"] == STRAGGLER and _ends(strike) & _nodes(cause):
+            return place(cause)
+    return next((n for n in _lines(verdict, "notes") if STRAGGLER in n and _names(strike, n)), "")
+
+
+def _plan_says(strike: Strike, verdict: Mapping[str, Any]) -> str:
+    coverage = verdict["coverage"]
+    kind = "pairs" if strike.peer else "pairings"
+    of = coverage.get(kind, {"tested": 0, "declared": 0})
+    if of["tested"] < of["declared"]:
+        return f"{of['tested']} of {of['declared']} {kind}"
+    later = (why for why in verdict["not_applicable"].values() if "measured only at" in why)
+    return next(later, "") if strike.name == "gpu-diagnostics" else ""
+
+
+def _unknown(strike: Strike, verdict: Mapping[str, Any]) -> str:
+    """The line that says what is unknown of the fault's node."""
+    for cause in verdict["causes"]:
+        if cause["cause"] == _NO_ANSWER and _ends(strike) & _nodes(cause):
+            return place(cause)
+    return next((line for line in _lines(verdict, "unknown") if _names(strike, line)), "")
+
+
+def _lines(verdict: Mapping[str, Any], key: str) -> list[str]:
+    found = verdict.get(key) or ()
+    return [line if isinstance(line, str) else str(line) for line in found]
+
+
+def _names(strike: Strike, line: str) -> bool:
+    words = set(re.split(r"[^\w.-]+", line))
+    return any(node in words for node in _ends(strike))
