@@ -44,8 +44,9 @@ MEASURED = (Count.EXACT, Count.UNDECIDED, Count.AMONG, Count.LISTED, Count.MISNA
             Count.SWALLOWED)  # fmt: skip
 SILENT = (Count.GATED_SILENT, Count.UNPLANNED_SILENT)
 
-RULES = """- **exact**: a decided cause (certain or likely) has the fault's cause, its node (both nodes of
-  a path) and its device. A cause that also names a node or a device without this fault is not exact.
+RULES = """\
+- **exact**: a decided cause (certain or likely) has the fault's cause, its node (both nodes of a
+  path) and its device. A cause that also names a node or device without this fault is not exact.
 - **not decided, right**: the same, but the cause is not decided.
 - **among several suspects**: a cause that is not decided names the fault's node and device among
   others.
@@ -63,13 +64,13 @@ RULES = """- **exact**: a decided cause (certain or likely) has the fault's caus
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform
   file at any item that the level plans, so that no limit can see it. It is *named* if a cause or a
   note about the fault's node says that it is behind its peers, else *accepted*.
-- **did not act**: a fault that comes and goes, of which no item that it makes fail did fail.
+- **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
   run, and is not the straggler of a fault that is below every limit.
 
 Which items can show a fault is worked out from the platform file before the run is looked at
-(`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) must not be
-named.
+(`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) is
+harmless and must not be named.
 """
 _SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
@@ -88,58 +89,76 @@ class Counted:
     said: str = ""
 
 
-def counted(
-    struck: Sequence[Strike],
-    reaches: Sequence[Reach],
-    verdict: Mapping[str, Any],
-    items: Sequence[Item],
-) -> list[Counted]:
+@dataclass(frozen=True)
+class Told:
+    """What was wrong in a run, which items can show it, and what the run left."""
+
+    struck: tuple[Strike, ...]
+    reaches: tuple[Reach, ...]
+    verdict: Mapping[str, Any]
+    items: Sequence[Item]
+
+    @property
+    def decided(self) -> list[Cause]:
+        return [cause for cause in self.verdict["causes"] if cause["confidence"] != OPEN]
+
+    @property
+    def open(self) -> list[Cause]:
+        return [cause for cause in self.verdict["causes"] if cause["confidence"] == OPEN]
+
+    def red_alone(self, number: int) -> list[Item]:
+        """The red items that fault ``number`` can explain and no other fault can."""
+        others = [reach for other, reach in enumerate(self.reaches) if other != number]
+        return [
+            item
+            for item in self.items
+            if item["outcome"] in _WENT_WRONG
+            and self.reaches[number].shows(item)
+            and not any(reach.shows(item) for reach in others)
+        ]
+
+
+def counted(told: Told) -> list[Counted]:
     """A word for each fault, in order."""
-    return [
-        Counted(strike, *_count(strike, struck, reach, verdict, items))
-        for strike, reach in zip(struck, reaches, strict=True)
-    ]
+    return [Counted(strike, *_count(told, n)) for n, strike in enumerate(told.struck)]
 
 
-def wrong_causes(
-    struck: Sequence[Strike], reaches: Sequence[Reach], verdict: Mapping[str, Any]
-) -> list[Cause]:
+def wrong_causes(told: Told) -> list[Cause]:
     """The decided causes that are exact for no fault."""
-    below = [s for s, r in zip(struck, reaches, strict=True) if r.sight is not Sight.LIMITS]
+    both = zip(told.struck, told.reaches, strict=True)
+    below = [strike for strike, reach in both if reach.sight is not Sight.LIMITS]
     return [
         cause
-        for cause in decided(verdict)
-        if not any(is_exact(strike, cause, struck) for strike in struck)
+        for cause in told.decided
+        if not any(is_exact(strike, cause, told.struck) for strike in told.struck)
         and not (cause["cause"] == STRAGGLER and any(_is_about(s, cause) for s in below))
     ]
 
 
-def decided(verdict: Mapping[str, Any]) -> list[Cause]:
-    return [cause for cause in verdict["causes"] if cause["confidence"] != OPEN]
-
-
-def _count(
-    strike: Strike,
-    struck: Sequence[Strike],
-    reach: Reach,
-    verdict: Mapping[str, Any],
-    items: Sequence[Item],
-) -> tuple[Count, str]:
+def _count(told: Told, number: int) -> tuple[Count, str]:
+    strike, reach = told.struck[number], told.reaches[number]
     if not strike.cause:
         return Count.HARMLESS, ""
-    if said := _named(strike, struck, verdict):
+    if said := _named(strike, told):
         return said
-    if reach.sight is Sight.NOWHERE:
+    if reach.sight is not Sight.LIMITS:
+        return _unseen(strike, reach.sight, told.verdict)
+    shown = [item for item in told.items if reach.shows(item)]
+    if not any(_was_measured(strike, item) for item in shown):
+        line = _unknown(strike, told.verdict)
+        return (Count.GATED if line else Count.GATED_SILENT), line
+    if comes_and_goes(strike) and not told.red_alone(number):
+        return Count.IDLE, ""
+    return _missed(strike, told, [item for item in shown if item["outcome"] in _WENT_WRONG])
+
+
+def _unseen(strike: Strike, sight: Sight, verdict: Mapping[str, Any]) -> tuple[Count, str]:
+    """Of a fault that no limit can see."""
+    if sight is Sight.NOWHERE:
         line = _plan_says(strike, verdict)
         return (Count.UNPLANNED if line else Count.UNPLANNED_SILENT), line
-    if reach.sight is Sight.BELOW:
-        line = _straggler(strike, verdict)
-        return (Count.BELOW_NAMED if line else Count.BELOW), line
-    shown = [item for item in items if reach.shows(item)]
-    if not any(_was_measured(strike, item) for item in shown):
-        line = _unknown(strike, verdict)
-        return (Count.GATED if line else Count.GATED_SILENT), line
-    return _missed(strike, struck, verdict, [i for i in shown if i["outcome"] in _WENT_WRONG])
+    line = _straggler(strike, verdict)
+    return (Count.BELOW_NAMED if line else Count.BELOW), line
 
 
 _WENT_WRONG = frozenset({"failed", "error"})
@@ -152,19 +171,16 @@ def _was_measured(strike: Strike, item: Item) -> bool:
     return bool(broken) or item["outcome"] in _WAS_MEASURED
 
 
-def _named(
-    strike: Strike, struck: Sequence[Strike], verdict: Mapping[str, Any]
-) -> tuple[Count, str] | None:
+def _named(strike: Strike, told: Told) -> tuple[Count, str] | None:
     """The best that a cause says of the fault."""
-    causes = verdict["causes"]
-    for cause in causes:
-        if cause["confidence"] != OPEN and is_exact(strike, cause, struck):
+    for cause in told.decided:
+        if is_exact(strike, cause, told.struck):
             return Count.EXACT, place(cause)
-    for cause in causes:
-        if cause["confidence"] == OPEN and is_exact(strike, cause, [strike]):
+    for cause in told.open:
+        if is_exact(strike, cause, [strike]):
             return Count.UNDECIDED, place(cause)
-    for cause in causes:
-        if cause["confidence"] == OPEN and _is_suspected(strike, cause):
+    for cause in told.open:
+        if _is_suspected(strike, cause):
             return Count.AMONG, place(cause)
     return None
 
@@ -219,17 +235,13 @@ def place(cause: Cause) -> str:
     return " ".join(part for part in (cause["cause"], nodes, where["device"]) if part) + sure
 
 
-def _missed(
-    strike: Strike, struck: Sequence[Strike], verdict: Mapping[str, Any], red: Sequence[Item]
-) -> tuple[Count, str]:
-    if comes_and_goes(strike) and not red:
-        return Count.IDLE, ""
+def _missed(strike: Strike, told: Told, red: Sequence[Item]) -> tuple[Count, str]:
     ids = {item["id"] for item in red}
-    for cause in verdict["causes"]:
+    for cause in told.open:
         if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
             return Count.LISTED, place(cause)
-    for cause in decided(verdict):
-        right = any(is_exact(one, cause, struck) for one in struck)
+    for cause in told.decided:
+        right = any(is_exact(one, cause, told.struck) for one in told.struck)
         if not right and _nodes(cause) & _ends(strike):
             return Count.MISNAMED, place(cause)
     return Count.SWALLOWED, f"{len(red)} items that can show it are red"

@@ -19,12 +19,10 @@ from typing import Any
 from blind_draw import Drawn
 from healthy_seeds import bench
 from healthy_seeds_lab import Stage, on_stage
-from healthy_seeds_values import Played
 from strikes import Strike
 
-from railgauge.core.errors import NoEvidence
+from railgauge.core.errors import DataCorrupted, NoEvidence
 from railgauge.core.model import Case, Outcome
-from railgauge.judging.judge import CORRUPTION
 
 Item = Mapping[str, Any]
 """A line of ``records.jsonl``."""
@@ -106,12 +104,10 @@ def _wrong(stage: Stage, case: Case) -> Iterator[Spot]:
         return
     if not any(gpu.get("computes_wrong") for n in case.nodes for gpu in stage.nodes[n]["gpus"]):
         return
-    played = Played(stage, case)
-    played.take()
-    for size in case.sizes:
-        with suppress(NoEvidence):
-            if any(sample.value for sample in played.samples((CORRUPTION, size, None))):
-                yield _spot(case, size, None)
+    try:
+        stage.measured(case)
+    except DataCorrupted:
+        yield from (_spot(case, size, None) for size in case.sizes)
 
 
 def _spot(case: Case, size: int | None, placement: str | None) -> Spot:

@@ -34,8 +34,8 @@ from blind_count import (
     SILENT,
     Count,
     Counted,
+    Told,
     counted,
-    decided,
     place,
     wrong_causes,
 )
@@ -64,7 +64,7 @@ class Outcome:
 def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path | None) -> Outcome:
     """Draw a run, carry it out and count; in a process of its own."""
     run = drawn(seed, number, level, platforms)
-    reaches = [reach(run, strike) for strike in run.struck]
+    reaches = tuple(reach(run, strike) for strike in run.struck)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
         folder = (keep or Path(scratch)) / str(number)
@@ -77,13 +77,12 @@ def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path
         latest = folder / "reports" / "latest"
         verdict = json.loads((latest / "verdict.json").read_text(encoding="utf-8"))
         lines = (latest / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    found = counted(run.struck, reaches, verdict, [json.loads(line) for line in lines])
-    wrong = wrong_causes(run.struck, reaches, verdict)
+    told = Told(run.struck, reaches, verdict, [json.loads(line) for line in lines])
     return Outcome(
         run,
-        tuple(found),
-        len(decided(verdict)),
-        tuple(map(place, wrong)),
+        tuple(counted(told)),
+        len(told.decided),
+        tuple(map(place, wrong_causes(told))),
         verdict["verdict"],
         took_s,
     )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from strikes import NODES, ROOT
+from strikes import NODES, ROOT, limits_of
 
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
@@ -62,7 +62,7 @@ class Stage:
         count: int | None = None,
         struck: Sequence[str] = (),
     ) -> None:
-        self.platform = thresholds.with_model(thresholds.load(name, limits), "some-model")
+        self.platform = thresholds.with_model(limits_of(name, limits), "some-model")
         self.cluster = _cluster(name, count or len(NODES[name]))
         data = platforms.load(name)
         self.nodes = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -105,8 +107,13 @@ class Ground:
 
 def ground(name: str, random: Random, nodes: Sequence[str] = ()) -> Ground:
     """Without ``nodes``, those of the fault matrix."""
-    limits = thresholds.load(name, ROOT / "thresholds")
-    return Ground(platforms.load(name), limits, random, tuple(nodes or NODES[name]))
+    return Ground(platforms.load(name), limits_of(name), random, tuple(nodes or NODES[name]))
+
+
+@cache
+def limits_of(name: str, folder: Path = ROOT / "thresholds") -> Platform:
+    """A platform file, read once: checking it takes a second."""
+    return thresholds.load(name, folder)
 
 
 @dataclass(frozen=True)
