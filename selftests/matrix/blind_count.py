@@ -56,11 +56,11 @@ RULES = """\
   node is a wrong one.
 - **swallowed**: items that can show the fault were measured, and nothing of the above holds.
 - **behind a gate**: each item that can show the fault ended blocked, in an error or not run. It is
-  *said* if a line of `verdict.json` says for the fault's node what is unknown, or names the node
-  as not answering.
+  *said* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
+  measurement that could have shown it, or if a cause says that the node does not answer.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
-  is *said* if `verdict.json` counts fewer pairs or pairings as tested than declared, or names the
-  measurement as made only at other levels.
+  is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
+  GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level.
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform
   file at any item that the level plans, so that no limit can see it. It is *named* if a cause or a
   note about the fault's node says that it is behind its peers, else *accepted*.
@@ -145,7 +145,7 @@ def _count(told: Told, number: int) -> tuple[Count, str]:
         return _unseen(strike, reach.sight, told.verdict)
     shown = [item for item in told.items if reach.shows(item)]
     if not any(_was_measured(strike, item) for item in shown):
-        line = _unknown(strike, told.verdict)
+        line = _unknown(strike, told.verdict, shown)
         return (Count.GATED if line else Count.GATED_SILENT), line
     if comes_and_goes(strike) and not told.red_alone(number):
         return Count.IDLE, ""
@@ -252,30 +252,72 @@ def _straggler(strike: Strike, verdict: Mapping[str, Any]) -> str:
     for cause in verdict["causes"]:
         if cause["cause"] == STRAGGLER and _ends(strike) & _nodes(cause):
             return place(cause)
-    return next((n for n in _lines(verdict, "notes") if STRAGGLER in n and _names(strike, n)), "")
+    return next((n for n in verdict["notes"] if STRAGGLER in n and _names(strike, n)), "")
 
 
 def _plan_says(strike: Strike, verdict: Mapping[str, Any]) -> str:
-    coverage = verdict["coverage"]
-    kind = "pairs" if strike.peer else "pairings"
-    of = coverage.get(kind, {"tested": 0, "declared": 0})
-    if of["tested"] < of["declared"]:
-        return f"{of['tested']} of {of['declared']} {kind}"
-    later = (why for why in verdict["not_applicable"].values() if "measured only at" in why)
-    return next(later, "") if strike.name == "gpu-diagnostics" else ""
+    """The line that says that the level does not measure the fault's part."""
+    if strike.name == "gpu-diagnostics":
+        why = verdict["not_applicable"].get("gpu_diagnostic_quick", "")
+        return str(why) if _NOT_AT_THIS_LEVEL.search(why) else ""
+    words = _PLAN_WORDS.get(strike.name, re.escape(strike.device) or "alone")
+    for line in _unknown_of(strike, verdict):
+        if _NOT_AT_THIS_LEVEL.search(line["why"]):
+            named = [what for what in line["what"] if _covers(strike, words, what)]
+            if named:
+                return f"{named[0]}; {line['why']}"
+    return ""
 
 
-def _unknown(strike: Strike, verdict: Mapping[str, Any]) -> str:
-    """The line that says what is unknown of the fault's node."""
+_NOT_AT_THIS_LEVEL = re.compile(r"measured only at|does not measure this")
+_PLAN_WORDS = {"slow-path": "paths to", "slow-pcie-path": "pairings of", "slow-xgmi": "links"}
+
+
+def _covers(strike: Strike, words: str, what: str) -> bool:
+    """Whether a part is named: ``gpu[0-2,5-7] alone`` names gpu5."""
+    if strike.device.startswith("gpu") and what.endswith(" alone"):
+        return strike.device in unfolded(what.removesuffix(" alone"))
+    return re.search(words, what) is not None
+
+
+def _unknown(strike: Strike, verdict: Mapping[str, Any], shown: Sequence[Item]) -> str:
+    """The lines that say what is unknown of the fault's node: of all that could show the fault."""
     for cause in verdict["causes"]:
         if cause["cause"] == _NO_ANSWER and _ends(strike) & _nodes(cause):
             return place(cause)
-    return next((line for line in _lines(verdict, "unknown") if _names(strike, line)), "")
+    lines = [
+        f"{', '.join(line['what'])}; {line['why']}"
+        for line in _unknown_of(strike, verdict)
+        if not _NOT_AT_THIS_LEVEL.search(line["why"])
+    ]
+    asked = {_topic(item) for item in shown if not _COUNTERS.intersection(item["ways"])}
+    if lines and all(any(re.search(topic, line) for line in lines) for topic in asked):
+        return " | ".join(lines)
+    return ""
 
 
-def _lines(verdict: Mapping[str, Any], key: str) -> list[str]:
-    found = verdict.get(key) or ()
-    return [line if isinstance(line, str) else str(line) for line in found]
+# The bytes and the log of a measurement, which has an item of its own.
+_COUNTERS = frozenset({"traffic", "transport"})
+
+
+def _topic(item: Item) -> str:
+    """What an item is about, as a pattern of the words that reports have for it."""
+    part = item["pairing"]
+    if item["rung"] == 0:
+        return "facts"
+    if not part:
+        return f"collectives|{item['subject']}|serving"
+    if ">" in part:
+        return "GPU link"
+    if part.startswith("gpu"):
+        return "GPU memory RDMA" if "-" in part else "bandwidth of"
+    return "host memory paths"
+
+
+def _unknown_of(strike: Strike, verdict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
+        line for line in verdict.get("unknown", ()) if _ends(strike) & set(unfolded(line["nodes"]))
+    ]
 
 
 def _names(strike: Strike, line: str) -> bool:

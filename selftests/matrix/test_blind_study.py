@@ -27,8 +27,10 @@ LOST = Strike("h200", "unreachable", "unreachable@h200-02", "node-unreachable", 
 HARMLESS = Strike("h100-tcpx", "irq-affinity", "irq-affinity@tcpx02", "", "tcpx02")
 SEEN = Reach(Sight.LIMITS, lambda item: item["subject"] == "shows")
 BELOW, NOWHERE = (Reach(sight, lambda _item: False) for sight in (Sight.BELOW, Sight.NOWHERE))
-RED, BLOCKED = ({"id": "x", "subject": "shows", "outcome": one} for one in ("failed", "blocked"))
-OTHER = {"id": "y", "subject": "other", "outcome": "failed"}
+RED = {"id": "x", "subject": "shows", "outcome": "failed", "pairing": "gpu5-mlx5_5", "rung": 2,
+       "ways": ["size"]}  # fmt: skip
+BLOCKED = RED | {"outcome": "blocked"}
+OTHER = RED | {"id": "y", "subject": "other"}
 
 
 def cause(
@@ -124,16 +126,33 @@ def test_the_list_of_what_no_cause_explains_must_hold_an_item_that_shows_the_fau
     assert word(SLOW_GPU, listed | {"evidence": ["y"]}, items=[RED, OTHER]) is Count.SWALLOWED
 
 
-def test_behind_a_gate_a_line_must_name_the_node() -> None:
+def line(nodes: str, *what: str, why: str = "blocked by link-down (h200-02)") -> dict[str, Any]:
+    return {"nodes": nodes, "what": list(what), "why": why}
+
+
+def test_behind_a_gate_lines_must_name_the_node_and_all_that_could_have_shown_the_fault() -> None:
     assert word(SLOW_GPU, items=[BLOCKED, OTHER]) is Count.GATED_SILENT
     assert word(SLOW_GPU, items=[]) is Count.GATED_SILENT, "not run"
     lost = cause("node-unreachable", "h200-02", confidence="certain")
     assert word(SLOW_GPU, lost, items=[BLOCKED]) is Count.GATED
-    said = ["h200-02: its GPUs were not measured"]
-    assert word(SLOW_GPU, items=[BLOCKED], unknown=said) is Count.GATED
-    other = ["h200-020: its GPUs were not measured"]
-    assert word(SLOW_GPU, items=[BLOCKED], unknown=other) is Count.GATED_SILENT
-    assert word(SLOW_GPU, items=[BLOCKED, RED], unknown=said) is Count.SWALLOWED, "measured"
+    paths, collectives = "GPU memory RDMA over 2 pairings", "speed of its collectives"
+    both = [BLOCKED, BLOCKED | {"pairing": ""}]
+    said = {
+        Count.GATED: [
+            [line("h200-[01-02]", paths, collectives)],
+            [line("h200-02", paths), line("h200-02", collectives)],
+        ],
+        Count.GATED_SILENT: [
+            [line("h200-[01-02]", paths)],
+            [line("h200-03", paths, collectives)],
+            [line("h200-02", "host memory paths over 1 NIC", collectives)],
+            [line("h200-02", paths, collectives, why="level smoke does not measure this")],
+        ],
+    }
+    for count, alternatives in said.items():
+        for lines in alternatives:
+            assert word(SLOW_GPU, items=both, unknown=lines) is count, lines
+            assert word(SLOW_GPU, items=[*both, RED], unknown=lines) is Count.SWALLOWED, "measured"
 
 
 def test_an_error_is_no_measurement_except_of_what_breaks() -> None:
@@ -142,11 +161,25 @@ def test_an_error_is_no_measurement_except_of_what_breaks() -> None:
     assert word(LOST, items=[error]) is Count.SWALLOWED
 
 
-def test_what_the_level_does_not_plan_must_be_said() -> None:
-    few = {"pairs": {"tested": 2, "declared": 6}, "pairings": {"tested": 8, "declared": 8}}
-    assert word(PATH, reach=NOWHERE) is Count.UNPLANNED_SILENT
-    assert word(PATH, reach=NOWHERE, coverage=few) is Count.UNPLANNED
-    assert word(SLOW_GPU, reach=NOWHERE, coverage=few) is Count.UNPLANNED_SILENT
+PLAN = "level smoke does not measure this"
+
+
+@pytest.mark.parametrize(
+    ("strike", "what", "why", "count"),
+    [
+        (PATH, "the paths to 1 of 3 other nodes", PLAN, Count.UNPLANNED),
+        (PATH, "gpu[0-7] alone", PLAN, Count.UNPLANNED_SILENT),
+        (SLOW_GPU, "gpu[0-2,5-7] alone", PLAN, Count.UNPLANNED),
+        (SLOW_GPU, "gpu[0-2,6-7] alone", PLAN, Count.UNPLANNED_SILENT),
+        (SLOW_GPU, "gpu[0-2,5-7] alone", "blocked by link-down", Count.UNPLANNED_SILENT),
+    ],
+)
+def test_what_the_level_does_not_plan_must_be_said_of_the_part(
+    strike: Strike, what: str, why: str, count: Count
+) -> None:
+    assert word(strike, reach=NOWHERE, unknown=[line("h200-[01-02]", what, why=why)]) is count
+    other = [line("h200-[03-04]", what, why=why)]
+    assert word(strike, reach=NOWHERE, unknown=other) is Count.UNPLANNED_SILENT
 
 
 def test_below_every_limit_a_straggler_may_be_named_and_only_there() -> None:
