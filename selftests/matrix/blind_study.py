@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -56,7 +56,6 @@ class Outcome:
     counted: tuple[Counted, ...] = ()
     causes: int = 0
     wrong: tuple[str, ...] = ()
-    verdict: str = ""
     duration_s: float = 0.0
     trouble: str = ""
 
@@ -68,13 +67,12 @@ def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
         folder = (keep or Path(scratch)) / str(number)
-        if keep:
-            rmtree(folder, ignore_errors=True)
-        result = carry_out(run.struck, run.lab_seed, folder, "--level", level, nodes=run.nodes)
-        took_s = time.monotonic() - started
-        if result.verdict == "none":
-            return Outcome(run, duration_s=took_s, trouble=result.output[-2000:])
+        rmtree(folder, ignore_errors=True)
+        output = _carried_out(run, folder)
         latest = folder / "reports" / "latest"
+        took_s = time.monotonic() - started
+        if output or not (latest / "records.jsonl").exists():
+            return Outcome(run, duration_s=took_s, trouble=output)
         verdict = json.loads((latest / "verdict.json").read_text(encoding="utf-8"))
         lines = (latest / "records.jsonl").read_text(encoding="utf-8").splitlines()
     told = Told(run.struck, reaches, verdict, [json.loads(line) for line in lines])
@@ -83,15 +81,24 @@ def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path
         tuple(counted(told)),
         len(told.decided),
         tuple(map(place, wrong_causes(told))),
-        verdict["verdict"],
         took_s,
     )
+
+
+def _carried_out(run: Drawn, folder: Path) -> str:
+    """Run the ladder; return what it printed if it came to no verdict."""
+    more = ("--level", run.level)
+    try:
+        result = carry_out(run.struck, run.lab_seed, folder, *more, nodes=run.nodes)
+    except subprocess.TimeoutExpired as error:
+        return str(error)
+    return result.output[-2000:] if result.verdict == "none" else ""
 
 
 def study(options: Any) -> list[Outcome]:
     """All runs that ended, in their order, also if Ctrl-C ends the study."""
     found: list[Outcome] = []
-    with ProcessPoolExecutor(options.jobs, initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(options.jobs) as pool:
         started = [
             pool.submit(one, options.seed, number, options.level, options.platform, options.keep)
             for number in range(options.first, options.first + options.runs)
@@ -102,13 +109,9 @@ def study(options: Any) -> list[Outcome]:
                 print(_progress(found[-1], len(found), options.runs), flush=True)
         except KeyboardInterrupt:
             print(f"ended after {len(found)} of {options.runs} runs", flush=True)
+            # The runs in progress get the interrupt too, and end.
             pool.shutdown(wait=False, cancel_futures=True)
     return sorted(found, key=lambda outcome: outcome.drawn.number)
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _progress(outcome: Outcome, done: int, of: int) -> str:
