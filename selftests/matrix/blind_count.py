@@ -193,11 +193,9 @@ def is_exact(strike: Strike, cause: Cause, struck: Iterable[Strike]) -> bool:
     named = {part for part in cause["where"]["device"].split(",") if part}
     if not _ends(strike) <= _nodes(cause) <= nodes or not alike:
         return False
-    if cause["where"]["peer"] or strike.peer:
-        return _nodes(cause) == _ends(strike) and (not named or _has_one_nic(strike))
-    if strike.device:
-        return strike.device in named <= devices
-    return strike.cause not in _SLOW or not named or _has_one_nic(strike)
+    if strike.cause in _SLOW and not strike.device:
+        return not named or _has_one_nic(strike)
+    return not strike.device or strike.device in named <= devices
 
 
 def _has_one_nic(strike: Strike) -> bool:

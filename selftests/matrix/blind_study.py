@@ -72,7 +72,7 @@ def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path
         latest = folder / "reports" / "latest"
         took_s = time.monotonic() - started
         if output or not (latest / "records.jsonl").exists():
-            return Outcome(run, duration_s=took_s, trouble=output)
+            return Outcome(run, duration_s=took_s, trouble=output or "no records")
         verdict = json.loads((latest / "verdict.json").read_text(encoding="utf-8"))
         lines = (latest / "records.jsonl").read_text(encoding="utf-8").splitlines()
     told = Told(run.struck, reaches, verdict, [json.loads(line) for line in lines])
