@@ -32,7 +32,7 @@ class Count(Enum):
     GATED_SILENT = "behind a gate, not said"
     UNPLANNED = "not in the plan, said"
     UNPLANNED_SILENT = "not in the plan, not said"
-    BELOW_NAMED = "below every limit, named"
+    STRAGGLER = "named as a straggler"
     BELOW = "below every limit, accepted"
     IDLE = "did not act"
     MISNAMED = "another part named"
@@ -62,11 +62,13 @@ RULES = """\
   is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
   GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level.
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform
-  file at any item that the level plans, so that no limit can see it. It is *named* if a cause or a
-  note about the fault's node says that it is behind its peers, else *accepted*.
+  file at any item that the level plans, so that no limit can see it.
+- **named as a straggler**: a fault that is below every limit or behind a gate, and a cause or a
+  note says that its part is behind its peers.
 - **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
-  run, and is not the straggler of a fault that is below every limit.
+  run. A straggler is no wrong cause if its part is slow: the slow device, any device of a slow
+  node, both ends of a slow path.
 
 Which items can show a fault is worked out from the platform file before the run is looked at
 (`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) is
@@ -125,13 +127,10 @@ def counted(told: Told) -> list[Counted]:
 
 def wrong_causes(told: Told) -> list[Cause]:
     """The decided causes that are exact for no fault."""
-    both = zip(told.struck, told.reaches, strict=True)
-    below = [strike for strike, reach in both if reach.sight is not Sight.LIMITS]
     return [
         cause
         for cause in told.decided
-        if not any(is_exact(strike, cause, told.struck) for strike in told.struck)
-        and not (cause["cause"] == STRAGGLER and any(_is_about(s, cause) for s in below))
+        if not any(is_exact(s, cause, told.struck) or _is_behind(s, cause) for s in told.struck)
     ]
 
 
@@ -141,24 +140,27 @@ def _count(told: Told, number: int) -> tuple[Count, str]:
         return Count.HARMLESS, ""
     if said := _named(strike, told):
         return said
-    if reach.sight is not Sight.LIMITS:
-        return _unseen(strike, reach.sight, told.verdict)
     shown = [item for item in told.items if reach.shows(item)]
-    if not any(_was_measured(strike, item) for item in shown):
-        line = _unknown(strike, told.verdict, shown)
-        return (Count.GATED if line else Count.GATED_SILENT), line
+    if reach.sight is not Sight.LIMITS or not any(_was_measured(strike, item) for item in shown):
+        return _unseen(strike, reach.sight, told.verdict, shown)
     if comes_and_goes(strike) and not told.red_alone(number):
         return Count.IDLE, ""
     return _missed(strike, told, [item for item in shown if item["outcome"] in _WENT_WRONG])
 
 
-def _unseen(strike: Strike, sight: Sight, verdict: Mapping[str, Any]) -> tuple[Count, str]:
-    """Of a fault that no limit can see."""
+def _unseen(
+    strike: Strike, sight: Sight, verdict: Mapping[str, Any], shown: Sequence[Item]
+) -> tuple[Count, str]:
+    """Of a fault that no limit can see, or of which nothing was measured that could show it."""
+    if line := _straggler(strike, verdict):
+        return Count.STRAGGLER, line
+    if sight is Sight.BELOW:
+        return Count.BELOW, ""
     if sight is Sight.NOWHERE:
         line = _plan_says(strike, verdict)
         return (Count.UNPLANNED if line else Count.UNPLANNED_SILENT), line
-    line = _straggler(strike, verdict)
-    return (Count.BELOW_NAMED if line else Count.BELOW), line
+    line = _unknown(strike, verdict, shown)
+    return (Count.GATED if line else Count.GATED_SILENT), line
 
 
 _WENT_WRONG = frozenset({"failed", "error"})
@@ -206,14 +208,24 @@ def _is_suspected(strike: Strike, cause: Cause) -> bool:
     """Whether an undecided cause of the same kind lists the fault's part."""
     if cause["cause"] != strike.cause and not {cause["cause"], strike.cause} <= _SLOW:
         return False
-    parts = set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", cause["where"]["device"])) - {""}
-    own = set(re.split(r"[>]|(?<=\d)-(?=[a-z])", strike.device)) - {""}
+    parts, own = _parts(cause["where"]["device"]), _parts(strike.device)
     return _ends(strike) <= _nodes(cause) and (not parts or not own or own <= parts)
 
 
-def _is_about(strike: Strike, cause: Cause) -> bool:
-    """Whether it names a part of one of the fault's nodes, and no other node."""
-    return bool(_nodes(cause)) and _nodes(cause) <= _ends(strike)
+def _is_behind(strike: Strike, cause: Cause) -> bool:
+    """Whether it is a straggler, and its part is one that this fault slows."""
+    if cause["cause"] != STRAGGLER or not _nodes(cause) or strike.cause not in _SLOW:
+        return False
+    if strike.peer:
+        return _nodes(cause) == _ends(strike)
+    own = _parts(strike.device)
+    return _nodes(cause) == _ends(strike) and (
+        not own or bool(own & _parts(cause["where"]["device"]))
+    )
+
+
+def _parts(device: str) -> set[str]:
+    return set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", device)) - {""}
 
 
 def _ends(strike: Strike) -> set[str]:
@@ -238,17 +250,16 @@ def _missed(strike: Strike, told: Told, red: Sequence[Item]) -> tuple[Count, str
     for cause in told.open:
         if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
             return Count.LISTED, place(cause)
-    for cause in told.decided:
-        right = any(is_exact(one, cause, told.struck) for one in told.struck)
-        if not right and _nodes(cause) & _ends(strike):
+    for cause in wrong_causes(told):
+        if _nodes(cause) & _ends(strike):
             return Count.MISNAMED, place(cause)
     return Count.SWALLOWED, f"{len(red)} items that can show it are red"
 
 
 def _straggler(strike: Strike, verdict: Mapping[str, Any]) -> str:
-    """The cause, also one that is not decided, or the note that it is behind its peers."""
+    """The cause, also one that is not decided, or the note that the part is behind its peers."""
     for cause in verdict["causes"]:
-        if cause["cause"] == STRAGGLER and _ends(strike) & _nodes(cause):
+        if _is_behind(strike, cause):
             return place(cause)
     return next((n for n in verdict["notes"] if STRAGGLER in n and _names(strike, n)), "")
 

@@ -234,7 +234,7 @@ def _line(first: str, cells: Iterable[object]) -> str:
     return f"| {first} | {' | '.join(map(str, cells))} |"
 
 
-_FINE = (Count.EXACT, Count.BELOW, Count.BELOW_NAMED, Count.IDLE, Count.HARMLESS, Count.GATED,
+_FINE = (Count.EXACT, Count.BELOW, Count.STRAGGLER, Count.IDLE, Count.HARMLESS, Count.GATED,
          Count.UNPLANNED)  # fmt: skip
 
 

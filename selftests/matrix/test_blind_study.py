@@ -182,16 +182,36 @@ def test_what_the_level_does_not_plan_must_be_said_of_the_part(
     assert word(strike, reach=NOWHERE, unknown=other) is Count.UNPLANNED_SILENT
 
 
-def test_below_every_limit_a_straggler_may_be_named_and_only_there() -> None:
+def test_below_every_limit_or_behind_a_gate_a_straggler_may_be_named() -> None:
     named = cause("straggler", "h200-02", "gpu5")
     assert word(SLOW_GPU, reach=BELOW, items=[]) is Count.BELOW
-    assert word(SLOW_GPU, named, reach=BELOW) is Count.BELOW_NAMED
-    assert word(SLOW_GPU, reach=BELOW, notes=["straggler: h200-02 gpu5"]) is Count.BELOW_NAMED
-    assert wrong(verdict(named), SLOW_GPU, reach=BELOW) == []
-    assert wrong(verdict(named), SLOW_GPU) == [named], "a limit is missed"
-    healthy = cause("straggler", "h200-03")
-    assert word(SLOW_GPU, healthy, reach=BELOW) is Count.BELOW
-    assert wrong(verdict(healthy), SLOW_GPU, reach=BELOW) == [healthy]
+    assert word(SLOW_GPU, named, reach=BELOW) is Count.STRAGGLER
+    assert word(SLOW_GPU, named, items=[BLOCKED]) is Count.STRAGGLER
+    assert word(SLOW_GPU, named) is Count.SWALLOWED, "a limit was missed"
+    assert word(SLOW_GPU, reach=BELOW, notes=["straggler: h200-02 gpu5"]) is Count.STRAGGLER
+    assert wrong(verdict(named), SLOW_GPU) == []
+
+
+@pytest.mark.parametrize(
+    ("strike", "node", "device", "peer", "is_wrong"),
+    [
+        (SLOW_GPU, "h200-02", "gpu5-mlx5_5", "", False),
+        (SLOW_NODE, "h200-02", "mlx5_1", "", False),
+        (PATH, "h200-01", "mlx5_1", "h200-02", False),
+        (SLOW_GPU, "h200-03", "gpu5", "", True),
+        (SLOW_GPU, "h200-02", "gpu4", "", True),
+        (SLOW_GPU, "h200-02", "", "", True),
+        (SLOW_NODE, "h200-[01-02]", "", "", True),
+        (PATH, "h200-01", "mlx5_1", "", True),
+        (GOVERNOR[0], "h200-01", "", "", True),
+    ],
+)
+def test_a_straggler_whose_part_no_fault_slows_is_a_wrong_cause(
+    strike: Strike, node: str, device: str, peer: str, *, is_wrong: bool
+) -> None:
+    named = cause("straggler", node, device, peer=peer)
+    assert wrong(verdict(named), strike, reach=BELOW) == [named] * is_wrong
+    assert (word(strike, named, reach=BELOW) is Count.STRAGGLER) is not is_wrong
 
 
 def test_a_fault_that_comes_and_goes_must_be_named_only_if_it_came() -> None:
