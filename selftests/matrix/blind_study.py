@@ -18,9 +18,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from shutil import rmtree
@@ -99,19 +100,28 @@ def study(options: Any) -> list[Outcome]:
     """All runs that ended, in their order, also if Ctrl-C ends the study."""
     found: list[Outcome] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        started = [
-            pool.submit(one, options.seed, number, options.level, options.platform, options.keep)
-            for number in range(options.first, options.first + options.runs)
-        ]
         try:
-            for future in as_completed(started):
-                found.append(future.result())
-                print(_progress(found[-1], len(found), options.runs), flush=True)
+            for outcome in _each(pool, options):
+                found.append(outcome)
+                print(_progress(outcome, len(found), options.runs), flush=True)
         except KeyboardInterrupt:
             print(f"ended after {len(found)} of {options.runs} runs", flush=True)
-            # The runs in progress get the interrupt too, and end.
-            pool.shutdown(wait=False, cancel_futures=True)
     return sorted(found, key=lambda outcome: outcome.drawn.number)
+
+
+def _each(pool: Executor, options: Any) -> Iterator[Outcome]:
+    """The runs as they end. None waits in the pool, where an interrupt would not reach it."""
+    numbers = iter(range(options.first, options.first + options.runs))
+
+    def begin(count: int) -> set[Future[Outcome]]:
+        given = (options.level, options.platform, options.keep)
+        return {pool.submit(one, options.seed, n, *given) for n in islice(numbers, count)}
+
+    running = begin(options.jobs)
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        running |= begin(len(done))
+        yield from (future.result() for future in done)
 
 
 def _progress(outcome: Outcome, done: int, of: int) -> str:

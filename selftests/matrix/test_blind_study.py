@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -360,27 +361,17 @@ def test_a_study_of_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_is_done_when_somebody_interrupts_is_kept(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = iter([outcome(Count.EXACT)])
+    begun: list[int] = []
 
-    class Future:
-        def result(self) -> Outcome:
-            if (found := next(done, None)) is None:
-                raise KeyboardInterrupt
-            return found
+    def interrupted(_seed: int, number: int, *_: object) -> Outcome:
+        begun.append(number)
+        if number == 1:
+            raise KeyboardInterrupt
+        return outcome(Count.EXACT)
 
-    class Pool:
-        def __init__(self, *_: Any, **__: Any) -> None: ...
-        def __enter__(self) -> Pool:
-            return self
-
-        def __exit__(self, *_: Any) -> None: ...
-        def submit(self, *_: Any) -> Future:
-            return Future()
-
-        def shutdown(self, **_: Any) -> None: ...
-
-    monkeypatch.setattr(blind_study, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(blind_study, "as_completed", list)
-    options = blind_study._options(["--runs", "3", "--seed", "1"])
+    monkeypatch.setattr(blind_study, "one", interrupted)
+    monkeypatch.setattr(blind_study, "ProcessPoolExecutor", ThreadPoolExecutor)
+    options = blind_study._options(["--runs", "3", "--seed", "1", "--jobs", "1"])
     assert [one.counted[0].count for one in blind_study.study(options)] == [Count.EXACT]
     assert "ended after 1 of 3 runs" in capsys.readouterr().out
+    assert begun in ([0, 1], [0, 1, 2]), "at most the next one has begun"
