@@ -60,7 +60,8 @@ RULES = """\
   measurement that could have shown it, or if a cause says that the node does not answer.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
   is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
-  GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level.
+  GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level, or if
+  `not_applicable` says why its measurement is not made.
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform
   file at any item that the level plans, so that no limit can see it.
 - **named as a straggler**: a fault that is below every limit or behind a gate, and a cause or a
@@ -267,8 +268,7 @@ def _straggler(strike: Strike, verdict: Mapping[str, Any]) -> str:
 def _plan_says(strike: Strike, verdict: Mapping[str, Any]) -> str:
     """The line that says that the level does not measure the fault's part."""
     if strike.name == "gpu-diagnostics":
-        why = verdict["not_applicable"].get("gpu_diagnostic_quick", "")
-        return str(why) if _NOT_AT_THIS_LEVEL.search(why) else ""
+        return str(verdict["not_applicable"].get("gpu_diagnostic_quick", ""))
     words = _PLAN_WORDS.get(strike.name, re.escape(strike.device) or "alone")
     for line in _unknown_of(strike, verdict):
         if _NOT_AT_THIS_LEVEL.search(line["why"]):
@@ -278,7 +278,7 @@ def _plan_says(strike: Strike, verdict: Mapping[str, Any]) -> str:
     return ""
 
 
-_NOT_AT_THIS_LEVEL = re.compile(r"measured only at|does not measure this")
+_NOT_AT_THIS_LEVEL = re.compile(r"does not measure this")
 _PLAN_WORDS = {"slow-path": "paths to", "slow-pcie-path": "pairings of", "slow-xgmi": "links"}
 
 

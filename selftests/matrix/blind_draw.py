@@ -55,12 +55,18 @@ class Drawn:
     lab_seed: int
     level: str
     struck: tuple[Strike, ...]
+    confirm: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The level, and whether suspects are measured again."""
+        return ("--level", self.level, *["--confirm"] * self.confirm)
 
     @property
     def command(self) -> str:
         """What repeats the run."""
         words = [
-            *("--hostfile", f"hostfiles/lab-{self.platform}.yaml", "--level", self.level),
+            *("--hostfile", f"hostfiles/lab-{self.platform}.yaml", *self.options),
             *("--lab-nodes", str(self.nodes), "--lab-seed", str(self.lab_seed)),
             *(word for one in self.struck for word in ("--lab-fault", one.fault)),
         ]

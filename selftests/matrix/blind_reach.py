@@ -64,7 +64,8 @@ def of_figures(strike: Strike) -> bool:
 
 
 def comes_and_goes(strike: Strike) -> bool:
-    return "," in strike.fault
+    """Whether it does not act always; a node that stops may have nothing left to do by then."""
+    return "," in strike.fault or strike.name == "node-stops"
 
 
 def spot_of(item: Item) -> Spot:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from random import SystemRandom
@@ -61,13 +61,14 @@ class Outcome:
     trouble: str = ""
 
 
-def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path | None) -> Outcome:
+def one(number: int, options: Any) -> Outcome:
     """Draw a run, carry it out and count; in a process of its own."""
-    run = drawn(seed, number, level, platforms)
+    run = drawn(options.seed, number, options.level, options.platform)
+    run = replace(run, confirm=options.confirm)
     reaches = tuple(reach(run, strike) for strike in run.struck)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
-        folder = (keep or Path(scratch)) / str(number)
+        folder = (options.keep or Path(scratch)) / str(number)
         rmtree(folder, ignore_errors=True)
         output = _carried_out(run, folder)
         latest = folder / "reports" / "latest"
@@ -88,9 +89,8 @@ def one(seed: int, number: int, level: str, platforms: Sequence[str], keep: Path
 
 def _carried_out(run: Drawn, folder: Path) -> str:
     """Run the ladder; return what it printed if it came to no verdict."""
-    more = ("--level", run.level)
     try:
-        result = carry_out(run.struck, run.lab_seed, folder, *more, nodes=run.nodes)
+        result = carry_out(run.struck, run.lab_seed, folder, *run.options, nodes=run.nodes)
     except subprocess.TimeoutExpired as error:
         return str(error)
     return result.output[-2000:] if result.verdict == "none" else ""
@@ -114,8 +114,7 @@ def _each(pool: Executor, options: Any) -> Iterator[Outcome]:
     numbers = iter(range(options.first, options.first + options.runs))
 
     def begin(count: int) -> set[Future[Outcome]]:
-        given = (options.level, options.platform, options.keep)
-        return {pool.submit(one, options.seed, n, *given) for n in islice(numbers, count)}
+        return {pool.submit(one, number, options) for number in islice(numbers, count)}
 
     running = begin(options.jobs)
     while running:
@@ -187,7 +186,7 @@ def sums(outcomes: Iterable[Outcome]) -> Sums:
     )
 
 
-def page(outcomes: Sequence[Outcome], seed: int, level: str) -> str:
+def page(outcomes: Sequence[Outcome], options: Any) -> str:
     """The study as a page of the documentation."""
     total = sums(outcomes)
     goals = "\n".join(f"- {text}." for text in total.missed) or "- none."
@@ -202,8 +201,8 @@ def page(outcomes: Sequence[Outcome], seed: int, level: str) -> str:
     }
     columns = [count for count in Count if total.counts[count]]
     return _PAGE.format(
-        seed=seed,
-        level=level,
+        seed=options.seed,
+        level=f"{options.level}{' with --confirm' * options.confirm}",
         runs=total.runs,
         faults=sum(total.counts.values()),
         measured=total.measured,
@@ -312,7 +311,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     print(f"{total.exact_share:.1%} of {total.measured} measured faults are exact")
     print("\n".join(misses(outcomes)))
     if options.page:
-        options.page.write_text(page(outcomes, options.seed, options.level), encoding="utf-8")
+        options.page.write_text(page(outcomes, options), encoding="utf-8")
     print("\n".join(f"missed: {text}" for text in total.missed))
     return 1 if total.missed else 0
 
@@ -324,6 +323,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--level", default="smoke", choices=("smoke", "nightly", "signoff"))
     parser.add_argument("--platform", action="append", choices=PLATFORMS, default=[])
+    parser.add_argument("--confirm", action="store_true", help="measure suspects again")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument("--keep", type=Path, help="keep the folders of the runs in this folder")

@@ -13,7 +13,7 @@ import pytest
 from blind_count import RULES, Count, Told, counted, wrong_causes
 from blind_draw import MOST_FAULTS, SIZES, Drawn, drawn
 from blind_reach import Reach, Sight, reach
-from blind_study import Outcome, misses, page, run, sums
+from blind_study import Outcome, _options, misses, page, run, sums
 from strikes import NODES, Strike
 
 SLOW_GPU = Strike("h200", "slow-gpu", "slow-gpu@h200-02:gpu5=9%", "slow-gpu", "h200-02", "gpu5")
@@ -183,6 +183,14 @@ def test_what_the_level_does_not_plan_must_be_said_of_the_part(
     assert word(strike, reach=NOWHERE, unknown=other) is Count.UNPLANNED_SILENT
 
 
+def test_diagnostics_that_are_not_made_have_a_reason() -> None:
+    untold = Strike("h200", "gpu-diagnostics", "gpu-diagnostics@h200-02", "gpu-diagnostic-failed",
+                    "h200-02", "gpu0")  # fmt: skip
+    said = {"gpu_diagnostic_quick": "measured only at level nightly and signoff"}
+    assert word(untold, reach=NOWHERE, not_applicable=said) is Count.UNPLANNED
+    assert word(untold, reach=NOWHERE) is Count.UNPLANNED_SILENT
+
+
 def test_below_every_limit_or_behind_a_gate_a_straggler_may_be_named() -> None:
     named = cause("straggler", "h200-02", "gpu5")
     assert word(SLOW_GPU, reach=BELOW, items=[]) is Count.BELOW
@@ -221,6 +229,12 @@ def test_a_fault_that_comes_and_goes_must_be_named_only_if_it_came() -> None:
     assert word(rare, items=[passed]) is Count.IDLE
     assert word(rare, items=[passed, RED]) is Count.SWALLOWED
     assert word(SLOW_NODE, items=[passed]) is Count.SWALLOWED, "it is always there"
+
+
+def test_a_node_that_would_have_stopped_later_must_not_be_named() -> None:
+    stops = Strike("h200", "node-stops", "node-stops@h200-02", "node-unreachable", "h200-02")
+    assert word(stops, items=[RED | {"outcome": "passed"}]) is Count.IDLE
+    assert word(stops, items=[RED | {"outcome": "error"}]) is Count.SWALLOWED
 
 
 def test_an_item_that_another_fault_makes_red_does_not_show_that_one_came() -> None:
@@ -337,7 +351,7 @@ def test_the_goals_are_held_to_the_counts() -> None:
 def test_the_page_says_what_was_missed_and_how_to_repeat_it() -> None:
     found = [outcome(Count.EXACT, causes=2, wrong=("slow-nic h200-03 mlx5_1 (likely)",)),
              outcome(Count.SWALLOWED), outcome(Count.BELOW)]  # fmt: skip
-    text = page(found, 17, "smoke")
+    text = page(found, _options(["--seed", "17"]))
     for wanted in ("seed 17, level smoke", "evidence simulated", "**swallowed** (why)", RULES,
                    "wrong cause: slow-nic h200-03 mlx5_1 (likely)",
                    "--lab-fault slow-node@h200-02=9%",
@@ -346,7 +360,11 @@ def test_the_page_says_what_was_missed_and_how_to_repeat_it() -> None:
     assert len([line for line in misses(found) if line.startswith("- run")]) == 2
 
 
-def test_a_study_of_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_of_two_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the smallest labs, which take the least time."""
+    monkeypatch.setitem(SIZES, "connectx4-homelab", range(3, 4))
     target = tmp_path / "page.md"
     code = run(["--runs", "2", "--seed", "3", "--platform", "connectx4-homelab", "--jobs", "2",
                 "--page", str(target)])  # fmt: skip
@@ -363,7 +381,7 @@ def test_what_is_done_when_somebody_interrupts_is_kept(
 ) -> None:
     begun: list[int] = []
 
-    def interrupted(_seed: int, number: int, *_: object) -> Outcome:
+    def interrupted(number: int, _options: object) -> Outcome:
         begun.append(number)
         if number == 1:
             raise KeyboardInterrupt
@@ -371,7 +389,7 @@ def test_what_is_done_when_somebody_interrupts_is_kept(
 
     monkeypatch.setattr(blind_study, "one", interrupted)
     monkeypatch.setattr(blind_study, "ProcessPoolExecutor", ThreadPoolExecutor)
-    options = blind_study._options(["--runs", "3", "--seed", "1", "--jobs", "1"])
+    options = _options(["--runs", "3", "--seed", "1", "--jobs", "1"])
     assert [one.counted[0].count for one in blind_study.study(options)] == [Count.EXACT]
     assert "ended after 1 of 3 runs" in capsys.readouterr().out
     assert begun in ([0, 1], [0, 1, 2]), "at most the next one has begun"
