@@ -78,6 +78,8 @@ harmless and must not be named.
 _SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
 )
+# These may name all nodes and blame none of them, and say which one has what.
+_DIFFERENCES = frozenset({"firmware-mismatch", "nodes-differ"})
 STRAGGLER = "straggler"
 _NO_ANSWER = "node-unreachable"
 _WAS_MEASURED = frozenset({"passed", "marginal", "failed", "flaky"})
@@ -190,6 +192,8 @@ def _named(strike: Strike, told: Told) -> tuple[Count, str] | None:
 
 def is_exact(strike: Strike, cause: Cause, struck: Iterable[Strike]) -> bool:
     """Whether it names the fault, at its node and device, and no part without such a fault."""
+    if cause["cause"] in _DIFFERENCES and strike.is_named_by(cause):
+        return True
     alike = [one for one in struck if one.cause == strike.cause == cause["cause"]]
     nodes = {node for one in alike for node in _ends(one)}
     devices = {one.device for one in alike if one.device}
