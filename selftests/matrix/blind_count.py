@@ -46,7 +46,8 @@ SILENT = (Count.GATED_SILENT, Count.UNPLANNED_SILENT)
 
 RULES = """\
 - **exact**: a decided cause (certain or likely) has the fault's cause, its node (both nodes of a
-  path) and its device. A cause that also names a node or device without this fault is not exact.
+  path) and its device. A cause that also names a node or device without this fault is not exact;
+  only a cause of versions that differ may name all nodes, if it says which version each one has.
 - **not decided, right**: the same, but the cause is not decided.
 - **among several suspects**: a cause that is not decided names the fault's node and device among
   others.
