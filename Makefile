@@ -11,7 +11,8 @@ VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers scale bench jars allure-cli clean
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind scale bench jars \
+	allure-cli clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -92,6 +93,11 @@ healthy: $(VENV)/.ready
 stragglers: export PYTHONPATH = selftests
 stragglers: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/straggler_seeds.py --page docs/stragglers.md $(ARGS)
+
+# An hour on two cores: 200 labs with random faults. ARGS="--seed S" repeats a study, and
+# ARGS="--seed S --first K --runs 1" one run of it.
+blind: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/blind_study.py --page docs/blind-study.md $(ARGS)
 
 # A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which must
 # be named, and collectives over all of their GPUs.

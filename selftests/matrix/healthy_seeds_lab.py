@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from strikes import NODES, ROOT
+from strikes import NODES, ROOT, limits_of
 
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.judging import assess
-from railgauge.lab import platforms
+from railgauge.lab import faults, platforms
 from railgauge.lab.cluster import resized
 from railgauge.lab.sim import (
     collective,
@@ -49,17 +49,29 @@ Reply = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Stage:
-    """The nodes of one platform's lab, and the platform file that they are judged by."""
+    """The nodes of one platform's lab, and the platform file that they are judged by.
 
-    def __init__(self, name: str, limits: Path = ROOT / "thresholds") -> None:
-        self.platform = thresholds.with_model(thresholds.load(name, limits), "some-model")
-        self.cluster = _cluster(name)
+    ``count`` is the number of nodes, ``struck`` are faults as ``--lab-fault`` takes them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limits: Path = ROOT / "thresholds",
+        *,
+        count: int | None = None,
+        struck: Sequence[str] = (),
+    ) -> None:
+        self.platform = thresholds.with_model(limits_of(name, limits), "some-model")
+        self.cluster = _cluster(name, count or len(NODES[name]))
         data = platforms.load(name)
         self.nodes = {
             node.name: platforms.describe(data, node.name, index, 0)
             | {"address": node.address, "root": ""}
             for index, node in enumerate(self.cluster.nodes)
         }
+        for fault in (faults.parse(text, list(self.nodes)) for text in struck):
+            faults.apply(fault, self.nodes[fault.node], data)
         self._turns: Counter[tuple[str, str]] = Counter()
         self._services: list[Command] = []
 
@@ -126,11 +138,11 @@ def _count_nothing(*_: object, **__: object) -> None:
     """In place of a NIC's counters."""
 
 
-def _cluster(name: str) -> Cluster:
-    """The lab's hostfile with the nodes of the fault matrix, as a lab makes it reachable."""
+def _cluster(name: str, count: int) -> Cluster:
+    """The lab's hostfile with so many nodes, as a lab makes it reachable."""
     path = ROOT / "hostfiles" / f"lab-{name}.yaml"
     declared = hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
-    cluster = resized(declared, len(NODES[name]))
+    cluster = resized(declared, count)
     nodes = tuple(
         Node(node.name, f"127.0.1.{i}", f"127.0.1.{i}", SshSettings(user="lab"))
         for i, node in enumerate(cluster.nodes, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,6 +17,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import unfolded
 from railgauge.lab import faults, platforms
+from railgauge.lab.fault_courses import strike as strike_node
 from railgauge.planning import pairing
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
@@ -86,6 +89,12 @@ CAUSES = {
     "nic-numa": "nodes-differ",
     "irq-affinity": "",
 }
+# With those that the matrix leaves out.
+ALL_CAUSES = CAUSES | {
+    "slow-pcie-path": "slow-pcie-path",
+    "gpu-diagnostics": "gpu-diagnostic-failed",
+}
+PATH = "slow-path"
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
 # Faults that leave nothing to judge by: what cannot be measured did not fail.
 INCOMPLETE = frozenset(
@@ -101,11 +110,23 @@ LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagno
 
 @dataclass(frozen=True)
 class Ground:
-    """The lab's description of a platform, the platform file, and where chance comes from."""
+    """What faults are drawn from: the lab's description, the platform file, chance, and nodes."""
 
     lab: dict[str, Any]
     platform: Platform
     random: Random
+    nodes: tuple[str, ...]
+
+
+def ground(name: str, random: Random, nodes: Sequence[str] = ()) -> Ground:
+    """Without ``nodes``, those of the fault matrix."""
+    return Ground(platforms.load(name), limits_of(name), random, tuple(nodes or NODES[name]))
+
+
+@cache
+def limits_of(name: str, folder: Path = ROOT / "thresholds") -> Platform:
+    """A platform file, read once: checking it takes a second."""
+    return thresholds.load(name, folder)
 
 
 @dataclass(frozen=True)
@@ -113,8 +134,7 @@ class Strike:
     """One fault of one lab, and what a run must say of it.
 
     ``fault`` is as ``--lab-fault`` takes it; empty for a hostfile without tuning variables.
-    ``device`` is the one that must be named, ``peer`` the other node of a path. With ``is_open``
-    the run cannot decide between several suspects, of which this must be one.
+    ``device`` is the one that must be named, ``peer`` the other node of a path.
     """
 
     platform: str
@@ -124,7 +144,6 @@ class Strike:
     node: str
     device: str = ""
     peer: str = ""
-    is_open: bool = False
 
     @property
     def verdict(self) -> str:
@@ -139,10 +158,9 @@ class Strike:
             return self._is_told_by(cause, where)
         node = where["node"]
         nodes = {*(node.split("|") if "|" in node else unfolded(node)), where["peer"]} - {""}
-        fits = own <= nodes and cause["confidence"] == "open" if self.is_open else nodes == own
         return (
             cause["cause"] == self.cause
-            and fits
+            and nodes == own
             and (not self.device or self.device in where["device"].split(","))
         )
 
@@ -196,7 +214,7 @@ def in_the_matrix(struck: tuple[Strike, ...]) -> tuple[tuple[Strike, ...], int]:
 def strikes(name: str, seed: int) -> Iterator[Strike]:
     """Every fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")
-    scene = Ground(platforms.load(name), thresholds.load(name, ROOT / "thresholds"), random)
+    scene = ground(name, random)
     for fault in sorted(CAUSES):
         if fault in faults.NAMES and (found := _strike(scene, fault)):
             yield found
@@ -228,33 +246,39 @@ def _both_are_told(one: Strike, other: Strike) -> bool:
 
 
 def _strike(ground: Ground, name: str) -> Strike | None:
-    """``None`` where the platform has no such thing to break."""
+    node = ground.random.choice(ground.nodes)
+    choice = DEVICES.get(name, no_device)(ground)
+    peer = _peer(ground.nodes, node) if name == PATH else ""
+    return landed(ground, name, node, choice, peer=peer)
+
+
+def landed(
+    ground: Ground, name: str, node: str, choice: Choice, *, peer: str = "", tail: str = ""
+) -> Strike | None:
+    """The fault at this place; ``None`` where the platform has no such thing to break.
+
+    ``tail`` is the severity and the course of the fault, as ``--lab-fault`` takes them.
+    """
+    device, named = choice
     platform = ground.platform.name
-    nodes = NODES[platform]
-    node = ground.random.choice(nodes)
-    device, named = _DEVICES.get(name, _none)(ground)
-    peer = _peer(nodes, node) if name == "slow-path" else ""
-    fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "")
-    peer = _twin(nodes, node) if name in _TWINS else peer
+    fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "") + tail
+    peer = _twin(ground.nodes, node) if name in _TWINS else peer
     try:
-        struck = platforms.describe(ground.lab, node, nodes.index(node), seed=1)
-        faults.apply(faults.parse(fault, nodes), struck, ground.lab)
+        struck = platforms.describe(ground.lab, node, ground.nodes.index(node), seed=1)
+        strike_node(
+            struck,
+            [faults.parse(fault, ground.nodes)],
+            lambda one, to: faults.apply(one, to, ground.lab),
+        )
     except BadInput:
         return None
     if name in _WAITS_FOR_A_SERVER and len(ground.platform.fabric_nics) > _FEW_NICS:
         return None
     if name in _EXPECTED and _EXPECTED[name] not in ground.platform.expected:
         return None
-    if platform in _NIC_LOOKS_LIKE_NODE and name in _OF_NICS:
+    if platform in NIC_LOOKS_LIKE_NODE and name in _OF_NICS:
         return Strike(platform, name, fault, _OF_NICS[name], node)
-    if platform in _ONE_WAY and CAUSES[name] in ("slow-direction", "slow-path"):
-        return Strike(platform, name, fault, "slow-direction", node, named, peer, is_open=True)
-    return Strike(platform, name, fault, CAUSES[name], node, named, peer)
-
-
-# What level smoke measures of these moves its payload one way only, once between two nodes: what a
-# node sends, what the other receives, and the path between them are suspects until --confirm.
-_ONE_WAY = frozenset({"h100-tcpx", "metax-c500", "mi300x"})
+    return Strike(platform, name, fault, ALL_CAUSES[name], node, named, peer)
 
 
 # Documents 001 and 003 say what the variables are worth; of the other platforms nobody does.
@@ -290,13 +314,13 @@ def _twin(nodes: Sequence[str], node: str) -> str:
 _OF_NICS = {
     "slow-nic": "slow-node", "slow-send": "slow-direction", "slow-receive": "slow-direction",
 }  # fmt: skip
-_NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
+NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
 
 Choice = tuple[str, str]
 """The device as the fault takes it, and as the cause must name it."""
 
 
-def _none(_ground: Ground) -> Choice:
+def no_device(_ground: Ground) -> Choice:
     return "", ""
 
 
@@ -305,7 +329,7 @@ def _nic(ground: Ground) -> Choice:
     return name, name
 
 
-def _gpu(ground: Ground) -> Choice:
+def any_gpu(ground: Ground) -> Choice:
     gpus = ground.platform.gpus
     name = f"gpu{ground.random.randrange(gpus.count)}" if gpus else ""
     return name, name
@@ -315,7 +339,7 @@ def _measured_gpu(ground: Ground) -> Choice:
     """One that level smoke measures by itself; of others only collectives tell, by their node."""
     paths = ground.platform.measurements.get("gpu_write_bandwidth")
     if paths is None:
-        return _gpu(ground)
+        return any_gpu(ground)
     chosen = pairing.choose(ground.platform, paths.memory, paths.extents["smoke"].pairings)
     name = f"gpu{ground.random.choice(sorted({one.gpu for one in chosen if one.gpu is not None}))}"
     return name, name
@@ -347,7 +371,7 @@ def _tool(ground: Ground) -> Choice:
     return name, name
 
 
-_DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
+DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
@@ -357,7 +381,7 @@ _DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
          "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios"),
-        _gpu,
+        any_gpu,
     ),
     "slow-gpu": _measured_gpu,
     "version": _version,
