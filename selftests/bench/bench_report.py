@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "selftests"))
 from testing.diagnose_scenes import cluster, findings, names, pairs_of, paths, planned
 
 from railgauge.config.hostfile import cluster_to_json
-from railgauge.core.plain import to_plain
+from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.judging.record import SCHEMA_VERSION
 from railgauge.run.survey import found_to_json

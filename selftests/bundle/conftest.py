@@ -1,4 +1,4 @@
-"""Two runs that all bundle tests look at, each made once."""
+"""Two runs that all bundle tests read; each is made once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def red(runs_folder: Path) -> Bundled:
 
 @pytest.fixture
 def verify(capsys: pytest.CaptureFixture[str]) -> Verify:
-    """``verify(path, *options)``: exit code, stdout, stderr; what goes wrong is one line.
+    """``verify(path, *options)`` returns exit code, stdout and stderr; an error is one line.
 
     Nobody has to vouch for the bundle unless a key is given.
     """

@@ -1,4 +1,4 @@
-"""Nothing secret is in a run's folder; what leaves the site says no more than was asked for."""
+"""A run's folder holds no secrets; a redacted bundle holds only what the site agreed to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from testing import bundle_bench as bench
 from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
 from railgauge.bundle.redact import FileRedactor, digested_keys
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import ToolFailed
 from railgauge.core.model import Case, Transcript
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
 from railgauge.run.store import Store, case_file, identity
@@ -35,7 +35,7 @@ def test_no_secret_of_the_hostfile_is_in_a_report(healthy):
 
 
 def test_a_transcript_is_kept_and_judged_without_the_secret(tmp_path):
-    """The command had it; whatever it printed of it, nobody reads it again."""
+    """The command contained the secret; any output that repeats it is masked."""
     environment = {"LAB_API_TOKEN": SECRET, "LAB_PASSWORD": SHORT_SECRET, "NCCL_DEBUG": "INFO"}
     store = Store(tmp_path, secrets=secret_values(environment))
     words = tuple(f"{name}={value}" for name, value in environment.items())
@@ -102,7 +102,7 @@ def _lines(bundled, name):
 
 
 def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path):
-    """The digest in its name is that of the pseudonyms: what was redacted finds its transcripts."""
+    """The file name has the digest of the pseudonyms: redacted records find their transcripts."""
     hosts = [f"gpu-{number:03}" for number in range(40)]
     case = Case("group_all_reduce", tuple(hosts), None, (8,))
     store = Store(tmp_path)

@@ -1,4 +1,4 @@
-"""A transcript is of the command that its case asks for, whatever port the run found free."""
+"""A transcript must hold the command that its case asks for; only the port may differ."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def known(name):
 
 
 def cases(platform, cluster):
-    """One case of every measurement."""
+    """One case for each measurement."""
     level = plan.level(platform, cluster, "smoke")
     return list({case.measurement: case for _, case in plan.cases(platform, level)}.values())
 
@@ -45,7 +45,7 @@ def ran(command, role, moment):
 
 
 def run_of(case, platform, cluster, port=18600, moment=0):
-    """The transcripts of one run: who reports, its servers, and the counters around them."""
+    """The transcripts of one run: the reporting command, its servers, and the counter readings."""
     *servers, last = plan.commands(case, platform, cluster, port)
     run = [ran(last, "client", moment)]
     run += [ran(one, Role.SERVICE if one.endless else "server", moment) for one in servers]
@@ -66,7 +66,7 @@ def test_every_measurement_of_every_platform(name):
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_no_measurement_stands_for_another(name):
-    """Not even where both run between the same nodes."""
+    """A transcript of another measurement is refused even if it is between the same nodes."""
     platform, cluster = known(name)
     every = cases(platform, cluster)
     for case in every:

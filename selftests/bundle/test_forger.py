@@ -1,4 +1,4 @@
-"""A forger whose key is trusted: what was not measured is found out all the same.
+"""A forger with a trusted key: verify still detects what was not measured.
 
 Every bundle here is whole: hashes, lines of measurements, verdict, statement and signature were
 made anew from what was forged, by the suite's own code.
@@ -26,7 +26,7 @@ HOSTS = bench.HOSTS
 
 @pytest.fixture
 def refused(verify, tmp_path):
-    """``refused(bundle, change)``: what is said of the forged bundle, which does not hold."""
+    """``refused(bundle, change)`` forges the bundle and returns the message that refuses it."""
     key = Ed25519PrivateKey.generate()
     public = tmp_path / "forger.pub"
     public.write_text(signing.public_line(key))
@@ -43,7 +43,7 @@ def refused(verify, tmp_path):
 
 
 def test_what_the_forger_changes_nothing_of_is_accepted(healthy, refused, verify, tmp_path):
-    """So that whatever is refused below is refused for what was forged."""
+    """A rebuilt bundle without a forgery verifies, so the refusals below are due to the forgery."""
     path = forger.sealed(healthy.path, tmp_path / "b", refused.key, lambda content: None)
     code, out, _ = verify(path, "--key", refused.public)
     assert (code, "accepted: it stands" in out) == (0, True)
@@ -65,7 +65,7 @@ def test_one_machine_under_two_names_is_told(healthy, refused, verify, tmp_path)
 
 
 def copied(records, *, fitted=()):
-    """Every item that went wrong gets the record of one that passed."""
+    """Every failed item gets the record of a passed one."""
     good = of(records, STATE.format("columbia"))
     for bad in records:
         if bad["outcome"] != "passed":
@@ -92,7 +92,7 @@ def test_copies_of_a_record_that_passed(red, refused, fitted, why):
 
 
 def another_question(records):
-    """The port that is down is asked for what it still has."""
+    """The node whose port is down is asked only for values that it still has."""
     bad, good = of(records, STATE.format("viper")), of(records, LAYER.format("viper"))
     bad.update({**good, "id": bad["id"]})
 
@@ -135,7 +135,7 @@ def test_an_item_that_asks_something_else(red, refused, change, why):
 
 
 def the_other_way(records):
-    """The pair that the level measures, from its target to its source."""
+    """The pair that the level measures, in the direction that it measures."""
     for one in records:
         if one["nodes"] == ["viper", "columbia"] or one["nodes"] == ["columbia", "viper"]:
             a, b = one["nodes"]
@@ -182,7 +182,7 @@ def two_of(content, word):
 
 
 def swapped(content):
-    """Two pairs of nodes: each file keeps the name of its case."""
+    """Two pairs swap their transcripts; each file keeps the name of its case."""
     one, two = two_of(content, "host_write_bandwidth")
     a, b = json.loads(content[one]), json.loads(content[two])
     a["runs"], b["runs"] = b["runs"], a["runs"]
@@ -190,7 +190,7 @@ def swapped(content):
 
 
 def copied_runs(content):
-    """What one pair printed, under the other pair's commands."""
+    """The output of one pair, under the commands of the other pair."""
     one, two = two_of(content, "host_write_bandwidth")
     a, b = json.loads(content[one]), json.loads(content[two])
     for good, bad in zip(a["runs"], b["runs"], strict=True):
@@ -237,11 +237,11 @@ def test_transcripts_of_something_else(healthy, refused, change, why):
     assert why in said
 
 
-# --- what the run set out to do ---
+# --- the plan of the run ---
 
 
 def without_a_pair(content):
-    """The pair is in no plan, no record and no transcript."""
+    """The pair is removed from the plan, the records and the transcripts."""
     gone = "columbia:viper" if b"columbia:viper" in content[forger.RECORDS] else "viper:columbia"
     edit_records(lambda records: _take_out(records, gone))(content)
     planned = [json.loads(line)["id"] for line in content[forger.RECORDS].splitlines()]
@@ -274,7 +274,7 @@ def everywhere(content):
 
 
 def one_more_node(content):
-    """Most nodes decide what is alike."""
+    """A fact that must be alike is compared with the value of most nodes."""
     edited(FACTS, lambda d: d["nodes"].update(zeus=d["nodes"]["viper"]))(content)
 
 
@@ -350,7 +350,7 @@ def test_measurements_that_no_record_has(healthy, refused, change, why):
     assert f"run/measurements.jsonl: {why}" in said
 
 
-# --- made by another version, or said to be ---
+# --- bundles of another version, real or pretended ---
 
 
 def other_version(content):
@@ -434,7 +434,7 @@ def test_a_statement_that_says_more_than_the_records(red, refused, say, why):
 
 @pytest.mark.parametrize("node", ["a[0-999999999]", "viper|a[0-9]b[0-999999]", "a[0-9", "nobody"])
 def test_names_of_nodes_are_not_expanded_without_end(red, verify, tmp_path, node):
-    """A suspect that was measured again, on more nodes than there are."""
+    """A suspect was measured again on more nodes than the cluster has."""
 
     def change(content):
         records = [json.loads(line) for line in content[forger.RECORDS].splitlines()]

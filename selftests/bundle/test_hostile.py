@@ -1,4 +1,4 @@
-"""A bundle that anybody may have made: whatever is wrong with it ends in one line."""
+"""A bundle from an untrusted source: whatever is wrong with it is reported in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from railgauge.bundle.errors import BadBundle, NotVerified
 
 
 def packed(path, *infos):
-    """An archive of members that no writer of ours would write: (TarInfo, data)."""
+    """An archive of members that railgauge never writes: (TarInfo, data)."""
     with tarfile.open(path, "w:gz", format=tarfile.GNU_FORMAT) as tar:
         for info, data in infos:
             info.size = len(data)
@@ -100,7 +100,7 @@ def test_bombs_end_before_they_go_off(tmp_path):
 
 
 def test_a_header_that_claims_to_be_huge(tmp_path):
-    """An extended header is read into memory whole: by its own word it has 60 MiB."""
+    """An extended header, which a reader holds in memory, claims a size of 60 MiB."""
     info = member("run/x", type=tarfile.XHDTYPE)
     info.size = 60 * 2**20
     raw = info.tobuf(tarfile.USTAR_FORMAT) + bytes(2**20)
@@ -173,7 +173,7 @@ READ = ("run/run.json", "run/cluster.json", "run/environment.json", "run/thresho
 def test_json_that_is_none(healthy, verify, tmp_path, name, kind):
     end = b"\n" if name.endswith("jsonl") else b""
     if name.endswith("jsonl") and kind == "empty":
-        return  # no item ended: an honest file
+        return  # no item has ended, so an empty file is correct
     bad = forged(healthy.path, tmp_path / "b", lambda c: c.update({name: JSONS[kind] + end}))
     code, out, err = verify(bad)
     assert (code, out) == (2, "")
@@ -304,7 +304,7 @@ def test_lines_of_wrong_types(healthy, verify, tmp_path, name, data):
 
 
 def test_a_secret_word_costs_nothing_however_long_it_is(healthy, verify, tmp_path):
-    """What was masked in a command is looked for in a planned word, never in a stranger's."""
+    """The masked word of a command is looked up in the planned command only."""
 
     def change(data):
         data["runs"][0][0]["argv"][0] = "[secret]" + "a-" * 1_000_000
@@ -316,7 +316,7 @@ def test_a_secret_word_costs_nothing_however_long_it_is(healthy, verify, tmp_pat
 
 
 def test_questions_that_nobody_asks(healthy, verify, tmp_path):
-    """Of a right type, and without sense: not verified, and never a traceback."""
+    """Values of the right type without meaning: the bundle is refused, without a traceback."""
 
     def questions(records):
         fact = next(r for r in records if r["questions"][0]["kind"] == "fact")
@@ -352,7 +352,7 @@ def test_terminals_are_not_steered(red, verify, tmp_path):
 
 
 def test_any_damage_to_the_inflated_archive_is_found(healthy, tmp_path):
-    """Bytes changed at random places: never another exception, never a bundle that holds."""
+    """Bytes changed at random places: the bundle is refused, and no other exception is raised."""
     plain = gzip.decompress(healthy.path.read_bytes())
     used = len(plain.rstrip(b"\0"))
     dice = random.Random(5)
@@ -369,5 +369,5 @@ def test_any_damage_to_the_inflated_archive_is_found(healthy, tmp_path):
         except (BadBundle, NotVerified):
             continue
         harmless += 1
-    # The padding behind a file's last byte is nobody's content.
+    # The padding after a file's last byte belongs to no file.
     assert harmless < 45

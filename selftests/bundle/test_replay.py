@@ -1,4 +1,4 @@
-"""``pytest --replay``: the same verdict from the same transcripts, and nothing is reached."""
+"""``pytest --replay`` gives the same verdict from the same transcripts and contacts no node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testing.bundle_bench import changed, forged
 
 @pytest.fixture
 def project(tmp_path):
-    """Somebody else's: the run itself was made in another one."""
+    """A project folder that did not make the run."""
     return make_project(tmp_path / "project")
 
 

@@ -1,4 +1,4 @@
-"""A bundle holds to the byte, or the line says which file does not."""
+"""A bundle verifies only if every byte is unchanged; else the message names the file."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_two_bundles_of_a_run_are_the_same_file(healthy, tmp_path):
         assert one.read_bytes() == two.read_bytes()
 
 
-# --- who signed ---
+# --- the signer ---
 
 
 def test_a_signature_is_known_by_the_key_that_is_given(healthy, verify, tmp_path):
@@ -146,7 +146,7 @@ def test_other_keys_than_ed25519_are_refused_with_the_remedy(healthy, tmp_path, 
     assert "ssh-keygen -t ed25519" in capsys.readouterr().err
 
 
-# --- one byte ---
+# --- one changed byte ---
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_a_file_more_or_less(healthy, verify, tmp_path):
     assert "run/junit.xml: is in the statement but not in the bundle" in err
 
 
-# --- all hashes made anew: the transcripts are judged again ---
+# --- all hashes are correct again: the transcripts are judged again ---
 
 
 def slower(content):
-    """Every transcript of one case tells of a tenth of the bandwidth."""
+    """Every transcript of one case shows a tenth of the bandwidth."""
     name = a_transcript(content)
     content[name] = re.sub(rb" 37\d\d\.\d\d", b"  377.25", content[name])
 
@@ -232,7 +232,7 @@ def no_evidence(records):
 
 
 def other_evidence(records):
-    """A failed item stands on the evidence of a good one."""
+    """A failed item gets the evidence of a passed one."""
     good = next(r for r in records if r["outcome"] == "passed" and r["subject"] == "port_state")
     bad = next(r for r in records if r["outcome"] == "failed" and r["subject"] == "port_state")
     bad.update({key: good[key] for key in ("outcome", "judgements", "reason", "questions")})
@@ -394,13 +394,13 @@ def test_the_default_is_the_latest_run(healthy, tmp_path):
     assert made.name == f"{healthy.run.latest.resolve().name}.railgauge"
 
 
-# --- what could have been tested and was not ---
+# --- possible here, not limited ---
 
 WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}
 
 
 def with_warp(content, listed):
-    """A run that had a test of warp, and a verdict that lists these as possible and not limited."""
+    """A run with a test named warp, and a verdict that lists ``not_limited`` as given."""
     edit_json("run/run.json", lambda data: data["tests"].append(WARP))(content)
     edit_json("run/verdict.json", lambda data: data.update(not_limited=listed))(content)
 

@@ -1,4 +1,4 @@
-"""The console command: what it prints, what it exits with, and that it never shows a traceback."""
+"""The console command: output and exit codes, and one line instead of a traceback."""
 
 import io
 import json
@@ -41,7 +41,7 @@ def judging(file, *more, platform="metax-c500", tool="perftest"):
 
 
 def console(*argv, stdin=b"", **options):
-    """The command in a process of its own, as a shell would start it."""
+    """The command in its own process, as a shell would start it."""
     command = [sys.executable, "-c", "from railgauge.cli import main; raise SystemExit(main())"]
     return subprocess.run(
         [*command, *map(str, argv)], input=stdin, capture_output=True, timeout=30, check=False,
@@ -182,7 +182,7 @@ def test_a_platform_with_a_hole_is_refused_before_anything_is_judged(railgauge, 
 def test_a_limit_against_the_tool_s_word_is_refused_by_judge_and_plan(
     railgauge, log, tmp_path, changed, says
 ):
-    """A ``latency_us`` with ``floor: 5`` and nothing else passed 1000 us."""
+    """With only ``floor: 5`` as its limit, a ``latency_us`` of 1000 us once passed."""
     doc = document()
     limit_of(doc).update(floor=5, **changed)
     measurement_of(doc)["asserts"] = [limit_of(doc)["metric"]]
@@ -217,7 +217,7 @@ def test_what_fits_no_measurement_is_not_judged(railgauge, log, text, says):
 
 
 def test_a_measurement_that_is_named_is_taken(railgauge, log):
-    """Rows alone do not say what was measured: whoever has them does, but not where it lay."""
+    """Rows alone show the measurement only if the option names it, and never the pairing."""
     rows = log(TABLE[TABLE.index(HEADING) :])
     assert railgauge(*judging(rows))[0] == 2
     for name, ended in (("gpu_write_bandwidth", 10), ("host_write_bandwidth", 0)):
@@ -308,7 +308,7 @@ def test_help_is_0(railgauge):
         assert "railgauge" in out
 
 
-# --- in a process of its own ---
+# --- in its own process ---
 
 
 def test_standard_input_and_exit_codes_through_a_shell():
@@ -327,7 +327,7 @@ def test_a_terminal_that_knows_only_ascii_gets_its_answer(argv):
     if argv[0] == "parse":
         assert found.returncode == 0
         assert json.loads(found.stdout)["summary"]["device"] == "mlx5_é"
-    else:  # no device of the platform: whatever it measured, it was none of these
+    else:  # the platform has no such device, so no measurement of it fits
         assert found.returncode == 2
         assert b"not one of mlx5_0, mlx5_1 for host_write_bandwidth" in found.stderr
 

@@ -1,4 +1,4 @@
-"""``railgauge plan``: what a run would do, from declared hardware alone."""
+"""``railgauge plan``: what a run would do, computed from declared hardware only."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def test_plan_for_people(railgauge):
 
 
 def test_the_plan_says_what_it_covers_and_how_long_it_takes(railgauge):
-    """The same in words and as JSON; the steps one by one make up the whole."""
+    """Text and JSON agree, and the steps add up to the whole."""
     arguments = ("plan", "--root", ROOT, "--hostfile", LAB, "--level", "smoke", "-n", 2)
     _, words, _ = railgauge(*arguments)
     _, out, _ = railgauge(*arguments, "--json")

@@ -1,4 +1,4 @@
-"""Every recorded run of a collective gets the verdict that its document gave it."""
+"""Every recorded run of a collective gets the verdict that its document gives it."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_every_recorded_collective_is_looked_at():
 
 
 def test_the_graph_run_does_not_say_that_it_is_one(capsys):
-    """Its heading shows no graph: judged as what it looks like, or by name."""
+    """The heading does not show graph mode: judged as it looks, or by the named measurement."""
     path = TRANSCRIPTS / "mi300x-rccl-allreduce-8gpu-graph.txt"
     more = ("--measurement", "node_all_reduce_graph", "--level", "signoff")
     _, said = judge(capsys, "mi300x", path, *more)

@@ -1,4 +1,4 @@
-"""Which measurement a piece of output is, by what it says of itself."""
+"""Find the measurement that an output belongs to, from the output itself."""
 
 import pytest
 from testing.core_values import ROOT
@@ -31,7 +31,7 @@ def output(algbw=100.0, busbw=187.5, **summary):
 
 
 def listed(nodes, each=8, **summary):
-    """Output that lists its ranks."""
+    """An output that lists its ranks."""
     hosts = {f"n{index}": each for index in range(nodes)}
     return output(nranks=nodes * each, nnodes=nodes, gpus=hosts, **summary)
 
@@ -93,7 +93,7 @@ def test_a_graph_is_another_measurement(mi300x):
     ],
 )
 def test_the_rows_of_an_all_reduce_say_how_many_ranks_there_were(h200, ranks, name):
-    """Bus over algorithm bandwidth is 2(n-1)/n, printed with two decimals."""
+    """busbw / algbw is 2(n-1)/n, and both are printed with two decimals."""
     excerpt = output(201.34, round(201.34 * 2 * (ranks - 1) / ranks, 2))
     assert found(h200, excerpt) == {name}
 

@@ -1,4 +1,4 @@
-"""No number without a basis, and the number follows from it.
+"""Every number has a basis and follows from it.
 
 The floors are computed anew from the recorded tables, or from the figures that a basis quotes.
 """
@@ -24,7 +24,7 @@ def documents(name):
 
 
 def bases(value, path="$"):
-    """Every basis of a platform file with the place that it stands at."""
+    """Every basis of a platform file, with its location."""
     if isinstance(value, dict):
         if "basis" in value:
             yield path, value["basis"]
@@ -140,7 +140,7 @@ def test_metax_floors_leave_every_recorded_healthy_table_passing(tables):
 
 @needs_transcripts
 def test_metax_bases_quote_the_tables(tables):
-    """Every '... Gb/s at 8 MiB' that a basis quotes stands in the table that it speaks of."""
+    """Every '... Gb/s at 8 MiB' that a basis quotes is in the table that the basis refers to."""
     quoted = {
         float(figure)
         for _, basis in bases(documents("metax-c500"))
@@ -150,17 +150,17 @@ def test_metax_bases_quote_the_tables(tables):
 
 
 def test_metax_serving_accepts_what_is_not_the_fault_of_the_document():
-    """Two nodes at a tenth of one are the fault; at nine tenths they are not."""
+    """Two nodes at a tenth of one node's rate have the fault; at nine tenths they do not."""
     pair = thresholds.load("metax-c500", ROOT / "thresholds").measurements["pair_serving"]
     (scaling,) = [limit for limit in pair.limits if limit.metric == "scaling"]
     assert scaling.floor == 0.5
-    # The load must not set the pace, or the ratio is 1 whatever the nodes do.
+    # If the load limited the rate, the ratio would be 1 for any nodes.
     assert (pair.options["request_rate"], pair.options["max_concurrency"]) == ("inf", 32)
 
 
 @needs_transcripts
 def test_metax_reasons_do_not_deny_what_the_document_shows():
-    """2.5 of 000 joins GPUs by MX, 5.1 names metax.ko; newer tables show a persistence mode."""
+    """2.5 of 000 joins GPUs by MX, 5.1 names metax.ko; newer tables have a persistence mode."""
     matrix = (TRANSCRIPTS / "metax-mx-smi-topo.txt").read_text(encoding="utf-8")
     assert "MetaXLink" in matrix
     reasons = documents("metax-c500")["not_applicable"]
@@ -239,7 +239,7 @@ def test_homelab_figures_stand_in_the_document():
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_the_sizes_of_the_levels_are_those_of_the_tables(name):
-    """perftest's sweep goes to 8 MiB; a larger size would have no basis."""
+    """perftest's sweep ends at 8 MiB; a larger size would have no basis."""
     for measurement in documents(name)["measurements"].values():
         if measurement["tool"] == "perftest":
             for extent in measurement["levels"].values():
@@ -250,7 +250,7 @@ def test_the_sizes_of_the_levels_are_those_of_the_tables(name):
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_only_a_service_may_be_judged_by_the_site_s_own_wishes(name):
-    """What hardware does follows from a document, from physics, or from arithmetic on them."""
+    """Limits on hardware follow from a document, from physics, or from arithmetic on them."""
     doc = documents(name)
     wishes = [place for place, basis in bases(doc) if basis["source"] == "site"]
     rungs = {doc["measurements"][place.split("/")[2]]["rung"] for place in wishes}

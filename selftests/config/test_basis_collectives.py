@@ -1,4 +1,4 @@
-"""The limits of collectives and GPU links, computed anew from the recorded runs."""
+"""The limits of collectives and GPU links, computed again from the recorded runs."""
 
 import json
 import random
@@ -55,12 +55,12 @@ PLACEMENTS = {"busbw": (0, 1), "busbw/out_of_place": (0,), "busbw/in_place": (1,
 
 
 def bandwidths_of(platform, name):
-    """Size and metric, which may name a placement, of every bandwidth that is asserted."""
+    """Size and metric (with its placement, if it names one) of every limited bandwidth."""
     return [(size, metric) for metric in PLACEMENTS for size in sizes_of(platform, name, metric)]
 
 
 def sizes_of(platform, name, metric):
-    """Where the platform asserts the metric, of all that a full sweep measures."""
+    """The sizes of a full sweep at which the platform limits the metric."""
     measurement = measurement_of(platform, name)
     sizes = measurement.extents["signoff"].sizes
     return [size for size in sizes if metric in measurement.asserted("size", size)]
@@ -80,7 +80,7 @@ def test_bandwidths_are_90_percent_of_the_lower_of_both_placements(platform, nam
 
 
 def test_where_one_placement_is_far_below_the_other_each_has_a_limit_of_its_own():
-    """56.92 GB/s in place at 4 MiB is the document's; out of place it has 141.91."""
+    """The document has 56.92 GB/s in place at 4 MiB, and 141.91 out of place."""
     asserted = bandwidths_of("mi300x", "node_all_reduce")
     own = {m for size, m in asserted if size == 4 * 2**20}
     assert own == {"busbw/out_of_place", "busbw/in_place"}
@@ -88,7 +88,7 @@ def test_where_one_placement_is_far_below_the_other_each_has_a_limit_of_its_own(
 
 @needs_transcripts
 def test_an_out_of_place_run_that_falls_to_the_in_place_hiccup_is_rejected(railgauge, tmp_path):
-    """141.91 to 52.50 GB/s, with the time and the average that go with it."""
+    """Changes 141.91 to 52.50 GB/s, with the time and the average that belong to it."""
     text = (TRANSCRIPTS / MI300X_NODE).read_text(encoding="utf-8")
     log = tmp_path / "run.txt"
     asked = ("judge", "--root", ROOT, "--platform", "mi300x", "--tool", "ccl-tests", "--json", log)
@@ -245,7 +245,7 @@ def printed(metric):
 
 
 def apart_by_direction():
-    """How far the two directions of each link are apart, as a share of their mean."""
+    """The difference between the two directions of each link, as a share of their mean."""
     found = {
         s.placement: s.value for s in parsed(A2A, "transferbench").samples if s.metric == "link_bw"
     }
@@ -254,7 +254,7 @@ def apart_by_direction():
 
 
 def resampled(rng, noise):
-    """What a node's three metrics of links are if each of the document's links varies by noise."""
+    """A node's three link metrics if each of the document's links varies by noise."""
     links = [value * (1 + rng.gauss(0, noise)) for value in printed("link_bw")]
     gpus = [7 * min(links[7 * gpu : 7 * gpu + 7]) for gpu in range(8)]
     return {"link_bw": min(links), "gpu_actual": min(gpus), "average_bw": sum(links) / len(links)}
@@ -263,7 +263,7 @@ def resampled(rng, noise):
 @needs_transcripts
 @pytest.mark.parametrize("noise", [0.0022, 0.005])
 def test_healthy_mi300x_nodes_that_vary_as_the_document_s_links_do_pass(noise):
-    """At 45.0 GB/s 63 % of the nodes failed whose links vary by 0.5 %."""
+    """With a floor of 45.0 GB/s, 63 % of the nodes whose links vary by 0.5 % failed."""
     rng = random.Random(12)
     floors = {
         metric: limit("mi300x", "gpu_link_bandwidth", metric).floor

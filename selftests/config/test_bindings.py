@@ -1,4 +1,4 @@
-"""Document 003, section 2: TCPX's threads are bound to CPUs beside their NIC, each way its own."""
+"""Document 003, section 2: TCPX's threads are bound to CPUs near their NIC, one set each way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WAYS = ("TX", "RX")
 
 
 def numbers(text: str) -> set[int]:
-    """``8-21,112-125`` as CPUs."""
+    """``8-21,112-125`` as a set of CPUs."""
     spans = [part.split("-") for part in text.split(",")]
     return {cpu for span in spans for cpu in range(int(span[0]), int(span[-1]) + 1)}
 

@@ -1,4 +1,4 @@
-"""Measurements that no document has: every NIC and every collective, floors from what is ideal."""
+"""Measurements without a documented figure: every NIC and collective has a derived floor."""
 
 import math
 from dataclasses import replace
@@ -11,7 +11,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.model import LEVELS, Assertion
 from railgauge.config.thresholds.physics import ideal, ideal_inside, in_its_unit
 from railgauge.core.errors import BadInput, Uncovered
-from railgauge.core.model import Basis, Limit
+from railgauge.core.limits import Basis, Limit
 from railgauge.planning import demand, plan
 from railgauge.planning.forecast import work
 from railgauge.verdict.decision import not_applicable
@@ -67,7 +67,7 @@ def test_every_collective_is_measured_within_nodes_between_two_and_over_groups(n
 
 @pytest.mark.parametrize("name", REACHED)
 def test_a_share_of_the_ideal_is_one_of_what_all_reduce_reaches_of_its_own(name):
-    """Three quarters, and six tenths of an alltoall over a group."""
+    """Three quarters of the ideal, and six tenths for an alltoall over a group."""
     found = load(name)
     own = ideal(
         found, found.measurements["pair_all_reduce"], None, limit(metric="busbw", unit="GB/s")
@@ -98,7 +98,7 @@ def test_what_is_asked_of_an_alltoall_falls_with_the_nodes_of_its_group(nodes, g
 
 @pytest.mark.parametrize("name", REACHED)
 def test_the_halves_of_a_metax_node_and_no_others_are_asked_for_less(name):
-    """A ring crosses between them once each way; of an alltoall half of all that is sent."""
+    """A ring crosses the nodes' boundary once each way; an alltoall sends half of its data."""
     found = load(name).measurements
     floors = {op: found[f"node_{op}"].limits[0].floor for op in ("all_gather", "alltoall")}
     lesser = floors["alltoall"] / floors["all_gather"]
@@ -217,7 +217,7 @@ def test_a_higher_level_makes_what_a_lower_one_makes(tmp_path):
 
 @pytest.mark.parametrize("name", [*REACHED, "connectx4-homelab"])
 def test_smoke_makes_none_of_the_measurements_without_a_figure(name):
-    """It takes as long as it took."""
+    """A duration has no upper bound."""
     found = load(name)
     late = [one for one in found.measurements.values() if not one.made_at("smoke")]
     assert late

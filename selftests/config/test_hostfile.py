@@ -1,4 +1,4 @@
-"""Hostfiles: both forms, and a complaint with file and line for everything that is wrong."""
+"""Hostfiles: both forms, and an error with file and line for everything that is wrong."""
 
 from pathlib import Path
 

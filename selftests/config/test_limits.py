@@ -1,4 +1,4 @@
-"""The one limit of a number, and the ceiling that physics puts above it."""
+"""Each number has exactly one limit, and a physical ceiling above it."""
 
 import math
 from dataclasses import replace
@@ -22,7 +22,8 @@ from railgauge.config.thresholds import limit_for, physical_ceiling, uncovered
 from railgauge.config.thresholds.limits import bound_at, curve_value
 from railgauge.config.thresholds.physics import nic_ceiling_gbps, pcie_gbps
 from railgauge.core.errors import Uncovered
-from railgauge.core.model import Curve, Pairing
+from railgauge.core.limits import Curve
+from railgauge.core.model import Pairing
 from railgauge.planning import plan
 
 CURVE = Curve(((65536, 100.0), (1048576, 200.0), (8388608, 400.0)))
@@ -197,7 +198,7 @@ def test_asking_for_the_limit_of_a_number_that_has_none_or_several(tmp_path, cou
 
 
 def test_only_the_bound_that_decides_is_a_limit(tmp_path):
-    """A ceiling alone does not limit a bandwidth, nor a floor alone a latency."""
+    """A ceiling alone does not limit a bandwidth, and a floor alone does not limit a latency."""
     where = "/measurements/host_write_bandwidth/limits/0"
     doc = document()
     limit_of(doc)["ceiling"] = limit_of(doc).pop("floor")

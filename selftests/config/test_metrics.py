@@ -1,4 +1,4 @@
-"""What tools declare of their metrics is what they print, and all that may be limited."""
+"""The metrics that a tool declares are those that it prints and that may be limited."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,12 +12,12 @@ from railgauge.config import thresholds
 from railgauge.planning import plan
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
 
-# A platform file may limit what these print.
+# Tools whose output a platform file may limit.
 LIMITED = [name for name in tools.PLANNABLE if tools.metrics(name).keys() > {"scaling"}]
 
 
 def outputs(tool):
-    """Every recorded output that is read as one of ``tool``: the longest beginning owns it."""
+    """Every recorded output of ``tool``: the reader with the longest fitting prefix reads it."""
     for path in sorted(SHARED.glob("*/**/*")):
         name = str(path.relative_to(SHARED))
         owners = [begin for begin in OF_TOOLS if name.startswith(begin)]

@@ -1,4 +1,4 @@
-"""What the hardware does at best: each ideal counted by sending every message of the collective."""
+"""The best that the hardware can do: each ideal is checked by counting a collective's messages."""
 
 import math
 from itertools import pairwise
@@ -21,7 +21,7 @@ def platform(name):
 
 
 def crossing(messages, gpus):
-    """Bytes that leave the busiest node, of (from, to, share of the message)."""
+    """Bytes that leave the busiest node, from a list of (from, to, share of the message)."""
     sent = {}
     for source, target, share in messages:
         if source // gpus != target // gpus:
@@ -34,7 +34,7 @@ def ring(ranks, rounds, share):
 
 
 def messages(operation, ranks):
-    """What the GPUs send one another, as nccl-tests defines the operation's message."""
+    """What the GPUs send each other, with the message as nccl-tests defines it."""
     if operation == "all_reduce":
         return ring(ranks, 2 * (ranks - 1), 1 / ranks)
     if operation in ("all_gather", "reduce_scatter"):
@@ -95,7 +95,7 @@ def best(name, measurement, nodes=2, metric="busbw", pairing=None):
 def test_one_gpu_a_node_has_the_one_nic_beside_it(name, gb_per_s):
     found = best(name, "pair_all_reduce_one_gpu")
     assert found.ideal == gb_per_s
-    slot = 64 * 128 / 130 if name != "metax-c500" else 100  # whose slots no document names
+    slot = 64 * 128 / 130 if name != "metax-c500" else 100  # no document names its slots
     assert found.most == pytest.approx(slot)
 
 
@@ -114,7 +114,7 @@ def test_all_gpus_have_all_nics():
 
 
 def test_the_floor_of_an_alltoall_is_three_quarters_of_its_ideal():
-    """37.5 GB/s, 75 % of one NIC, let a node with more than half of its NICs lost pass."""
+    """A floor of 37.5 GB/s, 75 % of one NIC, let a node pass that had lost half of its NICs."""
     one = platform("h200").measurements["pair_alltoall"]
     assert one.limits[0].floor == pytest.approx(
         0.75 * best("h200", "pair_alltoall").ideal, rel=1e-3

@@ -1,4 +1,4 @@
-"""Why something is not applicable: what a reason says of documents and of other tests is so."""
+"""A reason under ``not_applicable`` is true in what it says of documents and other tests."""
 
 import re
 from dataclasses import replace
@@ -13,14 +13,14 @@ from railgauge.planning.needs import candidates, unmet
 
 KNOWN = {test.name for test in asked_by_tests(ROOT)}
 
-# "netdev_rate asserts them": whatever a reason leaves to another test.
+# "netdev_rate asserts them": a reason that refers to another test.
 _LEFT_TO = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)*) (?:asserts?|measures?|holds|loads|stands for)\b")
-# "Document 001 gives no figure for ib_read_bw": words that the document must not have then.
+# "Document 001 gives no figure for ib_read_bw": the document must not contain that word.
 _SILENT = re.compile(
     r"[Dd]ocument (\d{3}) (?:does not touch|gives no figure for|names no|prints no) ([\w ]+?)"
     r"(?=[;:,.]|$)"
 )
-# What netdev (the link is up) and host_tcp_bandwidth (one way) do not see.
+# What netdev (the link is up) and host_tcp_bandwidth (one direction) cannot detect.
 _NOT_SEEN = re.compile(r"latency|bidirectional|model|layer|pcie|^lid$|^gid$|subnet_manager")
 
 
@@ -32,7 +32,7 @@ def left_to(why):
     return set(_LEFT_TO.findall(why)) & KNOWN
 
 
-# Sentences that say more than that hardware is missing.
+# Reasons that say more than that hardware is missing.
 _SAY_MORE = {
     ("h100-tcpx", "peer_memory"),
     ("h100-tcpx", "gpu_write_bandwidth"),

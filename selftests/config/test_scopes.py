@@ -1,4 +1,4 @@
-"""Limits where they hold: a path, a pair, a node, a group; a size, a link, a GPU, a run."""
+"""A limit applies in its scope: path, pair, node, group; size, link, GPU, run."""
 
 import pytest
 from testing.core_values import document, limit, limit_of, measurement_of, put, with_gpus
@@ -21,7 +21,7 @@ def load(tmp_path, doc):
 
 
 def collective(asserts, limits, scope="node", **changes):
-    """A platform with two GPUs that are linked, and one collective."""
+    """A platform with two linked GPUs and one collective."""
     doc = with_gpus(document())
     doc["hardware"]["gpus"]["link"] = {"gb_per_s": 64, "basis": doc["hardware"]["nics"][0]["basis"]}
     found = measurement_of(doc)
@@ -202,7 +202,7 @@ def test_a_measurement_without_sizes_is_covered_by_its_run(tmp_path):
 
 
 def test_an_average_is_asked_for_where_a_level_measures_its_sizes_and_nowhere_else(tmp_path):
-    """Of fewer, larger sizes it is higher, and would pass whatever the hardware does."""
+    """An average over fewer, larger sizes is higher and would always pass."""
     doc = collective(["busbw", AVERAGE], [bus(), average()])
     assert complaints(tmp_path, doc) == []
     found = measurement(tmp_path, doc)
@@ -245,7 +245,7 @@ def test_sizes_of_an_average_that_nobody_understands_are_refused(tmp_path, broke
 
 
 def test_a_latency_with_a_floor_alone_would_pass_whatever_the_hardware_does(tmp_path):
-    """An invented metric whose floor of 5 us passed 1000 us: its name was taken for a rate."""
+    """A new metric with a floor of 5 us passed 1000 us: its name was taken for a rate."""
     invented = {"metric": "latency_us", "unit": "us", "floor": 5}
     lines = complaints(tmp_path, collective(["latency_us"], [invented]))
     assert lines == [
@@ -296,7 +296,7 @@ def test_an_assertion_that_no_level_reaches_would_assert_nothing(tmp_path):
 
 
 def test_a_level_need_not_reach_what_another_one_does(tmp_path):
-    """smoke measures 8 MiB only; what is asserted below is for the levels above."""
+    """smoke measures only 8 MiB; the assertions below are for the higher levels."""
     asserts = ["busbw", {"metric": "algbw", "sizes": ["64KiB", "1MiB"]}]
     platform = load(tmp_path, collective(asserts, [bus(), bus(metric="algbw")]))
     for levels in (("smoke",), ("nightly",), thresholds.LEVELS):
@@ -332,7 +332,7 @@ def ceiling(tmp_path, scope, metric="busbw", unit="GB/s", pairing=None, **change
 
 @pytest.mark.parametrize("scope", ["pair", "group"])
 def test_between_nodes_all_fabric_nics_carry_together(tmp_path, scope):
-    """400 and 200 Gb/s, and nothing of the management NIC: 75 GB/s."""
+    """400 and 200 Gb/s are 75 GB/s; the management NIC does not count."""
     assert ceiling(tmp_path, scope, "bw_received") == pytest.approx(75.0)
     assert ceiling(tmp_path, scope, "bw_received", "Gb/s") == pytest.approx(600.0)
 
@@ -367,7 +367,7 @@ def test_collectives_inside_a_node_have_no_sure_ceiling(tmp_path):
     ("metric", "gb_per_s"), [("link_bw", 64), ("average_bw", 64), ("gpu_actual", 64)]
 )
 def test_gpu_links_have_their_raw_rate(tmp_path, metric, gb_per_s):
-    """Two GPUs: one link each."""
+    """Two GPUs have one link each."""
     assert ceiling(tmp_path, "node", metric) == gb_per_s
 
 

@@ -1,4 +1,4 @@
-"""The short form says what the long form says, and complaints name what was written."""
+"""The short form equals the long form, and errors name the keys of the short form."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import plan
 
-# Digests of the parts of platforms as they were before they were shortened.
+# Digests of the long forms from before the files were shortened.
 LONG_FORMS = json.loads((ROOT / "selftests/config/long_forms.json").read_text(encoding="utf-8"))
 BASIS = {"source": "derived", "says": "made up for a test"}
 MADE_UP = "derived: made up for a test"
@@ -47,14 +47,14 @@ def with_nics(nics, **hardware):
 
 
 def digest(name, part):
-    """Of the JSON with sorted keys; where the order of entries is that of a run, with that too."""
+    """The digest of the JSON with sorted keys; if the order is that of a run, it counts too."""
     value = [part, list(part)] if name in ("expected", "measurements") else part
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize("platform", sorted(LONG_FORMS))
 def test_a_shortened_platform_says_what_it_said(platform):
-    """Whoever changes a limit on purpose puts the new digest of the part that differs there."""
+    """To change a limit on purpose, replace the digest of the part that differs."""
     parts = long_form(platform).items()
     assert {name: digest(name, part) for name, part in parts} == LONG_FORMS[platform]
 
@@ -67,7 +67,7 @@ def test_a_shortened_platform_says_what_it_said(platform):
     ],
 )  # fmt: skip
 def test_a_platform_file_is_short(platform, lines):
-    """A third of what it had in the long form, and no line that hides many."""
+    """A third of the long form, without lines that hold many entries."""
     text = (ROOT / "thresholds" / f"{platform}.json").read_text(encoding="utf-8").splitlines()
     assert len(text) <= lines / 3
     assert max(map(len, text)) <= 110
@@ -171,7 +171,7 @@ def test_templates_of_a_name_and_templates_that_are_named(tmp_path):
 
 
 def test_hardware_is_that_of_a_data_sheet(tmp_path):
-    """What it is from stands with the template, and is no part of the platform."""
+    """The template states its source, which is no part of the platform."""
     doc = with_nics({"mlx5_0": {"extends": "ConnectX-7", "rate_gbps": 200, "basis": MADE_UP}})
     sheet = nic(datasheet="A public document, https://example.org")
     doc["extends"] = "sheets"
@@ -180,7 +180,7 @@ def test_hardware_is_that_of_a_data_sheet(tmp_path):
 
 
 def test_a_platform_extends_another_one(tmp_path):
-    """Section by section and key by key; ``null`` takes away; what both extend is read once."""
+    """Merged section by section and key by key; ``null`` removes a key; a base is read once."""
     doc = {
         "platform": "bench", "extends": ["twin", "more"],
         "measurements": {"host_write_bandwidth": {"time_limit_s": 5}},
@@ -268,7 +268,7 @@ def test_a_mistake_is_named_where_it_was_written(tmp_path, change, says):
 
 
 def test_what_lacks_after_all_is_asked_for_where_the_entry_stands(tmp_path):
-    """Only the long form shows it; the complaint names the key that stands in the file."""
+    """The mistake is in the long form only; the error names the key of the short form."""
     doc = document()
     doc["extends"] = "more"
     doc["hardware"]["nics"] = {"mlx5_[0-1]": {"model": "MT4129"}}
@@ -294,7 +294,7 @@ def test_the_file_of_a_run_stands_alone(tmp_path):
     "name", sorted(path.stem for path in (ROOT / "thresholds/shared").glob("*.json"))
 )
 def test_what_is_shared_needs_no_other_file(name, tmp_path):
-    """A platform may extend one of them alone, and takes nothing that it does not name."""
+    """A platform may extend one part of a file and gets only what it names."""
     doc = document()
     doc["measurements"] = {"mine": measurement_of(doc)}
     doc["expected"] = {"own": {"fact": "x", **doc["expected"]["memlock"]}}
@@ -315,7 +315,7 @@ def test_the_example_of_the_docs_is_a_platform():
 
 
 def test_a_site_may_have_the_schema_of_before(tmp_path):
-    """It has no part for the long form alone, and asks for all that it knows at once."""
+    """The schema of the short form has nothing that only the long form uses."""
     folder = put(tmp_path / "thresholds", document())
     schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
     del schema["$defs"]["complete"]

@@ -1,4 +1,4 @@
-"""A new platform is one JSON file and one hostfile: no line of Python knows its name."""
+"""A new platform is one JSON file and one hostfile; no Python code names a platform."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def measurement(rung, tool, command, asserts, limits, **more):
 
 
 def orca():
-    """Four GPUs of a known vendor, two NICs of a kind that no other platform has."""
+    """Four GPUs of a known vendor, and two NICs of a model that no other platform has."""
     per_link = [{"metric": "device_to_device_memcpy_read_ce", "per": "link"}]
     return {
         "schema_version": 1,
@@ -96,7 +96,7 @@ def orca():
 
 @pytest.fixture
 def site(tmp_path):
-    """A site's own folder with the sixth platform beside the schemas, and nothing else."""
+    """A site's own folder with only the sixth platform and the schemas."""
     for name in ("thresholds", "hostfiles"):
         (tmp_path / name).mkdir()
         shutil.copyfile(ROOT / name / "schema.json", tmp_path / name / "schema.json")
@@ -172,7 +172,7 @@ def test_output_is_judged_by_it(site, capsys, tmp_path):
 
 
 def test_the_acceptance_suite_makes_items_of_it(site):
-    """The ladder's own tests, collected for it: nothing of them names a platform.
+    """The ladder's tests are collected for it, and none of them names a platform.
 
     Its file says nothing of the tests that it has no limits for.
     """

@@ -1,4 +1,4 @@
-"""Platform files: every kind of damage ends in one complaint with file and JSON path."""
+"""Platform files: any damage is one error with file and JSON path."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ from testing.core_values import (
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput, ThresholdError
-from railgauge.core.model import Basis, Curve, Dispersion
+from railgauge.core.limits import Basis, Curve, Dispersion
 
 LIMIT = "$/measurements/host_write_bandwidth/limits/0"
 
@@ -231,7 +231,7 @@ def test_every_platform_file_is_among_those_tested():
 
 
 def _places(value, path=()):
-    """Every place of a document, outermost first."""
+    """Every location of a document, outermost first."""
     yield path
     if isinstance(value, dict):
         for key, entry in value.items():
@@ -261,6 +261,6 @@ def test_junk_anywhere_is_read_or_refused_but_never_a_traceback(tmp_path, place,
 
 
 def test_the_package_has_a_copy_of_the_schema_that_is_of_today():
-    """A bundle is verified where there is no project."""
+    """A bundle can be verified without a project folder."""
     package = Path(thresholds.__file__).with_name("schema.json")
     assert package.read_bytes() == (ROOT / "thresholds" / "schema.json").read_bytes()

@@ -1,4 +1,4 @@
-"""Names stay short at any number of nodes, and are still those of just these nodes."""
+"""File names stay short for any number of nodes, and stay unique to these nodes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from railgauge.planning import plan
 from railgauge.run.store import Store, case_file
 
 MANY = tuple(f"node{number:02}" for number in range(1, 41))
-# Nothing in common that could be folded.
+# Names without a common part, which cannot be folded.
 STRANGERS = tuple(f"{a}{b}-gpu-of-the-second-row" for a in "abcdefgh" for b in "vwxyz")
-# With what Store adds while it writes; every file system of a control host takes 255.
+# Including the suffix that Store adds while it writes; file systems allow 255 bytes.
 MOST_BYTES = 160
 
 
@@ -52,7 +52,7 @@ def test_every_case_of_forty_nodes_has_a_short_file_of_its_own(platform, names, 
 
 
 def test_a_case_of_forty_nodes_is_kept_and_found_again(tmp_path):
-    """Two groups of as many nodes are two cases, and so are two orders of the same nodes."""
+    """Two groups of the same size are two cases, and so are two orders of the same nodes."""
     store = Store(tmp_path)
     cases = [Case("sum", nodes, None, (8,)) for nodes in (MANY, STRANGERS, MANY[::-1])]
     for case in cases:
@@ -97,7 +97,7 @@ FOLDED = {
 
 @pytest.mark.parametrize("names", FOLDED.values(), ids=FOLDED)
 def test_no_name_of_a_host_stays_in_what_was_folded(names):
-    """What is redacted must hold the pseudonyms of all of them, and nothing of their names."""
+    """A redacted name holds the pseudonyms of all nodes and no part of their real names."""
     pseudonyms = Pseudonyms(names)
     stand_ins = {pseudonyms.text(name, Counter()) for name in names}
     assert not stand_ins & set(names)

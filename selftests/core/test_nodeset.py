@@ -1,4 +1,4 @@
-"""Names of nodes from text that anybody may have written."""
+"""Node names are read from untrusted text."""
 
 import pytest
 

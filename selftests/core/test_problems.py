@@ -1,4 +1,4 @@
-"""The table of problem kinds holds every kind that a parser raises, and no other."""
+"""The table of problem kinds has every kind that a parser raises, and no other."""
 
 import ast
 import json
@@ -26,7 +26,7 @@ def tree(path):
 
 
 def named(node):
-    """The kinds that are named in a piece of source."""
+    """The kinds that a piece of source code names."""
     return {
         one.attr
         for one in ast.walk(node)
@@ -40,7 +40,7 @@ RAISED = set().union(*(named(tree(path)) for path in PARSERS))
 
 
 def warned():
-    """Kinds that stand in a call of ``warn``."""
+    """Kinds in a call of ``warn``."""
     for path in PARSERS:
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn":
@@ -48,7 +48,7 @@ def warned():
 
 
 def failed():
-    """Kinds that stand in a call of ``error`` or ``refuse``."""
+    """Kinds in a call of ``error`` or ``refuse``."""
     for path in PARSERS:
         for node in ast.walk(tree(path)):
             called = getattr(getattr(node, "func", None), "attr", "")
@@ -61,7 +61,7 @@ def test_every_kind_of_the_table_is_raised_by_a_parser_and_no_other_is():
 
 
 def test_no_parser_spells_a_kind_as_text():
-    """A kind as a string would pass by the table, and by the type checker's eyes."""
+    """A kind written as a string would be checked neither by the table nor by mypy."""
     several = {kind.value for kind in ProblemKind if "-" in kind.value}
     spelled = [
         f"{path.name}:{node.lineno}: {node.value}"
@@ -74,7 +74,7 @@ def test_no_parser_spells_a_kind_as_text():
 
 def test_what_is_raised_as_an_error_has_an_error_of_its_own():
     found = set(failed())
-    assert len(found) > 20  # the walk finds calls at all
+    assert len(found) > 20  # the walk does find calls
     assert not {name for name in found if ProblemKind[name].error is ToolError}
 
 

@@ -1,4 +1,4 @@
-"""HTML is made by templates alone: what a node or a user wrote is text in it, never markup."""
+"""HTML is made only by templates: text from nodes and users is escaped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_words_of_a_node_are_text():
 
 
 def test_a_cell_is_as_short_as_it_can_be():
-    """A page of ten thousand rows holds each of its cells with every quote escaped."""
+    """On a page of ten thousand rows every quote of every cell is escaped."""
     row = pages.parts(ROW)
     assert row.lines("limit", ["a", "b"]) == "<td class=col-limit>a<br>b</td>"
     assert row.bases([("derived", 3)]) == (
@@ -61,7 +61,7 @@ def test_text_is_taken_as_markup_in_one_place():
 
 
 def test_no_page_is_put_together_by_hand():
-    """The plots write their SVG themselves; beside them no module writes a tag."""
+    """Only the plots write SVG themselves; no other module writes a tag."""
     tag = re.compile(r"[\"'(]</?(?:html|div|p|table|t[drh]|h[1-6]|span|a|ul|li|dl|style|script)\b")
     modules = [path for path in PACKAGE.rglob("*.py") if "lab" not in path.parts]
     assert len(modules) > 100

@@ -1,4 +1,4 @@
-"""Every recorded output has one reader, which says something about it, and says what it printed.
+"""Every recorded output has exactly one reader, and the reader returns what the output says.
 
 The tests of the single readers hold the meaning of each value. This one holds that no file and no
 figure of the ground truths is left out, also of files that are added later.
@@ -30,7 +30,7 @@ INDEX = SHARED / "corpus" / "INDEX.tsv"
 
 
 def indexed() -> dict[str, str]:
-    """Path of each file of the corpus below ``shared``, to its ground truth."""
+    """Each file of the corpus, by its path below ``shared``, with its ground truth."""
     if not INDEX.is_file():
         return {}
     with INDEX.open(encoding="utf-8", newline="") as lines:
@@ -44,7 +44,7 @@ FILES = sorted({*TRUTHS, *(str(path.relative_to(SHARED)) for path in PRESENT)})
 
 
 def not_run(name: str) -> str:
-    """Of an output whose command the product does not run, the beginning that ``NOT_RUN`` has."""
+    """For an output of a command that the product does not run: its prefix in ``NOT_RUN``."""
     return next((prefix for prefix in NOT_RUN if name.startswith(prefix)), "")
 
 
@@ -52,7 +52,7 @@ READ = [name for name in FILES if not not_run(name)]
 
 
 def owner(name: str) -> Reader:
-    """The reader of the longest beginning that fits; ``LookupError`` where none does."""
+    """The reader with the longest fitting prefix; ``LookupError`` if none fits."""
     prefixes = [prefix for prefix in (*OF_TOOLS, *OF_FACTS) if name.startswith(prefix)]
     if not prefixes:
         raise LookupError(f"nobody reads {name}")
@@ -65,28 +65,28 @@ def read(name: str) -> Any:
 
 
 def is_silent(result: Any) -> bool:
-    """Whether a reader gave neither a value nor a reason why there is none."""
+    """Whether a reader returned neither a value nor a reason for its absence."""
     if isinstance(result, Parsed):
         return not result.samples and not result.problems
     content = asdict(result) if is_dataclass(result) else result
     return not any(content.values() if isinstance(content, dict) else content)
 
 
-# Files of which an empty result is what they say; the same reader calls no text a problem.
+# Files for which an empty result is right; for empty text the same reader reports a problem.
 NONE_IS_AN_ANSWER = {
     "corpus/nvidia-smi/024-no-devices-found.txt",  # no GPU: fewer than declared, not unknown
     "transcripts/metax-lspci-acsctl.txt",  # every bridge has ACS off: none that is on
     "corpus/host/001-lspci-vvv-pex890-acs-off-downgraded.txt",  # the same
-    "corpus/host/003-lspci-vvv-h100-gpu.txt",  # a GPU is no bridge
+    "corpus/host/003-lspci-vvv-h100-gpu.txt",  # a GPU is not a bridge
 }
 
-# Readers that give another unit than the one printed: the factor between them.
+# Readers that return another unit than the printed one, with the factor between them.
 CONVERTED = {
     "corpus/nvidia-smi/006-nvlink-s-h100.txt": 8,  # GB/s, read as Gb/s
     "corpus/gpu-bw/004-rocm_bandwidth_test-s0-d4-table.txt": 2**20,  # a size in MB, read as bytes
 }
 
-# Figures that their reader leaves out on purpose.
+# Figures that the reader leaves out on purpose.
 LEFT_OUT = {
     "corpus/host/003-lspci-vvv-h100-gpu.txt": {4096.0},  # links and requests are read from sysfs
     "corpus/host/004-lspci-vvv-connectx.txt": {256.0, 4096.0},
@@ -96,7 +96,7 @@ LEFT_OUT = {
     "corpus/amd-smi/013-xgmi-link-metric.txt": {9774.0},  # traffic since the driver was loaded
     "corpus/mx-smi/001-plain-c500-8gpu-2.2.9.txt": {826.0},  # memory that is in use
 }
-# Words likewise: ``state=Available`` is no fact of a GPU.
+# Words left out on purpose: ``state=Available`` is not a fact of a GPU.
 WORDS_LEFT_OUT = {"corpus/mx-smi/001-plain-c500-8gpu-2.2.9.txt": {"Available"}}
 
 EVERY_FILE = pytest.mark.parametrize(
@@ -118,31 +118,31 @@ def test_one_reader_says_something(name):
 
 @pytest.mark.parametrize("prefix", NOT_RUN)
 def test_what_has_no_reader_is_not_run(prefix):
-    """The command as it was recorded is not among those of the probe: else a reader is due."""
+    """The recorded command is not one of the probe's; if it were, it would need a reader."""
     command, instead = NOT_RUN[prefix]
     assert instead
     assert any(name.startswith(prefix) for name in FILES) or not TRUTHS
     assert not any(name.startswith(prefix) for name in (*OF_TOOLS, *OF_FACTS))
-    # Arguments of its own make it another command: ``rocm-smi`` is, ``rocm-smi --json`` is not.
+    # Other arguments make another command: ``rocm-smi`` is the probe's, ``rocm-smi --json`` is not.
     whole = re.compile(rf"(?<![\w/-]){re.escape(command)}(?!\s?[\w-])")
     assert not [line for line in PROBE if whole.search(line)]
 
 
 @EVERY_FILE
 def test_the_reader_knows_the_output(name):
-    """A file that falls to its folder's reader and is another tool's is found here."""
+    """A file that its folder's reader takes although it is another tool's output is found here."""
     result = read(name)
     if isinstance(result, Parsed) and not result.samples:
         assert {problem.kind for problem in result.problems} != {"no-table"}
 
 
-# Not sizes with a letter glued to them, versions, addresses or dates.
+# Numbers, but not sizes with a suffix, versions, addresses or dates.
 FIGURE = re.compile(r"(?<![\w.:-])(?:\d+\.\d+|\d{3,})(?![\w-]|[.:]\d)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def said(result: Any) -> Iterator[Any]:
-    """Every text and number that a result holds."""
+    """Every text and number of a result."""
     if is_dataclass(result) and not isinstance(result, type):
         yield from said(asdict(result))
     elif isinstance(result, dict):

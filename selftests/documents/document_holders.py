@@ -1,4 +1,4 @@
-"""What a reference of a line stands for: looked up in the platform file, the tests and the lab.
+"""Resolve a reference of a document line in the platform file, the tests and the lab.
 
 ``expected NAME``, ``limit MEASUREMENT METRIC [SIZE] [near|far|…]``, ``measured MEASUREMENT [WAY]``
 (size, link, gpu, run, ratio, traffic, transport), ``result MEASUREMENT TEST``, ``option MEASUREMENT
@@ -22,7 +22,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.core.errors import BadInput, RailgaugeError
-from railgauge.core.model import Curve, Limit
+from railgauge.core.limits import Curve, Limit
 from railgauge.core.units import format_size, parse_size
 from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts
@@ -34,19 +34,19 @@ from railgauge.tools import NAMES
 
 
 class Unheld(Exception):
-    """A reference that stands for nothing."""
+    """A reference to something that does not exist."""
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """The bound of a limit, and how it is said."""
+    """The bound of a limit, and its text."""
 
     value: object
     words: str
 
 
 def resolved(reference: str, on: str, document: str) -> str:
-    """What the reference says on the platform ``on``, in words. Raises ``Unheld``."""
+    """The text of what the reference refers to on platform ``on``. Raises ``Unheld``."""
     said, _, wanted = reference.partition(" = ")
     kind, *words = said.split()
     if kind not in _KINDS:
@@ -94,7 +94,7 @@ def _require(names: Iterable[str], name: str, what: str) -> None:
 
 
 def _expected(on: Platform, _document: str, name: str) -> object:
-    """An expectation with a test of its own. What it must be, or by which rule it is judged."""
+    """An expectation with a test: the required value, or the rule that judges it."""
     _require(on.expected, name, f"expectation of {on.name}:")
     _require(_subjects()["expects"], name, "test with the expectation")
     _require(expectations.EXPECTATIONS, name, "fact of the expectation")
@@ -139,7 +139,7 @@ def _covers(limit: Limit, size_bytes: int | None, kinds: list[str]) -> bool:
 
 
 def _bound(limit: Limit, size_bytes: int | None) -> Bounded:
-    """The side that is judged; a curve without a size by its two ends."""
+    """The bound that is judged; for a curve without a size, its two ends."""
     is_ceiling = limit.floor is None or limit.unit == "us"
     bound = limit.ceiling if is_ceiling else limit.floor
     unit = f"of the {limit.of}" if limit.of else limit.unit
@@ -155,7 +155,7 @@ def _bound(limit: Limit, size_bytes: int | None) -> Bounded:
 
 
 def _measured(on: Platform, _document: str, name: str, way: str = "") -> str:
-    """A measurement, or one thing that is judged of it: size, link, gpu, run, traffic, …"""
+    """A measurement, or one item of it: size, link, gpu, run, traffic, …"""
     measurement = _measurement(on, name)
     if way:
         _require(ways(measurement), way, f"way in which {name} is judged:")
@@ -176,7 +176,7 @@ def _option(on: Platform, _document: str, name: str, option: str) -> object:
 
 
 def _environment(on: Platform, _document: str, *words: str) -> str:
-    """Of all collectives, or of one measurement."""
+    """The environment of all collectives, or of one measurement."""
     *names, variable = words
     found = _measurement(on, names[0]).environment if names else on.environment
     _require(found, variable, "variable")
@@ -197,7 +197,7 @@ def _prepare(on: Platform, _document: str, name: str) -> str:
 
 
 def _fault(on: Platform, _document: str, name: str) -> str:
-    """A fault that strikes the lab of this platform."""
+    """A fault that the lab of this platform has."""
     _require(faults.NAMES, name, "lab fault")
     if "not_applicable" in platforms.load(on.name)["faults"].get(name, {}):
         raise Unheld(f"the fault {name} does not apply to {on.name}")
@@ -239,7 +239,7 @@ def _functions(text: str) -> set[str]:
 
 @cache
 def _subjects() -> Mapping[str, frozenset[str]]:
-    """What the tests of the ladder are about, by their marks: ``expects`` and ``measures``."""
+    """The subjects of the ladder's tests, from their marks ``expects`` and ``measures``."""
     found: dict[str, set[str]] = {"expects": set(), "measures": set()}
     for path in (ROOT / "tests").glob("*/test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -34,7 +34,7 @@ class Line:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing holds it, and nothing says why."""
+        """Whether it has neither a reference nor a reason."""
         return not self.says.strip() or not (self.held or self.why.strip())
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """``without`` are headings under which the document says nothing that could be held.
+    """``without`` are headings below which the document has nothing to check.
 
     ``not_settings`` are words in capitals that look like variables and set nothing.
     """
@@ -62,7 +62,7 @@ class Document:
 
 @cache
 def document(number: str) -> Document:
-    """Raises ``ValueError`` for a file that has other keys than these."""
+    """Raises ``ValueError`` for a file with other keys than these."""
     data = yaml.safe_load((FOLDER / f"{number}.yaml").read_text(encoding="utf-8"))
     lines = tuple(_lines(number, data["sections"]))
     names = (tuple(data.get(key, ())) for key in ("without", "not_settings"))

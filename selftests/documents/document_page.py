@@ -27,7 +27,7 @@ the lab that breaks it and the cause that is then named. What is deliberately no
 
 
 def page() -> str:
-    """The whole page; a reference that stands for nothing says so on it."""
+    """The whole page; a reference that cannot be resolved is marked on it."""
     return "\n".join((_HEAD, *(line for one in documents() for line in _document(one))))
 
 

@@ -21,7 +21,7 @@ from railgauge.planning.marks import NEEDS, asked
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 PARTS = ("Pass", "Fail", "Remedy")
-# What a test becomes one item for each of; the other arguments are fixtures.
+# Arguments that multiply a test into items; all others are fixtures.
 _EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adapter", "switch")
 
 _HEAD = """\
@@ -40,7 +40,7 @@ on the same nodes, so nothing was measured. **Not run**: the run ended before it
 
 
 @dataclass(frozen=True)
-class Test:
+class AcceptanceTest:
     """One test function: its file, and the parts of its docstring by name."""
 
     path: Path
@@ -56,18 +56,18 @@ class Test:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The sentence behind each label."""
+        """The sentence that follows each label."""
         found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", self._doc, re.MULTILINE)
         return {label: " ".join(text.split()) for label, text in found}
 
     @property
     def each(self) -> list[str]:
-        """What the test becomes one item for each of."""
+        """The arguments that multiply the test into items."""
         return [one.arg for one in self.function.args.args if one.arg in _EACH]
 
     @property
     def marks(self) -> Iterator[tuple[str, list[str]]]:
-        """Name and words of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
+        """Name and arguments of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
         for mark in self.function.decorator_list:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
                 words = [one.value for one in mark.args if isinstance(one, ast.Constant)]
@@ -75,7 +75,7 @@ class Test:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The hardware that must be declared, by the marks of the test and of its file."""
+        """The hardware that must be declared, from the marks of the test and its file."""
         return _needs()[f"{self.path.relative_to(ROOT).as_posix()}::{self.function.name}"]
 
 
@@ -84,10 +84,10 @@ def _needs() -> dict[str, tuple[str, ...]]:
     return {test.where: test.needs for test in asked(ROOT)}
 
 
-def acceptance_tests() -> list[Test]:
+def acceptance_tests() -> list[AcceptanceTest]:
     """Every test in ``tests/``, in the order of the files."""
     return [
-        Test(path, node)
+        AcceptanceTest(path, node)
         for path in sorted(TESTS.rglob("test_*.py"), key=_place)
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
@@ -117,7 +117,7 @@ def _files() -> Iterator[str]:
         yield from _shown(test)
 
 
-def _shown(test: Test) -> Iterator[str]:
+def _shown(test: AcceptanceTest) -> Iterator[str]:
     judged = "; ".join(f"{name} `{', '.join(w)}`" for name, w in test.marks if name != NEEDS)
     yield f"### `{test.function.name}`\n\n{test.title}\n"
     needs = f"; needs {', '.join(test.needs)}" if test.needs else ""

@@ -70,7 +70,7 @@ class _Page:
     def _objects(
         self, path: str, key: str, schema: Schema, complete: Schema
     ) -> Iterator[tuple[str, Schema, Schema]]:
-        """The objects with keys of their own that a value may be or have."""
+        """The objects with keys of their own that a value can be or contain."""
         if "properties" in schema:
             yield path, schema, complete
         for word in ("additionalProperties", "items"):
@@ -89,7 +89,7 @@ class _Page:
         return self._resolved(complete.get("properties", {}).get(key, {}))
 
     def _resolved(self, schema: Schema) -> Schema:
-        """With what it refers to; what it says itself goes first."""
+        """The schema with its references resolved; its own keys have precedence."""
         if "$ref" not in schema:
             return schema
         named = self._resolved(self._schema["$defs"][schema["$ref"].rpartition("/")[2]])

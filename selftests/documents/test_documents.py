@@ -1,4 +1,4 @@
-"""No point of the five documents is left out, and everything that is said to hold one is there."""
+"""Every point of the five documents is listed, and every reference can be resolved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_page_is_of_today() -> None:
 
 
 def test_the_reference_of_the_platform_files_is_of_today() -> None:
-    """Every key of the schema has a type and a meaning there, else it could not be made."""
+    """Every key of the schema has a type and a description, or the page could not be made."""
     made = page_of_keys()
     assert (ROOT / "docs/platform-reference.md").read_text(encoding="utf-8") == made, (
         "run: make docs"
@@ -83,7 +83,7 @@ _TITLE = re.compile(r"[A-Z][^.:,;?…]{2,78}\Z")
 
 
 def headings(number: str, lines: list[str]) -> list[str]:
-    """As each document writes them: numbered, before a ``#`` or after some, or alone on a line."""
+    """Commands as each document writes them: numbered, around a ``#``, or on a line alone."""
     if number == "000":
         return [line for line in lines if _NUMBERED.match(line)]
     if number == "002":
@@ -96,7 +96,7 @@ def headings(number: str, lines: list[str]) -> list[str]:
 
 
 def plain(line: str) -> str:
-    """Without the signs that the copies of the documents have lost or garbled."""
+    """The text without characters that the copies of the documents lost or garbled."""
     return " ".join(line.encode("ascii", "ignore").decode().split())
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from protocol_page import PARTS, ROOT, Test, acceptance_tests, page
+from protocol_page import PARTS, ROOT, AcceptanceTest, acceptance_tests, page
 
 
 @pytest.mark.parametrize(
     "test", acceptance_tests(), ids=lambda test: f"{test.path.stem}:{test.function.name}"
 )
-def test_the_docstring_is_a_protocol(test: Test) -> None:
+def test_the_docstring_is_a_protocol(test: AcceptanceTest) -> None:
     assert test.title.endswith("."), "a sentence that can be signed"
     assert tuple(test.parts) == PARTS
     assert all(text.endswith(".") for text in test.parts.values())

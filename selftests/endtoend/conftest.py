@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Project:
 def background(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Background]:
-    """The runs of all modules that have tests in this session, those that wait the longest first.
+    """The runs of all modules with tests in this session; the longest start first.
 
     A worker of pytest-xdist gets some of the tests only, and starts what those need.
     """
@@ -37,7 +37,7 @@ def background(
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, background: Background) -> Runs:
-    """The runs of the module's ``SCENARIOS``."""
+    """The runs of the module's ``SCENARIOS``, by name."""
     name = request.node.name
     background.start({name: request.module.SCENARIOS})
     return background.of(name)

@@ -36,12 +36,12 @@ def scenario(change: Callable[[Project], None], *options: str, file: str = "") -
 
 
 def nothing(project: Project) -> None:
-    """The fault is in the options."""
+    """The mistake is in the options."""
 
 
 HOST_WRITE = "host_write_bandwidth"
 THRESHOLDS = "thresholds/connectx4-homelab.json"
-# What is wrong, and the words that the message must have.
+# The bad input, and words that the message must contain.
 CASES: dict[str, tuple[Scenario, tuple[str, ...]]] = {
     "unknown-fault": (
         scenario(nothing, "--lab-fault", "gremlins"),

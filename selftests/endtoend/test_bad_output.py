@@ -1,4 +1,4 @@
-"""Collectives whose output is not what it should be: an error on their items, nowhere a pass.
+"""Collectives with wrong output: an error on their items, and no pass.
 
 A program before the launcher of a standing lab runs the real one and changes what it prints.
 """
@@ -14,14 +14,14 @@ from testing.acceptance import BARE, Project, Run, assert_sound, make_project
 from testing.standing_lab import StandingLab, standing_lab
 
 LEVEL = ("--level", "nightly", *BARE)
-# One operation tells as much as all of them.
+# One operation is enough for these tests.
 COLLECTIVES = (
     *("tests/intranode/test_node_collectives.py", "tests/collective/test_pairs.py"),
     *("-k", "test_all_reduce"),
 )
 PAIR = "[tcpx01:tcpx02"
 
-# Each spoils what the launcher says of the job that spans both nodes: $out is what it printed.
+# Each changes what the launcher prints for the job over both nodes; $out is the original output.
 SPOIL = {
     "nothing": 'printf "%s\\n" "$out"',
     "column-renamed": 'printf "%s\\n" "$out" | sed "s/  busbw/busrate/g"',
@@ -43,7 +43,7 @@ SPOIL = {
     "nothing-printed": "",
     "other-hosts": 'printf "%s\\n" "$out" | sed "s/ tcpx02 device / tcpx09 device /"',
 }
-# The launcher is told to start fewer ranks than were asked for, or puts them elsewhere.
+# The launcher starts fewer ranks than asked for, or places them elsewhere.
 RANKS = {
     "fewer-gpus": "s/-np 16 /-np 14 /;s/:8,/:7,/;s/:8 /:7 /",
     "one-node": "s/:8,[0-9.]*:8/:8/;s/-np 16 /-np 8 /",
@@ -70,7 +70,7 @@ SAYS: dict[str, tuple[str, ...]] = {
 
 
 def launcher(real: Path, name: str) -> str:
-    """The program: the real launcher for all jobs but the one that spans both nodes."""
+    """The program: the real launcher, except for the job over both nodes."""
     head = f'#!/bin/sh\ncase "$*" in *-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
     if name in RANKS:
         words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
@@ -79,7 +79,7 @@ def launcher(real: Path, name: str) -> str:
 
 
 def put_before_the_launcher(lab: StandingLab) -> None:
-    """``mpirun`` looks for the name of the fault among its arguments."""
+    """``mpirun`` finds the name of the fault in its arguments."""
     for node in lab.logins:
         home = lab.home(node)
         tool = home / "bin" / "mpirun"
@@ -109,7 +109,7 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run
 def _run(lab: StandingLab, folder: Path, name: str) -> Run:
     project: Project = make_project(folder)
     options = lab.hostfile(project, f"environment: {{BAD: {name}}}")
-    # They share the nodes, and take turns on them.
+    # They use the same nodes one after the other.
     return project.run(*options, *LEVEL, *COLLECTIVES, "--wait", "300")
 
 

@@ -1,4 +1,4 @@
-"""Tools that are missing, silent, endless or absurd: an error where it belongs, nowhere a pass."""
+"""Tools that are missing, silent, endless or absurd: an error on their items, and no pass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from testing.acceptance import (
 )
 
 WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
-# The other item that reads what the same command printed.
+# The other item that reads the same command's output.
 TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[viper:columbia-mlx5_0]"
 # A row of perftest up to its average, the average, and the message rate.
 ROW = r"^\( *[0-9]\+ \+[0-9]\+ \+[^ ]* \+\)[^ ]* \+[^ ]*$"
 
 
 def hurry(project: Project) -> None:
-    """A shorter time limit: a tool that hangs takes all of it."""
+    """A shorter time limit, because a hanging tool uses all of it."""
 
     def change(document: dict[str, Any]) -> None:
         document["measurements"]["host_write_bandwidth"]["time_limit_s"] = 3
@@ -65,7 +65,7 @@ def fault(name: str, change: Change = unchanged) -> Scenario:
     return Scenario((*ONE_PAIR, "--lab-fault", name), change, waits=True)
 
 
-# The words that the item's reason must have.
+# Words that the item's reason must contain.
 REASONS = {
     "missing": ("viper: ib_write_bw", "tool-missing", "install it there"),
     "missing-server": ("columbia", "ib_write_bw", "not found"),
@@ -151,7 +151,7 @@ def test_what_the_tool_printed_is_on_disk(run: Run, name: str) -> None:
 
 
 def test_a_run_with_a_hanging_tool_ends_soon(runs: Runs) -> None:
-    """Well before the 120 s that the platform would give it; the rest is for a busy machine."""
+    """Well below the platform's 120 s; the margin is for a busy machine."""
     assert max(runs[name].duration_s for name in ("hangs", "hangs-server")) < 90
 
 

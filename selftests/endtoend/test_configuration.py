@@ -1,4 +1,4 @@
-"""Where pytest is configured, and where the plugin stays out of the way."""
+"""Where pytest is configured, and when the plugin does nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OF_THE_PROJECT = "def test_of_the_suite_itself():\n    assert True\n"
 
 
 def test_tox_ini_is_the_only_configuration_of_pytest() -> None:
-    """A table in pyproject.toml would make pytest ignore tox.ini without a word."""
+    """A table in pyproject.toml would make pytest silently ignore tox.ini."""
     assert "[pytest]" in (ROOT / "tox.ini").read_text()
     pyproject = (ROOT / "pyproject.toml").read_text()
     assert not re.search(r"^\s*\[\s*tool\s*\.\s*\"?pytest", pyproject, re.MULTILINE)
@@ -43,7 +43,7 @@ def test_selftests_start_no_lab_and_leave_no_report(
 
 
 def linked(project: Project) -> Path:
-    """A second project whose parts are links to those of the first."""
+    """A second project whose parts are links to the first project's."""
     folder = project.folder.with_name("linked")
     folder.mkdir()
     for name in ("conftest.py", "tox.ini", "tests", "thresholds", "hostfiles"):
@@ -75,7 +75,7 @@ def test_faults_are_listed(project: Project) -> None:
 
 
 def test_the_environment_of_a_run_is_read_while_pytest_changes_its_own() -> None:
-    """Runs start in threads: each of the main thread's tests comes and goes in a variable."""
+    """Runs start in threads, and PYTEST_CURRENT_TEST of the main thread changes meanwhile."""
     ended = threading.Event()
 
     def other_tests() -> None:

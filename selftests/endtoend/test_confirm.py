@@ -1,4 +1,4 @@
-"""``--confirm``: suspects are measured again after the rest, and the verdict can be made again."""
+"""``--confirm``: suspects are measured again after the rest, and the verdict can be reproduced."""
 
 from __future__ import annotations
 
@@ -117,15 +117,15 @@ def _folder(runs: Runs) -> Path:
 
 @pytest.fixture
 def copied(runs: Runs, tmp_path: Path) -> Path:
-    """The run's folder, to be changed."""
+    """A copy of the run's folder that a test may change."""
     folder = tmp_path / "run"
     shutil.copytree(_folder(runs), folder)
-    (folder / "manifest.json").unlink()  # which would tell of every change
+    (folder / "manifest.json").unlink()  # which would reveal every change
     return folder
 
 
 def again_at_full_speed(folder: Path) -> None:
-    """As if the node had been slow in the run, and fast when it was measured again."""
+    """The node was slow in the run and fast when it was measured again."""
     good = json.loads(_transcripts(folder, "columbia+viper").read_text())["runs"]
     for path in (folder / FOLDER / "transcripts").glob("*.json"):
         data = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""Hostfiles whose names are not the machines: refused by name, and nothing is done on a node."""
+"""Hostfiles that name the wrong machines: refused by name, and nothing is run on a node."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_addresses_that_were_exchanged(lab: StandingLab, project: Project) -> No
 
 
 def assert_refused(done: Run) -> None:
-    """Bad input, and no verdict in whatever form."""
+    """Bad input, and no verdict in any form."""
     assert done.code == 4, done.output
     assert_clean(done)
     assert not (done.latest / "verdict.json").exists()

@@ -1,4 +1,4 @@
-"""Healthy labs: accepted, and every report says the same, with -n and without."""
+"""Healthy labs are accepted, and all reports agree, with -n and without."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "appli
 
 
 def count_starts(project: Project) -> None:
-    """Put a note of every start before the tools of the lab's nodes."""
+    """Wraps the tools of the lab's nodes so that each start is logged."""
     log = project.folder / "starts.log"
     verbs = ("write", "read", "send")
     for tool in (f"ib_{verb}_{what}" for verb in verbs for what in ("bw", "lat")):
@@ -100,7 +100,7 @@ def test_every_item_was_compared_with_a_limit_that_has_a_basis(run: Run) -> None
         assert line["measured"] in " ".join(run.html_rows[line["id"]].split()), line["id"]
 
 
-# The metrics of the path are judged by what a measurement asks of it, not by one of its limits.
+# Metrics of the path are judged by the measurement's ``traffic`` and ``transport``, not by a limit.
 _PATH_BASIS = {
     "traffic": "/measurements/{}/traffic",
     "traffic_spread": "/measurements/{}/traffic",
@@ -117,7 +117,7 @@ def _basis(document: Any, pointer: str) -> str:
 
 
 def test_numbers_hold_by_the_file_of_limits(run: Run) -> None:
-    """Judged once more, by arithmetic that is not the suite's."""
+    """The item is judged again, with arithmetic that is independent of the suite."""
     numbers = [line for line in run.measurements if line["values"]]
     assert numbers
     for line in numbers:
@@ -170,7 +170,7 @@ def test_a_node_does_one_thing_at_a_time(run: Run) -> None:
 
 
 def _neighbours(run: Run) -> Iterator[tuple[Any, Any]]:
-    """For every node, its measurements in the order of time, two by two."""
+    """For each node, consecutive pairs of its measurements, in order of time."""
     for node in run.environment["nodes"]:
         spans = sorted(
             _span(case, repeat)
@@ -182,13 +182,13 @@ def _neighbours(run: Run) -> Iterator[tuple[Any, Any]]:
 
 
 def _span(case: str, repeat: list[dict[str, Any]]) -> tuple[datetime, datetime, str]:
-    """From when to when the two sides of a measurement ran."""
+    """Begin and end of both sides of a measurement."""
     starts = [datetime.fromisoformat(transcript["started_at"]) for transcript in repeat]
     ends = [
         start + timedelta(seconds=transcript["duration_s"])
         for start, transcript in zip(starts, repeat, strict=True)
     ]
-    # Starts are told to the millisecond.
+    # Starts are recorded to the millisecond.
     return min(starts) + timedelta(milliseconds=2), max(ends), case
 
 
@@ -247,13 +247,13 @@ def test_plan_is_what_is_run(runs: Runs, name: str, options: tuple[str, ...]) ->
     for case, step in zip(planned, plan["steps"], strict=True):
         assert len(run.transcripts[case]["runs"]) == step["repeats"]
         done = [_without_port(t["argv"]) for t in of_the_tool(run.transcripts[case]["runs"][0])]
-        # A plan starts the servers first, a transcript begins with the side that reports.
+        # A plan starts the servers first; a transcript begins with the reporting side.
         *servers, client = step["commands"]
         assert done == [_without_port(c["argv"], client=c is client) for c in [client, *servers]]
 
 
 def _without_port(argv: list[str], client: bool = False) -> list[str]:
-    """The port is taken when it is free, the lab's addresses are known when it is up."""
+    """The port is chosen when it is free, and the lab's addresses when it has started."""
     words = [word for before, word in pairwise(["", *argv]) if before != "-p"]
     return words[:-1] if client or re.match(r"127\.", words[-1]) else words
 

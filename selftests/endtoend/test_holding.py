@@ -1,4 +1,4 @@
-"""One run at a time on a node, and nothing of a run that died is left there.
+"""One run at a time on a node, and a run that dies leaves nothing on it.
 
 The nodes are behind OpenSSH's server, which ends nothing when a connection does. Their tool ignores
 TERM, and has a child in a session of its own that does so too.
@@ -27,7 +27,7 @@ from testing.waiting import wait_until
 
 FEW = (*BARE_SMOKE, "-k", "send_bandwidth and 8MiB")
 START_LIMIT_S = 60.0
-# What the lease holder needs to notice, and what TERM and KILL take; a machine may be busy.
+# Time for the lease holder to notice, and for TERM and KILL, on a busy machine.
 GONE_LIMIT_S = 30.0
 END_LIMIT_S = 120.0
 
@@ -48,7 +48,7 @@ class Site:
     flag: Path
 
     def state(self) -> dict[str, str]:
-        """All files of the nodes; a lease would be one of them."""
+        """All files of the nodes, leases included."""
         return self.servers.lab.files()
 
 
@@ -69,7 +69,7 @@ def site(
 
 
 def make_stubborn(home: Path, flag: Path) -> None:
-    """As long as there is the flag, the tool's client hangs."""
+    """The tool's client hangs while the flag exists."""
     tool, real = home / "bin" / "ib_send_bw", home / "real" / "ib_send_bw"
     real.parent.mkdir()
     tool.rename(real)
@@ -78,7 +78,7 @@ def make_stubborn(home: Path, flag: Path) -> None:
 
 
 def end_what_failed_tests_left(folder: Path) -> None:
-    """Known by the PATH of the lab's nodes; what passed has left nothing."""
+    """Processes with the PATH of the lab's nodes; a run that passed leaves none."""
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if f"PATH={folder}/lab".encode() in (entry / "environ").read_bytes():
@@ -99,7 +99,7 @@ class Running:
 
     @property
     def tag(self) -> str:
-        """How the tag of this run begins."""
+        """The beginning of this run's tag."""
         return (self.project.folder / "reports" / "latest").resolve().name
 
     def processes(self) -> dict[int, str]:
@@ -131,7 +131,7 @@ def start(site: Site, project: Project, *options: str) -> Running:
 
 
 def tagged(run: str) -> dict[int, str]:
-    """The processes of this machine that carry the tag of a run: pid and command line."""
+    """The processes of this machine with the tag of a run: pid and command line."""
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -144,7 +144,7 @@ def tagged(run: str) -> dict[int, str]:
 
 
 def is_stubborn(running: Running) -> bool:
-    """Whether its tool runs now, and what it has started beside its own group."""
+    """Whether its tool is running, and the processes that it started outside its group."""
     return sum("sleep 300" in words for words in running.processes().values()) >= 3
 
 
@@ -220,7 +220,7 @@ def test_a_killed_worker_and_ctrl_c(site: Site, tmp_path: Path) -> None:
 
 
 def test_a_time_limit(site: Site, tmp_path: Path) -> None:
-    """The tool's time is up: all that it started goes, also what has left its group."""
+    """The tool's time limit ends every process that it started, also those outside its group."""
 
     def short(document: dict[str, Any]) -> None:
         for measurement in document["measurements"].values():

@@ -1,4 +1,4 @@
-"""A probe that is cut off: what arrived of it is used, what did not is missing."""
+"""A probe that is cut off: what arrived is used, the rest is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CUT_OFF = "{0} begin os\nPRETTY_NAME=Debi"
 
 
 class Scripted:
-    """A session whose every command ends in the same way."""
+    """A session whose commands all end the same way."""
 
     def __init__(self, text: str, error: str) -> None:
         self._text = text
@@ -40,7 +40,7 @@ class Scripted:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing is open."""
+        """There is no connection to close."""
 
 
 def surveyed(session: Session) -> NodeAnswer:

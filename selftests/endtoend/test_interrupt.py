@@ -1,4 +1,4 @@
-"""Runs that are cut short: nothing goes on running, and nothing looks accepted."""
+"""Interrupted runs: no process is left, and nothing looks accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END_LIMIT_S = 30.0
 
 
 def processes_of(folder: Path) -> list[str]:
-    """What still runs of the lab that keeps its files below ``folder``."""
+    """The lab's processes that keep their files below ``folder``."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -92,8 +92,8 @@ def test_killed(project: Project, options: tuple[str, ...]) -> None:
     assert not (run.latest / "verdict.json").exists()
     assert "ACCEPTED" not in run.output
     for path in (run.latest / "transcripts").glob("*.json"):
-        # Whole, or not there: the lab dies with pytest, a worker may outlive both by a moment and
-        # write down that its nodes are gone.
+        # Complete or absent: the lab dies with pytest; a worker may live a moment longer and
+        # record that its nodes are gone.
         result = json.loads(path.read_text(encoding="utf-8"))
         assert result["runs"] or result["error"]
     assert all(line["values"] is not None for line in run.measurements)

@@ -1,4 +1,4 @@
-"""Marks and hooks of somebody else, and what goes wrong at the end, change no verdict."""
+"""Foreign marks and hooks, and errors at the end, change no verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pytest_sessionfinish(session):
     yield
     session.exitstatus = 0
 """
-# What a machine without memory does at the end: no thread can be started any more.
+# A machine without memory: no thread can be started any more.
 EXHAUSTED = """
 from railgauge.leases.nodes import NodeLeases
 

@@ -1,4 +1,4 @@
-"""However a part of the ladder is kept from running: it is not run, and nothing is accepted."""
+"""Whatever keeps a part of the ladder from running, it is "not run", and nothing is accepted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from testing import acceptance
 from testing.acceptance import BARE, HOMELAB, ONE_PAIR, Project, Run, Runs, Scenario, assert_sound
 
-# What the options and changes below leave running is healthy: only what is left out would be red.
+# What these options leave running is healthy; only what they leave out would fail.
 FAULTY = (*ONE_PAIR, *BARE, "--lab-fault", "link-rate@viper")
 KEEP_AWAY = "collect_ignore_glob = ['*network*', '*nics*']\n"
 OWN_HOOK = """
@@ -32,7 +32,7 @@ def conftest(text: str) -> Scenario:
 
 
 def without_parametrization(project: Project) -> None:
-    """A site's own test that asks for one size wherever another one is demanded."""
+    """A site's own test that measures one size where another is demanded."""
     path = project.folder / "tests" / "network" / "test_rdma.py"
     text = path.read_text(encoding="utf-8")
     old = "check(measure(pair, pairing), size)"
@@ -94,7 +94,7 @@ def test_options_from_the_environment_are_options(
 
 
 def test_an_answer_about_another_size_is_none(runs: Runs) -> None:
-    """Each item has a pass, and still nothing is known of the sizes that were not asked for."""
+    """Every item passed, but nothing is known of the sizes that were not measured."""
     run = runs["another-size"]
     assert run.code == 10, run.output[-3000:]
     assert run.counts["not_run"] > 0

@@ -1,4 +1,4 @@
-"""``hostfiles/localhost-gpu.yaml``: one GPU of any model, as its driver's own tools describe it.
+"""``hostfiles/localhost-gpu.yaml``: one GPU of any model, as its driver's tools report it.
 
 There need be no GPU here: the tools on the PATH are made for the test, and all else is real. What
 this machine has itself is not on the PATH.
@@ -14,7 +14,7 @@ from testing.acceptance import BARE, TIME_LIMIT_S, Run, environment, make_projec
 from testing.places import SHARED
 
 RECORDED = SHARED / "corpus" / "nvidia-smi"
-# Another test may have a run on this machine at the same time: they take turns.
+# Runs on this machine exclude each other, so another test's run may have to end first.
 OPTIONS = ("--hostfile", "hostfiles/localhost-gpu.yaml", "--level", "smoke", "--wait", "300", *BARE)
 QUERY = {
     "index": "0", "name": "NVIDIA X1", "pci.bus_id": "00000000:8F:00.0",
@@ -93,7 +93,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def accept(project, tmp_path_factory):
-    """``accept(folder)``: a run on a node whose tools are those in ``folder`` alone."""
+    """``accept(folder)`` runs on a node whose only tools are those in ``folder``."""
     basic = tmp_path_factory.mktemp("node") / "basic"
 
     def accept(folder):
@@ -118,7 +118,7 @@ def causes(run):
 
 
 def test_a_sound_gpu_is_accepted(accept, tmp_path):
-    """At PCIe generation 1 while it is idle, as GPUs are: under load the fifth shows."""
+    """An idle GPU reports PCIe generation 1; under load it reports 5."""
     run = accept(tools(tmp_path / "bin"))
     assert run.code == 0, run.output
     assert run.verdict["verdict"] == "accepted"
@@ -126,7 +126,7 @@ def test_a_sound_gpu_is_accepted(accept, tmp_path):
 
 
 def test_bandwidth_is_held_to_the_slot(accept, tmp_path):
-    """What a slot of generation 3 carries is too little for one of generation 5."""
+    """The bandwidth of a generation 3 slot is too low for one of generation 5."""
     run = accept(tools(tmp_path / "bin", gb_per_s=12.3))
     assert run.code == 1, run.output
     limits = {line["limit"] for line in run.measurements if line["unit"] == "GB/s"}

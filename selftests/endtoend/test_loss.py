@@ -1,4 +1,4 @@
-"""A node that is rebooted, a network that is gone: nothing measured is lost, nothing is made up."""
+"""A rebooted node, a lost network: no measurement is lost, and none is made up."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from testing.wires import Wire, hostfile_over, wired
 
 NODES = ("viper", "columbia", "prometheus")
 LOST = "columbia"
-# Rung 1 only, so that what is lost there blocks nothing.
+# Rung 1 only, so that a loss there blocks nothing.
 SOME = (*BARE_SMOKE, "-k", "bandwidth")
-LIMIT_S = 60.0  # against a run that hangs
+LIMIT_S = 60.0  # limit for a run that hangs
 SHIM = """#!/bin/sh
 echo x >>{home}/calls
 if [ "$(wc -l <{home}/calls)" -eq "$(cat {home}/hold 2>/dev/null)" ] 2>/dev/null; then
@@ -36,14 +36,14 @@ exec {real} "$@"
 
 @dataclass(frozen=True)
 class Field:
-    """A lab whose wires can be cut, and what a run of it gives if nobody does."""
+    """A lab whose network can be cut, and the result of an undisturbed run of it."""
 
     lab: StandingLab
     wires: dict[str, Wire]
     undisturbed: Run
 
     def hold(self, call: int) -> None:
-        """The tool on the node that will be lost stops in its ``call``-th call, until ``go``."""
+        """On the node to be lost, the tool's ``call``-th call waits until ``go`` is called."""
         home = self.lab.home(LOST)
         for name in ("calls", "held"):
             (home / name).unlink(missing_ok=True)
@@ -56,7 +56,7 @@ class Field:
         (self.lab.home(LOST) / "hold").unlink(missing_ok=True)
 
     def boot(self) -> str:
-        """What is left of a node's start: a new id of its kernel."""
+        """The trace of a reboot: a new boot id."""
         new = str(uuid.uuid4())
         self.lab.file(LOST, "proc/sys/kernel/random/boot_id").write_text(f"{new}\n")
         return new
@@ -91,7 +91,7 @@ def _shim(lab: StandingLab) -> None:
 
 @contextmanager
 def disturbed(field: Field, project: Project, *options: str) -> Iterator[Callable[[], Run]]:
-    """A run whose measurement on the node to be lost is held up; the call waits for its end."""
+    """A run that waits in a measurement on the node to be lost; the call waits for its end."""
     field.hold(2)
     process = subprocess.Popen(
         project.command(*options),
@@ -119,7 +119,7 @@ def disturbed(field: Field, project: Project, *options: str) -> Iterator[Callabl
 
 
 def of_the_lost(run: Run) -> dict[str, str]:
-    """The errors of a run: id and reason. Every one names the node that was lost."""
+    """The errors of a run: id and reason. Each names the node that was lost."""
     found = {item: run.junit[item].message for item in run.with_outcome("error")}
     assert found
     assert all(LOST in item and f"{LOST}: " in said for item, said in found.items()), found
@@ -127,7 +127,7 @@ def of_the_lost(run: Run) -> dict[str, str]:
 
 
 def assert_carried_on(field: Field, project: Project, before: Run, *options: str) -> Run:
-    """The second run ends as the undisturbed one did, and measures only what was lost."""
+    """The second run ends like the undisturbed one, and measures only what was lost."""
     kept = measured_at(before.latest.resolve())
     again = project.run("--resume", "latest", *options)
     assert_sound(again)
@@ -178,7 +178,7 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
 
 
 def assert_bundle_holds(project: Project) -> None:
-    """What is noted is part of the evidence: the verdict can be made again from the bundle."""
+    """Recorded reboots are part of the evidence: the bundle reproduces the verdict."""
     program = "import sys; from railgauge.cli import main; sys.exit(main())"
     for command in (["bundle", "--unsigned", "-o", "run.railgauge"], ["verify", "run.railgauge"]):
         done = project.execute([sys.executable, "-c", program, *command])
@@ -186,7 +186,7 @@ def assert_bundle_holds(project: Project) -> None:
 
 
 def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
-    """First for a moment, which nobody notices; then so that every connection breaks."""
+    """First for a moment, which has no effect; then until every connection breaks."""
     project, options = field.project(tmp_path / "project")
     with disturbed(field, project, *options, "-n", "2") as ended:
         for wire in field.wires.values():
@@ -211,7 +211,7 @@ def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
 
 
 def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
-    """Its patience is spent once; the others go on, and the run ends."""
+    """The node is waited for once; the other nodes continue, and the run ends."""
     project, options = field.project(tmp_path / "project", patience_s=2)
     with disturbed(field, project, *options) as ended:
         field.wires[LOST].cut()

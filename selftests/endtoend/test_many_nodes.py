@@ -1,4 +1,4 @@
-"""More nodes than workers: the faulty ones are named, and no node is measured twice at a time.
+"""More nodes than workers: faulty nodes are named, and no node is in two measurements at once.
 
 ``make scale`` does the same with 64 nodes and 8 workers, has them accepted without a fault, and
 measures collectives over the GPUs of all of them.
@@ -27,7 +27,7 @@ from testing.acceptance import (
 
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
 FEW = 12
-# Not each other's partners: with two rounds two slow nodes of one pair cannot be told from others.
+# Not partners: with two rounds, two slow nodes of one pair cannot be told from others.
 SLOW = ("node05", "node09")
 FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
 MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "-n", "4" if NODES <= FEW else "8")
@@ -49,7 +49,7 @@ def test_both_slow_nodes_are_named_and_no_other(run: Run) -> None:
 
 
 def uses(run: Run) -> Iterator[tuple[str, datetime, datetime, str]]:
-    """Node, begin, end and case of everything that was run for a measurement."""
+    """Node, begin, end and case of every command of a measurement."""
     for key, data in run.transcripts.items():
         for one in (one for repeat in data["runs"] for one in repeat):
             begun = datetime.fromisoformat(one["started_at"])
@@ -57,7 +57,7 @@ def uses(run: Run) -> Iterator[tuple[str, datetime, datetime, str]]:
 
 
 def clashes(run: Run) -> list[tuple[str, str, str]]:
-    """Node and two cases for which something ran there at the same time."""
+    """Each node with two cases that ran on it at the same time."""
     found = list(uses(run))
     return [
         (node, case, other)
@@ -73,14 +73,14 @@ def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:
 
 
 def test_nodes_were_measured_at_the_same_time(run: Run) -> None:
-    """With four workers; else the test above would prove little."""
+    """Measurements of four workers do overlap, or the test above would prove little."""
     found = sorted(uses(run), key=lambda use: use[1])
     assert any(
         later[1] < earlier[2] and later[3] != earlier[3] for earlier, later in pairwise(found)
     )
 
 
-if NODES > FEW:  # fewer healthy nodes are measured elsewhere
+if NODES > FEW:  # fewer healthy nodes are tested elsewhere
 
     def test_many_healthy_nodes_are_accepted(project: Project) -> None:
         run = project.run(*MANY)
@@ -89,7 +89,7 @@ if NODES > FEW:  # fewer healthy nodes are measured elsewhere
 
     @pytest.mark.parametrize("platform", [H200, TCPX], ids=["h200", "h100-tcpx"])
     def test_collectives_run_over_the_gpus_of_all_nodes(project: Project, platform) -> None:
-        """The rung alone: what lies below it is measured with fewer nodes elsewhere."""
+        """Only this rung; the lower ones are tested with fewer nodes elsewhere."""
         wanted = ("--lab-nodes", str(NODES), "--no-gates", "tests/collective")
         run = project.run(*platform, *BARE_SMOKE, *wanted)
         assert set(run.outcomes.values()) <= {"passed", "marginal"}, run.output

@@ -33,7 +33,7 @@ TUNING = {
 
 
 def appended(options: tuple[str, str], text: str) -> Change:
-    """Put more lines into the hostfile that ``options`` name."""
+    """Appends lines to the hostfile that ``options`` name."""
 
     def change(project: Project) -> None:
         with (project.folder / options[1]).open("a", encoding="utf-8") as file:
@@ -55,7 +55,7 @@ def of(name: str) -> tuple[str, str]:
 
 
 def nodes_of(name: str) -> str:
-    """Three nodes are a group; the others are kept small."""
+    """Three nodes are a group; the other clusters are kept small."""
     return "3" if name in ("lab-h200", "lab-connectx4-homelab") else "2"
 
 
@@ -87,13 +87,13 @@ def declared(name: str) -> dict[str, Any]:
 
 
 def measurements(name: str) -> dict[str, Any]:
-    """Those of the platform file that a lab can have: none of them declares a subnet."""
+    """The expectations that a lab can have; no lab declares a subnet."""
     every = declared(name)["measurements"].items()
     return {measurement: one for measurement, one in every if one.get("scope") != "fabric"}
 
 
 def applicable(run: Run) -> dict[str, Any]:
-    """What the platform file measures and this cluster has."""
+    """The measurements of the platform file that this cluster has places for."""
     measurements = json.loads((run.latest / "thresholds.json").read_text())["measurements"]
     left_out = set(run.verdict["not_applicable"])
     return {name: one for name, one in measurements.items() if name not in left_out}

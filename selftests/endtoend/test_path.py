@@ -1,4 +1,4 @@
-"""Faults of the path: the items that prove it go red, whatever else still looks well."""
+"""Faults of the path: the items that check it fail, even if everything else looks healthy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEASURABLE = {
     "tcpx-idle": fault(TCPX, "nic-idle@tcpx02:eth3", *TCP),
     "metax-gdr": fault(METAX, "gdr-disabled@mx02"),
 }
-# On this one, rung 2 cannot be measured either.
+# On this platform rung 2 cannot be measured either.
 NO_REGISTRATION = fault(
     MI300X, "gdr-disabled@mi02", "-k", "peer_memory or gpu_write or (test_pairs and all_reduce)"
 )
@@ -30,7 +30,7 @@ SCENARIOS = {**MEASURABLE, "mi300x-gdr": NO_REGISTRATION}
 
 
 def pair_items(run: Run, *names: str) -> set[str]:
-    """The items of these tests, which must be there."""
+    """The items of these tests; there must be some."""
     found = {i for i in run.outcomes if i.startswith(PAIRS) and i[len(PAIRS) :].startswith(names)}
     assert len(found) >= len(names)
     return found
@@ -91,7 +91,7 @@ def test_gpu_memory_that_cannot_be_registered_is_an_error_of_rung_2(runs: Runs) 
 
 @pytest.mark.parametrize(("name", "node"), [("mi300x-gdr", "mi02"), ("metax-gdr", "mx02")])
 def test_the_way_through_host_memory_is_no_gpudirect(runs: Runs, name: str, node: str) -> None:
-    """It goes over the right NICs, so that the log and the bandwidth alone tell it."""
+    """The right NICs carry the traffic, so only the log and the bandwidth show the fault."""
     run = runs[name]
     failed = run.with_outcome("failed")
     transport = pair_items(run, "test_all_reduce_transport[")

@@ -1,4 +1,4 @@
-"""``--prepare``: the only changes on nodes, written down first, and undone whatever happens."""
+"""``--prepare``: the only changes on nodes; recorded first, and always undone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ END_LIMIT_S = 40.0
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
-    """Two nodes; automatic NUMA balancing is on at the second one."""
+    """Two nodes; automatic NUMA balancing is on on the second one."""
     folder = tmp_path_factory.mktemp("standing") / "lab"
     with standing_lab(folder, "mi300x", "--fault", "numa-balancing@mi02") as lab:
         yield lab
@@ -43,7 +43,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
 
 @pytest.fixture(autouse=True)
 def _as_it_was(lab: StandingLab) -> Iterator[None]:
-    """However a test ends, the next one finds the lab as it was."""
+    """However a test ends, the next one starts with the original lab."""
     yield
     for node, value in (("mi01", "0"), ("mi02", "1")):
         path = lab.file(node, BALANCING)
@@ -79,7 +79,7 @@ def test_a_preparation_is_told_used_and_undone(project: Project) -> None:
 
 
 def assert_simulated(run: Run) -> None:
-    """The lab is reached like any cluster over SSH: its nodes say what they are."""
+    """The lab is reached like any cluster over SSH; its nodes report what they are."""
     said = {run.verdict["evidence"], *(line["evidence"] for line in run.measurements)}
     said |= {json.loads((run.latest / n).read_text())["evidence"] for n in ("run.json", SURVEY)}
     assert said == {"simulated"}
@@ -88,7 +88,7 @@ def assert_simulated(run: Run) -> None:
 
 
 def test_the_node_is_as_it_was(lab: StandingLab, project: Project) -> None:
-    """Also where workers measure, who prepare nothing themselves."""
+    """Also with workers, which prepare nothing themselves."""
     before = lab.files()
     run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW, "-n", "2")
     assert run.is_good, run.output
@@ -114,7 +114,7 @@ def test_without_being_asked_nothing_is_written(lab: StandingLab, project: Proje
     assert run.code == 1, run.output
     failed = run.with_outcome("failed")
     assert NUMA_ITEM.format("mi02") in failed
-    # Pages that move are seen in single iterations too (002), and are one cause with the setting.
+    # Pages that move also show in single iterations (002), and are one cause with the setting.
     assert all("collective" in item_id for item_id in failed - {NUMA_ITEM.format("mi02")})
     assert [cause["cause"] for cause in run.verdict["causes"]] == ["numa-balancing-enabled"]
     assert not (run.latest / "prepared.json").exists()
@@ -260,10 +260,10 @@ def assert_refused(run: Run, says: str) -> None:
 
 
 def test_a_setting_that_may_only_be_read(lab: StandingLab, project: Project) -> None:
-    """As for everybody who is not root: it cannot be changed, so nothing has to be put back."""
+    """As for any user but root: the file cannot be changed, so nothing has to be restored."""
     path = lab.file("mi02", BALANCING)
     path.unlink()
-    path.symlink_to("/proc/sys/kernel/ostype")  # readable, and nobody's to write but a namespace's
+    path.symlink_to("/proc/sys/kernel/ostype")  # readable, and writable only in a network namespace
     run = project.run(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *FEW)
     assert_refused(run, "mi02")
     assert "NOT UNDONE" not in run.output

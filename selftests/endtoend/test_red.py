@@ -1,4 +1,4 @@
-"""Labs with a fault: rejected or incomplete, and every report tells which items and why."""
+"""Labs with a fault: rejected or incomplete, and every report names the items and the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def raise_limit(project: Project) -> None:
 
 
 def miss_one_and_spoil_one(project: Project) -> None:
-    """One metric misses its limit, another one of the same item is what physics rules out."""
+    """One metric misses its limit; another one of the same item is above the physical ceiling."""
 
     def change(document: dict[str, Any]) -> None:
         average, _, longest = document["measurements"]["host_send_latency"]["limits"]
@@ -155,7 +155,7 @@ def test_a_node_that_stops_in_the_middle(runs: Runs, name: str) -> None:
 
 
 def test_a_lost_connection_is_opened_anew(runs: Runs) -> None:
-    """A node may come back; one that does not is refused by the network, not by the suite."""
+    """A lost node may come back; if it does not, the network refuses it, not the suite."""
     run = runs["stops-server"]
     messages = [run.junit[i].message for i in run.with_outcome("error")]
     lost = {message for message in messages if "no connection to" not in message}

@@ -1,4 +1,4 @@
-"""Runs that are carried on: nothing measured is lost, and nothing half-written is believed."""
+"""Resumed runs: no measurement is lost, and no incomplete one is used."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def started(project: Project, *options: str) -> Iterator[subprocess.Popen[bytes]
 
 
 def killed_after(project: Project, cases: int, *options: str) -> Path:
-    """The folder of a run that was killed when it had measured that many cases, or a few more."""
+    """The folder of a run that was killed after this many cases, or a few more."""
     latest = project.folder / "reports" / "latest"
     before = latest.resolve()
 
@@ -74,7 +74,7 @@ def killed_after(project: Project, cases: int, *options: str) -> Path:
 
 
 def settled(run: Run) -> dict[str, Any]:
-    """The verdict without the name of its run."""
+    """The verdict without the run's id."""
     return {key: value for key, value in run.verdict.items() if key != "run_id"}
 
 
@@ -88,7 +88,7 @@ def log(run: Run) -> list[dict[str, Any]]:
 
 
 def measured_at(folder: Path) -> dict[str, list[str]]:
-    """When each transcript of each case was made; without those that lost their nodes."""
+    """When each transcript of each case was made, without cases that lost their nodes."""
     found = {}
     for path in (folder / "transcripts").glob("*.json"):
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def measured_at(folder: Path) -> dict[str, list[str]]:
 
 
 def test_killed_again_and_again(project: Project, runs: Runs) -> None:
-    """Two kills, each at another moment; every case is measured once over all three runs.
+    """Two kills at different moments; every case is measured once in all three runs.
 
     The second has workers and carries on a run without; the third has none and carries on a run
     with workers.
@@ -152,7 +152,7 @@ def test_another_run_is_not_carried_on(
     broken_off: Project, options: tuple[str, ...], complaint: str
 ) -> None:
     name = (broken_off.folder / "reports" / "latest").resolve().name
-    if options[0].startswith("tests"):  # told when the tests are known: that run has a folder
+    if options[0].startswith("tests"):  # printed once the tests are known: that run has a folder
         run = broken_off.run("--resume", name, *options)
         point_latest(broken_off.folder / "reports", broken_off.folder / "reports" / name)
     else:
@@ -162,7 +162,7 @@ def test_another_run_is_not_carried_on(
 
 
 def assert_refused(run: Run, *said: str) -> None:
-    """One clear line, before a node is touched."""
+    """One clear line, before any node is touched."""
     assert run.code == 4, run.output
     assert_clean(run)
     lines = [line for line in run.output.splitlines() if all(word in line for word in said)]
@@ -193,7 +193,7 @@ def test_not_in_a_replay(broken_off: Project) -> None:
 
 
 def test_a_run_that_goes_on(broken_off: Project) -> None:
-    """As long as its controller lives, which holds the lock."""
+    """Refused while its controller lives, which holds the lock."""
     folder = (broken_off.folder / "reports" / "latest").resolve()
     with held_open(folder / "invocation.json"):
         assert_refused(broken_off.run("--resume", "latest"), "this run has not ended")
@@ -208,7 +208,7 @@ def test_changes_that_are_not_undone(tmp_path: Path, broken_off: Project) -> Non
 
 
 def test_what_is_half_written_is_not_believed(tmp_path: Path, broken_off: Project) -> None:
-    """Cut off at any place, as on a file system that lost its power: measured again."""
+    """A file cut off at any place, as after a power loss, is measured again."""
     shutil.copytree(broken_off.folder, tmp_path / "copy", symlinks=True)
     project = Project(tmp_path / "copy")
     before = project.folder / "reports" / "latest"
@@ -241,7 +241,7 @@ def on_disk(folder: Path) -> int:
 
 @pytest.mark.parametrize("trouble", ["full", "read-only", "a file"])
 def test_no_folder_to_begin_with(project: Project, trouble: str) -> None:
-    """One line before anything is done; what was there stays as it was."""
+    """One line before anything is done; the folder stays as it was."""
     reports = project.folder / "reports"
     if trouble == "a file":
         reports.write_text("mine", encoding="utf-8")
@@ -273,7 +273,7 @@ def assert_no_folder(run: Run, *reasons: str) -> None:
     ids=["early", "xdist", "reports"],
 )
 def test_disk_full(project: Project, runs: Runs, part: float, options: tuple[str, ...]) -> None:
-    """One line, no verdict; with more room the run is carried on as if nothing had been."""
+    """One line, no verdict; with more space the run is resumed as if nothing had happened."""
     whole = runs["undisturbed"]
     reports = project.folder / "reports"
     with small_disk(reports, int(part * on_disk(whole.latest.resolve()))):

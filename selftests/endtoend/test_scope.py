@@ -1,4 +1,4 @@
-"""How much was asked for, and how the verdict says what was not."""
+"""How much a level demands, and how the verdict reports what was not measured."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SCENARIOS = {
 
 
 def whole(runs: Runs) -> int:
-    """How many items the level has."""
+    """The number of items of the level."""
     return len(runs["marginal"].outcomes)
 
 

@@ -1,4 +1,4 @@
-"""A worker of ``-n K`` that is killed: another one runs what it left, and every report agrees."""
+"""A worker of ``-n K`` is killed: another one runs its items, and all reports agree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TWICE = "tests/network/test_rdma.py::test_read_traffic[viper:prometheus-mlx5_0]"
 LATE = "tests/network/test_rdma.py::test_send_traffic[columbia:prometheus-mlx5_0]"
 # The other item of the case, which reads what was measured before the workers died.
 SAME_CASE = "tests/network/test_rdma.py::test_read_bandwidth[viper:prometheus-mlx5_0-8MiB]"
-# SIGKILL, as the kernel does it when memory is short: once after a tool has run, before anything of
-# it is on disk and with the leases of its nodes held; else when an item is judged but not told.
+# SIGKILL, as the kernel sends it when memory is short: first after a tool ran, before anything is
+# on disk and with the nodes' leases held; then after an item is judged and before it is reported.
 _KILLING = f"""
 
 import os
@@ -77,7 +77,7 @@ def crashes(run: Run) -> list[dict[str, Any]]:
 
 
 def test_the_reports_agree(run: Run) -> None:
-    """Each item is in each of them once; what ended in an error is one everywhere."""
+    """Each item is in each report once; an error is an error everywhere."""
     assert_sound(run)
     assert run.counts == {"passed": run.verdict["counts"]["planned"] - 1, "error": 1}
     assert len(list(run.junit_suite.iter("testcase"))) == len(run.junit) == len(run.html_rows)
@@ -93,7 +93,7 @@ def test_an_item_whose_worker_died_once_is_judged_by_its_evidence(run: Run) -> N
 
 
 def test_what_was_judged_and_not_told_does_not_count(run: Run) -> None:
-    """``railgauge trend`` reads these lines: each stands there once, and none of an error."""
+    """``railgauge trend`` reads these lines: each item has one, and an error has none."""
     lines = [json.dumps(line, sort_keys=True) for line in run.measurements]
     assert len(lines) == len(set(lines))
     found = {line["id"] for line in run.measurements}
@@ -120,11 +120,11 @@ def test_deaths_are_told_and_written_down(run: Run) -> None:
 
 
 def test_every_case_has_a_whole_result(run: Run) -> None:
-    """Also the one that was lost: the dead worker's leases did not keep the next one waiting."""
+    """Also the lost one: the dead worker's leases did not block the next one."""
     assert all(len(case["runs"]) == 1 and not case["error"] for case in run.transcripts.values())
     assert "host_write_bandwidth[columbia:viper-mlx5_0]" in run.transcripts
 
 
 def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:
-    """Three nodes and two workers: without leases any two pairs would meet on one."""
+    """Three nodes and two workers: without leases any two pairs would share one."""
     assert clashes(run) == []

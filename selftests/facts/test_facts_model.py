@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput, FactMissing
-from railgauge.core.plain import to_plain
 from railgauge.facts import NodeFacts, from_json, require
 from railgauge.facts.model import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts
 

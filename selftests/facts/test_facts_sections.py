@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.core.plain import to_plain
+from railgauge.core.codec import to_plain
 from railgauge.facts import NodeFacts, from_json, parse_probe
 from railgauge.facts.probe import probe_script, split_sections
 from railgauge.stacks import stack

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from nights import GROOVY_4, Asked, Build, missing_jars, record, wrong_jars
+from nights import GROOVY_4, Build, Request, missing_jars, record, wrong_jars
 
 Recorder = Callable[..., dict[str, Build]]
 
@@ -17,9 +17,9 @@ Recorder = Callable[..., dict[str, Build]]
 def recorder(
     cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
 ) -> Recorder:
-    """``recorder(asked)``: what came of Jenkinsfiles by name."""
+    """``recorder(asked)`` runs Jenkinsfiles and returns their builds by name."""
 
-    def run(asked: Mapping[str, Asked], jars: Sequence[str] = GROOVY_4) -> dict[str, Build]:
+    def run(asked: Mapping[str, Request], jars: Sequence[str] = GROOVY_4) -> dict[str, Build]:
         if shutil.which("java") is None:
             cannot_run("there is no Java")
         if missing := missing_jars(jars):

@@ -1,4 +1,4 @@
-"""A Jenkins workspace in which the suite is a stand-in, and the recorder that runs builds in it."""
+"""A Jenkins workspace with a stand-in for the suite, and the recorder that runs builds in it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 JARS = ROOT / ".cache" / "jars"
 GROOVY_4 = ("groovy-4.0.24.jar", "groovy-json-4.0.24.jar")
-# What Jenkins itself embeds: the recorder runs on it too, so that no newer syntax creeps in.
+# The Groovy that Jenkins embeds: the recorder runs on it too, so newer syntax is detected.
 GROOVY_OF_JENKINS = ("groovy-all-2.4.21.jar",)
-TIME_LIMIT_S = 900.0  # a guard: a busy machine takes its time
+TIME_LIMIT_S = 900.0  # a generous limit, for a busy machine
 RUN = "20260102-010000-mx"
 
 Json = dict[str, Any]
 
 
 def verdict(said: str, causes: Sequence[Json] = ()) -> str:
-    """``verdict.json`` as far as the job reads it."""
+    """The parts of ``verdict.json`` that the job reads."""
     counts = {"planned": 100, "asserted": 100 if said == "accepted" else 90}
     found = {"verdict": said, "cluster": "mx", "evidence": "hardware", "counts": counts}
     return json.dumps(found | {"causes": list(causes)})
@@ -31,7 +31,7 @@ def verdict(said: str, causes: Sequence[Json] = ()) -> str:
 
 @dataclass(frozen=True)
 class Night:
-    """What the stand-ins do: the exit code of pytest and the verdict it leaves, and the others'.
+    """The stand-ins' behaviour: pytest's exit code and verdict, and the other commands' exit codes.
 
     ``pytest`` is shell text that comes before the exit.
     """
@@ -76,7 +76,7 @@ def _command(path: Path, body: str) -> None:
 
 
 def _leave(night: Night) -> str:
-    """Shell text that leaves what a run leaves; without a verdict, nothing at all."""
+    """Shell text that leaves a run's files; without a verdict it leaves nothing."""
     if night.verdict is None:
         return night.pytest + f"\nexit {night.code}"
     folder = f"reports/{RUN}"
@@ -93,7 +93,7 @@ def _leave(night: Night) -> str:
 
 
 def _earlier(folder: Path) -> None:
-    """What last night left in the same workspace."""
+    """The files of last night's run in the same workspace."""
     run = folder / "reports" / "20260101-010000-mx"
     (run / "allure-results").mkdir(parents=True)
     (run / "verdict.json").write_text(verdict("accepted"), encoding="utf-8")
@@ -104,7 +104,7 @@ def _earlier(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A Jenkinsfile to check and, with a night, to run."""
 
     jenkinsfile: str
@@ -135,7 +135,7 @@ class Build:
 
     @property
     def measured(self) -> list[str]:
-        """How the suite was called."""
+        """The arguments of the suite's call."""
         return [line for line in self.diary if line.startswith("python ")]
 
 
@@ -144,15 +144,15 @@ def missing_jars(names: Sequence[str]) -> list[str]:
 
 
 def wrong_jars(names: Sequence[str]) -> list[str]:
-    """Jars that are not, byte by byte, those that ``jars.txt`` lists."""
+    """The jars that differ from those in ``jars.txt``."""
     lines = (HERE / "jars.txt").read_text(encoding="utf-8").splitlines()
     pinned = {name: sha256 for sha256, name, _ in (line.split() for line in lines)}
     digests = {name: hashlib.sha256((JARS / name).read_bytes()).hexdigest() for name in names}
     return [name for name in names if digests[name] != pinned[name]]
 
 
-def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Asked]) -> dict[str, Build]:
-    """Have the recorder check and run everything that is asked, in one Java process."""
+def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Request]) -> dict[str, Build]:
+    """The recorder checks and runs all Jenkinsfiles in one Java process."""
     folder.mkdir(parents=True, exist_ok=True)
     request, answer = folder / "request.json", folder / "answer.json"
     requests = [_request(folder / name, one) for name, one in asked.items()]
@@ -161,7 +161,7 @@ def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Asked]) -> dic
     script = str(HERE / "recorder.groovy")
     recorder = ["groovy.ui.GroovyMain", script, str(request), str(answer)]
     done = subprocess.run(
-        # Groovy 2.4 looks into java.lang by reflection.
+        # Groovy 2.4 reads java.lang by reflection.
         [
             "java",
             "-XX:TieredStopAtLevel=1",
@@ -184,7 +184,7 @@ def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Asked]) -> dic
     }
 
 
-def _request(folder: Path, asked: Asked) -> Json:
+def _request(folder: Path, asked: Request) -> Json:
     folder.mkdir()
     path = folder / "Jenkinsfile"
     path.write_text(asked.jenkinsfile, encoding="utf-8")

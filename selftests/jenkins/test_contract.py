@@ -1,4 +1,4 @@
-"""What the stand-ins of these tests stand for: the job and the suite agree on names and options."""
+"""The stand-ins are faithful: job and suite agree on names and options."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_options_of_railgauge(command: str, capsys: pytest.CaptureFixture[str]) 
 def test_the_plan_names_the_cluster(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock of the job is on the name that stands before the first colon."""
+    """The job's lock is on the cluster's name, the part before the first colon."""
     monkeypatch.chdir(ROOT)
     assert main(["plan", "--hostfile", HOSTFILE, "--level", "smoke"]) == 0
     plan = capsys.readouterr().out

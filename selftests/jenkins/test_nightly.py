@@ -1,4 +1,4 @@
-"""The same night for any other scheduler: the shell script, and the units of systemd."""
+"""Nightly runs without Jenkins: the shell script and the systemd units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCEPTED = Night(verdict=verdict("accepted"))
 
 
 def make_night(folder: Path, night: Night) -> Path:
-    """A project folder with the script and stand-ins for all that it calls."""
+    """A project folder with the script and stand-ins for everything that it calls."""
     make_workspace(folder, night)
     (folder / "examples").mkdir()
     shutil.copy(ROOT / "examples" / "nightly.sh", folder / "examples")
@@ -136,7 +136,7 @@ def test_scripts_are_bash(script: str) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_shellcheck(script: str) -> None:
-    """Where it is installed, for it is not needed to see whether a script works."""
+    """Skipped where it is not installed; the script does not need it."""
     beside = Path(sys.executable).with_name("shellcheck")
     shellcheck = shutil.which("shellcheck") or (str(beside) if beside.exists() else None)
     if shellcheck is None:
@@ -146,7 +146,7 @@ def test_shellcheck(script: str) -> None:
 
 
 def verify(folder: Path, change: Callable[[str], str] = str) -> str:
-    """What systemd says about the units, with the project's own folder as their place."""
+    """systemd's messages about the units, installed in the project's folder."""
     folder.mkdir()
     for name in ("railgauge@.service", "railgauge@.timer"):
         text = (ROOT / "examples" / name).read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def verify(folder: Path, change: Callable[[str], str] = str) -> str:
     units = [str(folder / f"railgauge@mine.{kind}") for kind in ("service", "timer")]
     tool = ["systemd-analyze", "verify", "--man=no", *units]
     done = subprocess.run(tool, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
-    # It returns 0 for what it ignores, too.
+    # It returns 0 even for settings that it ignores.
     said = [line for line in (done.stdout + done.stderr).splitlines() if "railgauge" in line]
     return "\n".join(said) or ("" if done.returncode == 0 else done.stderr)
 

@@ -1,9 +1,9 @@
-"""The Jenkinsfile as text: nothing that Jenkins would refuse, and nothing pasted into a shell."""
+"""The Jenkinsfile as text: Jenkins accepts it, and no value is pasted into a shell command."""
 
 from __future__ import annotations
 
 import pytest
-from nights import Asked, Build, changed, jenkinsfile
+from nights import Build, Request, changed, jenkinsfile
 
 TREE = """\
 agent
@@ -23,7 +23,7 @@ stages
 post
   always"""
 
-# What is broken in a copy: the place, what stands there instead, and the complaint.
+# Broken copies: the place, the replacement, and the expected error.
 BROKEN = {
     "misspelt-directive": ("    stages {", "    stagez {", "unknown directive stagez in pipeline"),
     "misspelt-condition": ("        always {", "        allways {", "unknown directive allways"),
@@ -57,8 +57,8 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def checked(recorder) -> dict[str, Build]:
-    broken = {name: Asked(changed(old, new)) for name, (old, new, _) in BROKEN.items()}
-    return recorder({"as-it-is": Asked(jenkinsfile()), **broken})
+    broken = {name: Request(changed(old, new)) for name, (old, new, _) in BROKEN.items()}
+    return recorder({"as-it-is": Request(jenkinsfile()), **broken})
 
 
 def test_nothing_unknown(checked: dict[str, Build]) -> None:

@@ -1,4 +1,4 @@
-"""The Jenkinsfile at work: what each exit code and verdict of a run leads to."""
+"""The Jenkinsfile run for real: the build result for each exit code and verdict of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nights import GROOVY_OF_JENKINS, RUN, Asked, Build, Night, changed, jenkinsfile, verdict
+from nights import GROOVY_OF_JENKINS, RUN, Build, Night, Request, changed, jenkinsfile, verdict
 
 
 def cause(name: str, node: str, device: str = "", peer: str = "") -> dict[str, object]:
@@ -67,7 +67,7 @@ NIGHTS = {
     "hostile": replace(ACCEPTED, parameters={"HOSTFILE": HOSTILE, "PLATFORM": HOSTILE}),
     "aborted": replace(ACCEPTED, pytest=CLEANING, abort_at="started"),
 }
-# A change to the Jenkinsfile, the night that shows it, and the result that gives it away.
+# A change to the Jenkinsfile, the night that detects it, and the result that reveals it.
 LOCK = 'lock(resource: "railgauge-${cluster}")'
 MUTANTS = {
     "last-night-again": ("rm -rf reports/latest evidence", "true", "silent-after-a-good-night"),
@@ -81,9 +81,9 @@ MUTANTS = {
 
 @pytest.fixture(scope="module")
 def builds(recorder) -> dict[str, Build]:
-    asked = {name: Asked(jenkinsfile(), night) for name, night in NIGHTS.items()}
+    asked = {name: Request(jenkinsfile(), night) for name, night in NIGHTS.items()}
     for name, (old, new, night) in MUTANTS.items():
-        asked[f"mutant-{name}"] = Asked(changed(old, new), NIGHTS[night])
+        asked[f"mutant-{name}"] = Request(changed(old, new), NIGHTS[night])
     return recorder(asked)
 
 
@@ -138,7 +138,7 @@ def builds(recorder) -> dict[str, Build]:
 def test_result(builds: dict[str, Build], night: str, result: str, description: str) -> None:
     build = builds[night]
     assert (build.result, build.description) == (result, description), build.log
-    # Groovy fails by itself only where it reads what is no JSON.
+    # Groovy itself fails only on text that is not JSON.
     assert bool(build.mistakes) == (night == "unreadable-verdict"), build.mistakes
 
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_planned_is_not_measured(builds: dict[str, Build], night:
 
 
 def in_lock(build: Build) -> bool:
-    """Whether the cluster was locked for as long as the suite ran."""
+    """Whether the cluster was locked during the whole run."""
     begin, *_, end = [line.split()[0] for line in build.diary if "install" not in line][1:4]
     return (begin, end) == ("locked", "unlocked") and bool(build.measured)
 
@@ -247,9 +247,9 @@ def held_hostfile(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_somebody_else_measures_the_cluster(recorder, held_hostfile: Path) -> None:
-    """It ends at once: the lock of Jenkins does not know who measures without Jenkins."""
+    """It ends at once: Jenkins' lock does not cover runs started without Jenkins."""
     night = replace(ACCEPTED, parameters={"HOSTFILE": str(held_hostfile)})
-    build = recorder({"busy": Asked(jenkinsfile(), night)})["busy"]
+    build = recorder({"busy": Request(jenkinsfile(), night)})["busy"]
     reason = "no verdict: another run on this machine is measuring the cluster"
     assert (build.result, build.description, build.measured) == ("FAILURE", reason, [])
 
@@ -269,9 +269,9 @@ def test_a_missing_lock_would_be_seen(builds: dict[str, Build]) -> None:
 
 
 def test_groovy_of_jenkins(recorder, builds: dict[str, Build]) -> None:
-    """Jenkins embeds Groovy 2.4; the same nights end in the same way on it."""
+    """Jenkins embeds Groovy 2.4; the same nights end the same way on it."""
     names = ("accepted", "rejected", "incomplete", "silent", "aborted")
-    asked = {name: Asked(jenkinsfile(), NIGHTS[name]) for name in names}
+    asked = {name: Request(jenkinsfile(), NIGHTS[name]) for name in names}
     for name, build in recorder(asked, GROOVY_OF_JENKINS).items():
         for what in ("problems", "tree", "result", "description", "stages", "mistakes"):
             assert getattr(build, what) == getattr(builds[name], what), (name, build.mistakes)

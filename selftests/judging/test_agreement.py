@@ -1,4 +1,4 @@
-"""A run counts if no output of it denies what was asked for, and says what it does not show."""
+"""A run counts if no output contradicts the command; what the output does not show is listed."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging import agreement
-from railgauge.tools.claims import Asked, Claim, Heard
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 
 OUTPUTS = (Parsed("tool", "1", ()), Parsed("tool", "2", ()))
 SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server",)))
@@ -18,16 +18,19 @@ SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server"
 
 @pytest.fixture
 def held(monkeypatch):
-    """``held(*claims)`` of a tool that claims just these; the tool must be given all it said."""
+    """``held(*claims)`` for a tool that makes these claims; the tool must get all its output."""
 
     def run(*claims, outputs=OUTPUTS, is_planned=True):
         def claim(asked, heard):
-            assert heard == (Heard("n1", "client", outputs[0]), Heard("n2", "server", outputs[1]))
+            assert heard == (
+                SideOutput("n1", "client", outputs[0]),
+                SideOutput("n2", "server", outputs[1]),
+            )
             return claims
 
         monkeypatch.setattr(agreement, "tool", lambda name: SimpleNamespace(claims=claim))
         measurement = SimpleNamespace(tool="tool")
-        asked = Asked(case(), measurement, None, is_planned=is_planned)
+        asked = ToolRequest(case(), measurement, None, is_planned=is_planned)
         return agreement.held(asked, SAID, outputs)
 
     return run
@@ -65,7 +68,7 @@ def test_all_denials_are_named_and_the_node_is_that_of_the_first(held):
 
 
 def test_each_command_must_have_an_output(held):
-    asked = Asked(case(), SimpleNamespace(tool="perftest"), None)
+    asked = ToolRequest(case(), SimpleNamespace(tool="perftest"), None)
     with pytest.raises(ValueError, match="shorter"):
         agreement.held(asked, SAID, OUTPUTS[:1])
 

@@ -1,4 +1,4 @@
-"""From transcripts to judgements: a case is read, and its values meet their limits."""
+"""From transcripts to judgements: a case is parsed, and its values are compared with limits."""
 
 from dataclasses import replace
 
@@ -29,8 +29,9 @@ from railgauge.core.errors import (
     Uncovered,
     Unparsable,
 )
-from railgauge.core.model import Dispersion, Pairing
-from railgauge.core.model import Sweep as Sizes
+from railgauge.core.limits import Dispersion
+from railgauge.core.limits import Sweep as Sizes
+from railgauge.core.model import Pairing
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
@@ -281,7 +282,7 @@ def test_the_judgement_has_the_limit_and_its_ceiling():
 
 @pytest.fixture
 def best(monkeypatch):
-    """``best(value)``: what a run can reach at best, in Gb/s; the NIC of its path carries 400."""
+    """``best(value)`` in Gb/s: the best that a run can reach; the NIC of its path carries 400."""
     return lambda value: monkeypatch.setattr(assess, "ideal", lambda *of: value)
 
 

@@ -1,4 +1,4 @@
-"""What the evidence says to a question: ratio, subnet, facts, limits; an item's questions."""
+"""Answers to questions from the evidence: ratio, subnet, facts, limits; an item's questions."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -46,7 +46,8 @@ from railgauge.core.question import (
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Assessor, Measured, fabric, ratio
+from railgauge.judging.assess import Assessment, Measured, fabric, ratio
+from railgauge.judging.assessor import Assessor
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def made_up(monkeypatch):
 
 
 def scaled(one, other):
-    """The outcome of these values over those, one in each run."""
+    """The outcome for these values over those, with one value in each run."""
     both = (
         measured(*[out(value) for value in values], on=SCALED) if values else None
         for values in (one, other)
@@ -103,7 +104,7 @@ ASKED = FabricLimits(BASIS)
 
 @pytest.fixture
 def scans(monkeypatch):
-    """What was given to the judge of a scan, and what it says."""
+    """The arguments of the judge of a scan, and its answer."""
     seen = SimpleNamespace(given=None, says=([], []))
 
     def judge_scan(*given):
@@ -201,7 +202,7 @@ def test_limits_that_lack_what_was_asked_are_an_error():
     assert undeclared.errors[0].where == PLAIN.limits[0].pointer
 
 
-# Of which the file asks in every way.
+# A placement for which the file has limits of every kind.
 FULL = platform(
     traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
     fabric=ASKED, limits=SCALED.measurements[NAME].limits, results=NAMED,

@@ -1,4 +1,4 @@
-"""What runs say beside their values: the NICs' counters, the transport, a diagnostic's tests."""
+"""What runs show beside their values: NIC counters, the transport, a diagnostic's tests."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ LINE = "/sys/class/infiniband/{nic}/ports/1/counters/port_xmit_data:{words}\n"
 
 
 def counted(*shares, nodes=("n1",)):
-    """Counters before and after: each NIC sends that share of the payload of 1 MB."""
+    """Counters before and after: each NIC sends this share of a payload of 1 MB."""
     texts = [
         "".join(LINE.format(nic=f"mlx5_{i}", words=int(s * 250_000)) for i, s in enumerate(each))
         for each in ([0] * len(shares), shares)

@@ -1,4 +1,4 @@
-"""Spread, drift and two groups: known values, what must not matter, how often they are wrong."""
+"""Spread, drift and two groups: known values, invariances, and false-alarm rates."""
 
 import math
 import random
@@ -24,7 +24,7 @@ POSITIVE = st.floats(1e-3, 1e6)
 LISTS = st.lists(POSITIVE, min_size=1, max_size=60)
 NOT_MEASURED = [0.0, -1.0, math.nan, math.inf]
 DRIFT_Z = statistics.NormalDist().inv_cdf(1 - FALSE_ALARM_RATE / 2)
-# Four standard deviations above what is expected of that many trials.
+# Four standard deviations above the expected number of alarms.
 TRIALS = 6_000
 
 
@@ -34,7 +34,7 @@ def most_expected(trials: int) -> int:
 
 
 def is_certain(found) -> bool:
-    """Whether the score is one that chance makes in less than ``FALSE_ALARM_RATE`` of all runs."""
+    """Whether chance gives this score in less than ``FALSE_ALARM_RATE`` of all runs."""
     return abs(found.z) > DRIFT_Z
 
 
@@ -176,7 +176,7 @@ def test_disturbed_rows_of_document_001_are_two_groups():
 
 @needs_transcripts
 def test_a_swing_among_good_rows_is_two_groups():
-    """What document 001 left out as '...': twice as many rows that nothing disturbed."""
+    """The rows that document 001 leaves out as '...': twice as many undisturbed ones."""
     found = two_groups([*rows_of("eud"), *[389.0 + 0.05 * i for i in range(26)]])
     assert found is not None
     assert found.low < 70
@@ -215,7 +215,7 @@ CENTS = st.integers(100, 100_000).map(lambda cents: cents / 100)
 
 @given(st.lists(CENTS, min_size=4, max_size=12).filter(lambda values: len(set(values)) > 1))
 def test_the_best_split_is_the_best_of_all(values):
-    """Against the definition: what is left within both groups, over what there is at all."""
+    """Against the definition: the variance left within the groups over the total variance."""
     ordered = sorted(values)
 
     def square(part: list[float]) -> float:
@@ -237,7 +237,7 @@ def test_more_samples_need_less_of_a_gap():
 
 @pytest.mark.parametrize("n", [4, 6, 10, 14, 20, 40])
 def test_one_group_is_not_taken_for_two(n):
-    """Every shape of noise, up to the 10 % that the docstring names, with and without outliers."""
+    """Every shape of noise, up to the 10 % of the docstring, with and without outliers."""
     alarms, trials = {}, 0
     for shape, outlier in NULLS:
         chance = random.Random(f"groups {n} {shape} {outlier}")

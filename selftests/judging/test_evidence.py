@@ -1,4 +1,4 @@
-"""From what was printed to samples, or to the reason why there are none."""
+"""From printed text to samples, or to the reason why there are none."""
 
 import pytest
 from testing.core_values import sample, transcript

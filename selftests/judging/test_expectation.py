@@ -1,4 +1,4 @@
-"""A fact of a node beside what it is held against: which, and of which device."""
+"""A node's fact compared with its required value: which fact, and of which device."""
 
 from dataclasses import replace
 
@@ -8,7 +8,8 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import FactMissing, NodeUnreachable, VersionUndeclared
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NetdevFacts, NicFacts

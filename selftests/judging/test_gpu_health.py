@@ -1,4 +1,4 @@
-"""A node of eight H200, as it was recorded: sound, and with each thing wrong that preflight judges.
+"""A recorded node of eight H200: healthy, and with each fault that preflight judges.
 
 What is changed is what nvidia-smi prints; what is asked is what the ladder asks.
 """
@@ -18,7 +18,7 @@ from railgauge.stacks import Section, stack
 
 RECORDED = ROOT.parent / "shared/corpus/nvidia-smi/019-q-x-xml-h200-8gpu-v13.txt"
 H200 = thresholds.load("h200", ROOT / "thresholds")
-# What ``nvidia-smi -q`` says of a GPU.
+# The lines of ``nvidia-smi -q`` for one GPU.
 OF_Q = (
     "gpu_model", "gpu_memory", "gpu_ecc_errors", "gpu_ecc_mode", "gpu_row_remap",
     "gpu_remap_failure", "gpu_remapped_rows", "gpu_power_limit", "gpu_clock_max",
@@ -34,7 +34,7 @@ def recorded() -> str:
 
 
 def outcomes(printed: str) -> dict[str, str]:
-    """Expectation -> how it ended for GPU 0; ``not known`` where it is an error."""
+    """Expectation -> outcome for GPU 0; ``not known`` for an error."""
     facts = stack("nvidia").parse({"nvidia-smi-q": Section("nvidia-smi-q", printed)})
     found = {"n1": NodeFacts("n1", gpus=facts.gpus, missing=facts.missing)}
     return {name: _outcome(name, found) for name in OF_Q}
@@ -77,7 +77,7 @@ def test_one_thing_wrong_fails_its_expectation_and_no_other(recorded: str, name:
 
 @pytest.mark.parametrize("name", sorted({*OF_Q} - {"gpu_model"}))
 def test_what_the_tool_does_not_print_is_not_known(recorded: str, name: str) -> None:
-    """Not of one GPU and not of all: that they are alike in it is no sign of health."""
+    """Neither for one GPU nor for all: equal values on all GPUs do not prove health."""
     found = outcomes(_without(recorded, *SILENT[name]))
     assert found[name] == "not known"
 

@@ -1,4 +1,4 @@
-"""Section 4 of the design, rule by rule: each test here shows one way of not passing."""
+"""Section 4 of the design, rule by rule: each test shows one way of not passing."""
 
 import math
 import statistics
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from testing.core_values import dispersed, latency, limit, sample, samples
 
 from railgauge.core.errors import Implausible, MetricMissing, NoEvidence, UnitUnknown
-from railgauge.core.model import Curve, Outcome, Sample
+from railgauge.core.limits import Curve
+from railgauge.core.model import Outcome, Sample
 from railgauge.core.units import convert, dimension
 from railgauge.judging.judge import judge
 from railgauge.tools import declared_metric
@@ -51,7 +52,7 @@ def test_an_unknown_or_foreign_unit_is_not_guessed(unit):
 
 
 def test_the_misnamed_unit_of_old_perftest_is_read_as_what_it_means():
-    """3700 'MB/s' are MiB/s: 31.04 Gb/s, and not the 29.6 that would miss the limit."""
+    """3700 'MB/s' are MiB/s: 31.04 Gb/s, not the 29.6 that would miss the limit."""
     old = replace(sample(3700.0, "MB/s"), unit_means="MiB/s")
     assert judged([old], limit(floor=31.0)).outcome is Outcome.PASSED
     with_plain_unit = judged([sample(3700.0, "MB/s")], limit(floor=31.0))

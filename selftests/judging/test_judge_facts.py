@@ -1,11 +1,12 @@
-"""Facts against expectations: nothing that is absent, empty or of another kind is as expected."""
+"""Facts against expectations: an absent, empty or wrongly typed fact never meets one."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.config.thresholds.model import Expectation
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.judging.judge import judge_fact
 
 

@@ -1,4 +1,4 @@
-"""``railgauge judge`` asks what a run asks, by the code of a run; a name overrules no output."""
+"""``railgauge judge`` asks what a run asks, with the run's code; a name overrides no output."""
 
 import json
 import math
@@ -21,7 +21,7 @@ RULE = "-" * 80 + "\n"
 
 
 def table(sizes, ranks=8, busbw=100.0, hosts=("mx01",), wrong=0):
-    """What an all_reduce prints: heads, the ranks, a row a size, and the average over them."""
+    """The output of all_reduce: headings, ranks, one row for each size, and the average."""
     listed = [(rank, hosts[rank * len(hosts) // ranks]) for rank in range(ranks)]
     return (
         "# Collective test starting: all_reduce_perf\n"
@@ -63,7 +63,7 @@ GPU = "Using maca Device with ID: 3, Name: MetaX C500, PCI Bus ID: 0x8, metax Ar
 
 @pytest.fixture
 def judge(railgauge, log):
-    """``judge(text, *options)``: exit code, what was printed as JSON (or as error)."""
+    """``judge(text, *options)`` returns the exit code and the JSON (or error) that was printed."""
 
     def run(text, *more, tool="ccl-tests", platform="metax-c500"):
         words = ("judge", "--root", ROOT, "--platform", platform, "--tool", tool, "--json", *more)
@@ -129,7 +129,7 @@ def mpi_bench(hosts):
 
 @pytest.mark.parametrize(("hosts", "fits"), [("ab", "pair"), ("abc", "group")])
 def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, fits):
-    """What the output names fits one measurement, and no name makes it another's."""
+    """The output identifies one measurement, and no name on the command line changes it."""
     of_tcp = {"tool": "mpi-bench", "platform": "tcp-lab"}
     _, said = judge(mpi_bench(hosts), **of_tcp)
     assert said["measurement"] == f"{fits}_all_reduce"
@@ -179,7 +179,7 @@ def test_a_name_of_another_tool_s_measurement_is_refused(judge):
 
 
 def test_a_node_with_a_rank_too_few_is_refused_as_in_a_run(judge):
-    """Three nodes, and one of 24 GPUs takes no part."""
+    """Three nodes, where one of the 24 GPUs takes no part."""
     text = table(SWEEP, ranks=24, hosts=("a", "b", "c"))
     last = next(line for line in text.splitlines(True) if "Rank  23 " in line)
     code, said = judge(text.replace(last, "").replace(rows(SWEEP, 24), rows(SWEEP, 23)))
@@ -232,7 +232,7 @@ def test_a_scan_of_a_subnet_is_judged_by_a_hostfile_alone(judge):
 
 
 def test_the_average_of_one_size_is_not_asked_against_the_floor_of_a_sweep(judge):
-    """65.04 GB/s at 1 GiB alone, against 26.8 over 21 sizes: that would pass anything."""
+    """65.04 GB/s at 1 GiB alone, against a floor of 26.8 over 21 sizes: any run would pass."""
     code, said = judge(table([GIB], busbw=100.0))
     assert code == 0
     assert [one["metric"] for one in said["judgements"]] == ["busbw"]

@@ -1,10 +1,11 @@
-"""The transport that a collective used, by its own log: silence is no proof."""
+"""The transport that a collective used, from its own log: a silent log proves nothing."""
 
 import pytest
 
 from railgauge.config.thresholds.model import Transport
 from railgauge.core.errors import MetricMissing
-from railgauge.core.model import Basis, Outcome, Parsed
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome, Parsed
 from railgauge.judging.judge import judge_transport
 
 WANTED = Transport(("GDRDMA",), ("Socket",), Basis("000", "5.1: made up for a test"))

@@ -1,4 +1,4 @@
-"""Every fact that is collected is judged, or is identity; nothing is collected for nobody."""
+"""Every collected fact is judged or is an identity; nothing is collected without use."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from railgauge.planning.marks import asked as asked_by_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.stacks import Section, stack
 
-# What tells one node, device or port from another, or a start of a node from the next.
+# Identities of nodes, devices, ports, and boots.
 IDENTITY = {
     "node", "hostname", "boot_id", "product", "gpus.*.index", "nics.*.part_number",
     "nics.*.netdev", "gids.*.index", "gids.*.gid", "gids.*.ipv4",
     "gids.*.roce_version",
 }  # fmt: skip
-# Told in the reports and by design never blamed (document 003): see diagnose/notes.py.
+# Reported and by design never blamed (document 003): see diagnosis/notes.py.
 NOTED = {"irqs.*.name", "irqs.*.count", "irqs.*.cpus"}
-# Says of all other facts why they are not known: an expectation that needs one is an error then.
+# The reason why other facts are unknown; an expectation that needs one is then an error.
 REASONS = {"missing"}
 DEVICES = {"gpus": GpuFacts, "nics": NicFacts, "netdevs": NetdevFacts, "irqs": IrqFacts}
 
 
 def collected() -> set[str]:
-    """The paths of all fields, ``*`` for each device or entry."""
+    """The paths of all fields, with ``*`` for each device or entry."""
     found = {item.name for item in fields(NodeFacts)} - DEVICES.keys() - {"gpu_software"}
     for name, kind in DEVICES.items():
         found |= {f"{name}.*.{item.name}" for item in fields(kind)} - {"nics.*.gids"}
@@ -41,7 +41,7 @@ def collected() -> set[str]:
 
 
 def readings() -> set[str]:
-    """What any stack puts under ``gpu_software``, known or with the reason why it is not."""
+    """All keys of ``gpu_software`` of any stack, known or with the reason why not."""
     found: set[str] = set()
     for vendor in ("nvidia", "amd", "metax"):
         told = stack(vendor).parse({name: Section(name, "") for name in ("none",)})
@@ -53,7 +53,7 @@ SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
 
 
 def paths(asked: FactPaths) -> set[str]:
-    """What an expectation asks for, or holds another fact against; ``*`` for each part."""
+    """The paths that an expectation reads or compares; ``*`` for each part."""
     words = {"gpu": "*", "nic": "*", "adapter": "*"}
     signs = ("pci_address", "name")
     templates = {path for path in (*asked.paths, asked.same_as) if path}

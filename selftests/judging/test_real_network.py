@@ -1,4 +1,4 @@
-"""What a platform of plain TCP needs of the core: counts of trouble, ranks, NICs without a slot."""
+"""What a platform of plain TCP needs: error counters, ranks, NICs without a PCI slot."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ from railgauge.facts import NodeFacts
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.tools import declared_metric, tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +57,11 @@ CASE = Case("pair_all_reduce", ("tcp01", "tcp02"), None, (1 << 20,))
 
 
 def ran(measurement, **hosts):
-    """What the output says of its ranks, held against the case."""
+    """The ranks that the output lists, compared with the case."""
     summary = {"nranks": sum(hosts.values()), "ranks": hosts}
-    heard = (Heard("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
+    heard = (SideOutput("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
     facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}
-    claims = tool("mpi-bench").claims(Asked(CASE, measurement, PLATFORM, facts), heard)
+    claims = tool("mpi-bench").claims(ToolRequest(CASE, measurement, PLATFORM, facts), heard)
     return [str(claim) for claim in claims if not claim.agrees]
 
 

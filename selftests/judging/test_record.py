@@ -1,4 +1,4 @@
-"""What became of an item, from its judgements and the error that ended it; nothing is hidden."""
+"""An item's record, from its judgements and the error that ended it; nothing is hidden."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Named tests of a diagnostic: only what was printed, for every GPU, and passed, is a pass."""
+"""Named tests of a diagnostic: a test passes only if it is printed for every GPU and passed."""
 
 import json
 import threading
@@ -21,7 +21,8 @@ from railgauge.core.errors import (
 from railgauge.core.model import Case, Command, Outcome
 from railgauge.core.question import READ, RESULTS, CaseResult, Question
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessor, read
+from railgauge.judging.assess import read
+from railgauge.judging.assessor import Assessor
 from railgauge.leases.files import Leases
 from railgauge.planning import forecast, plan
 from railgauge.run.runner import Runner
@@ -46,7 +47,7 @@ def ids(count=8):
 
 
 def level(*names, count=8, **said):
-    """A table of these tests; ``said`` by name, with ``_`` for blanks, is what is not ``Pass``."""
+    """A table of these tests; ``said`` has the results other than ``Pass``, ``_`` for blanks."""
     tests = {name: ALL if name in HARDWARE else "Pass" for name in names}
     tests |= {name.replace("_", " "): value for name, value in said.items()}
     rows = [
@@ -60,7 +61,7 @@ def full(**said):
 
 
 def asked(text, name=FULL, code=0, stderr=""):
-    """What a run makes of this output of the measurement: the answer to its two questions."""
+    """The judgements of this output of the measurement: the answers to its two questions."""
     wanted = Case(name, ("n1",), None, ())
     made = transcript("n1", argv=("dcgmi",), exit_code=code, stdout=text, stderr=stderr)
 
@@ -101,7 +102,7 @@ DCGM_4 = {
 
 
 def newer(**wrong):
-    """DCGM 4: other names, and a line for each GPU beneath its test."""
+    """DCGM 4 has other names, and a line for each GPU below its test."""
     lines = [
         HEAD,
         row("DCGM Version", "4.2.3"),
@@ -132,7 +133,7 @@ def test_dcgm_4_names_the_gpu_that_failed_and_one_that_is_not_listed_is_no_pass(
 
 
 def test_a_gpu_that_fails_beneath_those_that_pass_is_seen_and_named():
-    """DCGM 3 prints the GPUs that failed on a line of their own, under no name."""
+    """DCGM 3 prints the failed GPUs on their own line, without a name."""
     text = row("GPU Memory", "Pass - GPUs: 1, 2, 3, 4, 5, 6, 7") + row("", "Fail - GPU: 0")
     more = row("Warning", "GPU 0 Thermal violations totaling 13.3 second")
     found = asked(full(GPU_Memory=text + more), code=226)
@@ -228,7 +229,7 @@ def test_a_program_that_is_not_there_is_an_error_that_says_so():
 
 
 def test_a_table_of_passes_that_ended_badly_is_no_pass():
-    """Only a test that failed explains the exit code."""
+    """Only a failed test explains the exit code."""
     assert type(only_error(asked(full(), code=1))) is ToolFailed
     assert type(only_error(asked(full(EUD_Test="Skip"), code=226))) is ToolFailed
     assert not asked(full(EUD_Test="Fail"), code=226).errors
@@ -283,7 +284,7 @@ def test_a_figure_below_what_the_document_prints_fails(capsys, tmp_path):
 
 
 class _Watched:
-    """Sessions whose every command takes a moment; ``seen`` is who ran beside whom."""
+    """Sessions whose every command takes a moment; ``seen`` lists what ran at the same time."""
 
     def __init__(self):
         self.running, self.seen, self.lock = {}, [], threading.Lock()
@@ -329,7 +330,7 @@ def test_a_diagnostic_and_a_collective_never_share_a_node(tmp_path):
     for together in sessions.seen:
         nodes = [node for argv in together for node in argv[1:]]
         assert len(nodes) == len(set(nodes))
-    assert any(len(together) > 1 for together in sessions.seen)  # and nodes do not wait for others
+    assert any(len(together) > 1 for together in sessions.seen)  # nodes do not wait for others
 
 
 WANTED = {"smoke": set(), "nightly": {QUICK}, "signoff": {QUICK, FULL, EXTENDED, CHECKS}}
@@ -355,7 +356,7 @@ def test_the_time_that_a_sign_off_takes_has_them_in_it():
     of = {name: forecast.takes_s(works(name)) for name in ("smoke", "signoff")}
     without = [w for w in works("signoff") if not w.measurement.results]
     hours = (of["signoff"] - forecast.takes_s(without)) / 3600
-    assert hours > 2 * 1.5  # two nodes, one after the other, an hour and a half each at least
+    assert hours > 2 * 1.5  # two nodes, one after the other, at least an hour and a half each
     assert of["smoke"] < 3600
 
 

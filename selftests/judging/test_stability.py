@@ -1,4 +1,4 @@
-"""One mean over many iterations proves no stability: an error, besides a limit that it misses."""
+"""One mean over many iterations does not prove stability: an error beside any missed limit."""
 
 import json
 
@@ -89,7 +89,7 @@ def test_a_missed_limit_stands_and_a_pass_does_not():
 
 
 def printed(folder, busbw, rows=1, iterations=1000):
-    """Two nodes of eight GPUs, as nccl-tests prints them."""
+    """Two nodes of eight GPUs, in the format of nccl-tests."""
     ranks = "".join(
         f"#  Rank {rank:2d} Group  0 Pid {4000 + rank} on node{rank // 8} device  {rank % 8} "
         f"[0x{rank % 8:02x}] NVIDIA H200\n"

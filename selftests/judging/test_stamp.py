@@ -1,4 +1,4 @@
-"""Evidence is simulated as soon as one node says that it only plays hardware."""
+"""Evidence is simulated if any node reports that it is simulated."""
 
 import pytest
 

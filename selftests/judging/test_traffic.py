@@ -1,4 +1,4 @@
-"""Which NICs carried the payload, from their byte counters before and after."""
+"""Which NICs carried the payload, from byte counters read before and after."""
 
 import subprocess
 
@@ -9,7 +9,8 @@ from testing.core_values import transcript
 
 from railgauge.config.thresholds.model import Traffic
 from railgauge.core.errors import FactMissing, MetricMissing
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.terms import Role
 from railgauge.judging.traffic import judge_traffic, moved, parse, probe_argv
 
@@ -24,7 +25,7 @@ def spec(least=0.9, most=1.3, spread=None):
 
 
 def hca(name="mlx5_0", **counters):
-    """Counters of an HCA as the kernel counts them: data in words of four bytes."""
+    """Counters of an HCA in the kernel's unit: words of four bytes."""
     plain = {"port_xmit_data": 0, "port_rcv_data": 0, "symbol_error": 0, "link_downed": 0}
     return "".join(HCA.format(name, key, value) for key, value in (plain | counters).items())
 
@@ -43,7 +44,7 @@ def run(before, after, node="n1"):
 
 
 def carried(**sent_gb):
-    """A run in which each NIC sent that many gigabytes."""
+    """A run in which each NIC sent this many gigabytes."""
     words = {name: int(gb * GB / 4) for name, gb in sent_gb.items()}
     before = "".join(hca(name, port_xmit_data=7) for name in words)
     after = "".join(hca(name, port_xmit_data=7 + count) for name, count in words.items())
@@ -81,7 +82,7 @@ def test_the_root_of_the_host_may_be_anywhere(root):
 
 
 def test_an_hca_and_its_network_device_of_the_same_name_are_counted_once():
-    """Both may be called ibp3s0; what IPoIB sends is in the HCA's counters already."""
+    """Both may be named ibp3s0; the HCA's counters already include what IPoIB sends."""
     both = hca("ibp3s0", port_xmit_data=100) + netdev("ibp3s0", tx_bytes=60)
     assert parse(both)["ibp3s0"].sent == 400
     assert parse(netdev("ibp3s0", tx_bytes=60) + hca("ibp3s0", port_xmit_data=100)) == parse(both)
@@ -287,7 +288,7 @@ ETHS = ("eth1", "eth2")
 
 
 def into_gpus(packets, dropped=0, received=128_930_000_000):
-    """What both NICs received, the second with that many packets into GPU memory."""
+    """What both NICs received; the second received this many packets into GPU memory."""
 
     def counted(nic, count, drops):
         return netdev(

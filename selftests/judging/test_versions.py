@@ -1,4 +1,4 @@
-"""Versions and devices: as declared where something is declared, alike everywhere else."""
+"""Versions and devices: as declared if declared, otherwise alike on all nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import VERSIONS, Expectation, Platform
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.errors import BadInput, FactMissing, VersionUndeclared
-from railgauge.core.model import Basis, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
@@ -41,7 +42,7 @@ def node(name: str, *vbios: str | None, **facts: Any) -> NodeFacts:
 def outcome(
     found: list[NodeFacts], path: str, rule: str = "alike", value: object = "model", **at: str
 ) -> Outcome:
-    """That of the first node's fact at ``path``."""
+    """The judgement of the first node's fact at ``path``."""
     expectation = Expectation("subject", rule, value, BASIS, "/expected/subject")
     facts = {one.node: one for one in found}
     return judge_at(FactAt(found[0].node, (path,), **at), expectation, H200, facts).outcome
@@ -51,13 +52,13 @@ def outcome(
 
 
 def test_one_gpu_of_many_is_the_odd_one_on_its_own_node() -> None:
-    """A node by itself has devices to compare, and so needs no other node."""
+    """A single node has devices to compare, so it needs no other node."""
     alone = [node("a", "1.0", "1.0", "2.0")]
     assert [outcome(alone, f"gpus.{i}.vbios") for i in range(3)] == [PASSED, PASSED, FAILED]
 
 
 def test_what_every_node_has_wrong_in_the_same_way_is_wrong() -> None:
-    """The lists of all nodes are alike; their devices are not."""
+    """The lists of all nodes are alike, but the devices differ."""
     alike = [node(name, "1.0", "1.0", "2.0") for name in "abc"]
     assert outcome(alike, "gpus.2.vbios") is FAILED
 
@@ -84,7 +85,7 @@ def test_devices_of_other_models_are_no_measure() -> None:
 
 @pytest.mark.parametrize("rule", [("alike", "model"), ("alike", "nodes"), ("equals", "1.0")])
 def test_what_is_absent_is_an_error_and_no_pass(rule: tuple[str, str]) -> None:
-    """Also where it is absent everywhere, which is as alike as can be."""
+    """Also if it is absent everywhere, which is alike too."""
     nodes = [node(name, None, None) for name in "ab"]
     with pytest.raises(FactMissing):
         outcome(nodes, "gpus.0.vbios", *rule)
@@ -99,7 +100,7 @@ def test_a_device_without_a_model_is_like_nothing() -> None:
 
 
 def test_what_a_platform_asks_for_outright_needs_no_comparison() -> None:
-    """Of a GPU that does not tell its default power limit, the declared one can be held to."""
+    """A GPU that does not report its default power limit is compared with the declared one."""
     capped = GpuFacts(0, "AMD Instinct MI300X", None, None, power_limit_w=375.0)
     nodes = [replace(node("a"), gpus=(capped,))]
     path, same_as = "gpus.0.power_limit_w", "gpus.0.power_default_w"
@@ -193,7 +194,7 @@ def test_a_hostfile_declares_versions(tmp_path: Path) -> None:
     "text", ["gpu_runtime: 12.4", "cuda: '12.4'", "kernel: ''", "gpu_driver: {a: b}", "os: [a]"]
 )
 def test_what_is_no_version_is_bad_input(tmp_path: Path, text: str) -> None:
-    """A number is none: 12.40 and 12.4 are the same number."""
+    """A number is not a version: 12.40 and 12.4 are the same number."""
     with pytest.raises(BadInput, match="versions"):
         read(tmp_path, text)
 
@@ -210,7 +211,7 @@ ORDERED = {"gpu_runtime": "2.33.0.1", "ofed": "MLNX_OFED_LINUX-25.01-0.6.0.0", "
 
 
 def metax(name: str, **changes: Any) -> NodeFacts:
-    """A node of document 000, but for the changes."""
+    """A node of document 000 with the given changes."""
     said = {
         "gpu_software": {"runtime": "2.32.0.6"}, "ofed": "24.10-3.2.5", "gpu_driver": "3.5.0",
         **changes,

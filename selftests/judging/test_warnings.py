@@ -1,4 +1,4 @@
-"""What perftest warns of has a consequence: the conditions of document 004's first run."""
+"""perftest's warnings have consequences: the conditions of document 004's first run."""
 
 import json
 
@@ -13,7 +13,7 @@ from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.judging import agreement
 from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 ACCEPTED, REJECTED, INCOMPLETE = 0, 1, 10
@@ -62,13 +62,13 @@ def judge(capsys, folder, text, name="host_send_bandwidth_4qp"):
 
 
 def test_the_second_run_of_document_004_is_accepted(capsys, tmp_path):
-    """Relaxed ordering is off, and a CPU below its frequency does not lower a plateau."""
+    """Relaxed ordering is off; a CPU below its frequency does not lower the plateau."""
     assert judge(capsys, tmp_path, table(PLATEAU))[0] == ACCEPTED
     assert judge(capsys, tmp_path, table(PLATEAU, slow=SLOW_CPU))[0] == ACCEPTED
 
 
 def test_relaxed_ordering_on_a_cpu_that_does_not_comply_is_no_measurement(capsys, tmp_path):
-    """As good a figure as it is: the document sets it right and measures again."""
+    """The figure may be good: the document fixes the setting and measures again."""
     text = table(PLATEAU, order="ON", warns=RELAXED)
     code, said = judge(capsys, tmp_path, text)
     assert (code, said["judgements"]) == (INCOMPLETE, [])
@@ -87,8 +87,8 @@ def test_a_platform_that_does_not_ask_for_it_is_told_so_too():
 
 def relaxed(platform, name, read):
     case = Case(name, ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
-    asked = Asked(case, platform.measurements[name], platform)
-    claims = tool("perftest").claims(asked, (Heard("n1", "client", read),))
+    asked = ToolRequest(case, platform.measurements[name], platform)
+    claims = tool("perftest").claims(asked, (SideOutput("n1", "client", read),))
     return [one for one in claims if one.item == "relaxed ordering"]
 
 
@@ -129,7 +129,7 @@ def test_the_first_run_of_document_004_is_to_be_made_again(capsys):
 
 
 def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
-    """Its CPUs do not comply, so that any other would be an error."""
+    """Its CPUs do not comply, so any other warning would be an error."""
     found = [one for one in HOMELAB.measurements.values() if one.tool == "perftest"]
     assert found
     assert {one.name for one in found if not one.options.get("disable_pcie_relaxed")} == set()
@@ -137,7 +137,7 @@ def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
 
 def test_a_warning_of_the_server_is_one_of_the_run():
     case = Case("host_send_bandwidth_4qp", ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
-    asked = Asked(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
+    asked = ToolRequest(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
     said = [transcript("n1"), transcript("n2", role="server")]
     parse = tool("perftest").parse
     client, server = parse(table(PLATEAU)), parse(table(PLATEAU, slow=SLOW_CPU))

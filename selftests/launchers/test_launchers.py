@@ -1,4 +1,4 @@
-"""The argv of every launcher: what the launcher's own documentation says, nothing to be split."""
+"""The argv of every launcher follows the launcher's documentation; no argument is split again."""
 
 import pytest
 

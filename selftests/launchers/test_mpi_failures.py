@@ -1,4 +1,4 @@
-"""What Open MPI and MPICH print when a launch fails, recorded from real ones, and what it means."""
+"""Messages of failed Open MPI and MPICH launches, recorded from real ones, and their errors."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ RECORDED = Path(__file__).parent / "recorded"
 NODES = ("tcp01", "tcp02")
 LAUNCH = ("mpirun", "-np", "2", "--host", "10.77.0.1:1,10.77.0.2:1", "mpi-bench", "all_reduce")
 
-# Of two nodes. The one that is named, the type of the error, and a word of the remedy.
+# Two nodes each: the node that is named, the error's type, and a word of the remedy.
 MEANS = {
     "openmpi-daemon": ("launcher-daemon-missing", "tcp02", LaunchFailed, "install the same MPI"),
     "openmpi-daemonperm": ("launcher-daemon-missing", "tcp02", LaunchFailed, "on the PATH"),
@@ -46,7 +46,7 @@ def recorded(name):
 
 
 def error(text, *, reader="mpi-bench", argv=LAUNCH, nodes=NODES, cut=""):
-    """What the suite makes of a launch that printed ``text``."""
+    """The suite's error for a launch that printed ``text``."""
     transcript = Transcript(
         nodes[0], argv, None if cut else 1, "", text, 1.0, error=cut, role="client"
     )
@@ -64,7 +64,7 @@ def test_every_recorded_failure_is_asked_for():
 def test_a_failed_launch_is_a_typed_error_that_names_the_node(name, reader):
     kind, node, wanted, remedy = MEANS[name]
     if (name, reader) == ("openmpi-mpisegv", "ccl-tests"):
-        kind, remedy = "tool-crashed", "core file"  # which comes before what it brings about
+        kind, remedy = "tool-crashed", "core file"  # the cause is printed before its consequences
     told = error(recorded(name), reader=reader)
     assert type(told) is wanted
     assert f"({kind})" in told.what

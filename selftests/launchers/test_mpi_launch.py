@@ -23,7 +23,7 @@ OPTIONS = {
 }  # fmt: skip
 SUICIDE = 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then kill -9 $$; fi; sleep 2'
 
-# Hydra waits for ever for a node that it could not start anything on.
+# Hydra waits endlessly for a node on which it could not start anything.
 BREAK = """
 import json, shlex
 launches = json.loads(Path(sys.argv[0]).with_name("launches.json").read_text())
@@ -51,12 +51,12 @@ def launch(mpi, *program, **changes):
         hosts=HOSTS, program=program, bind="none", options=OPTIONS[mpi], allow_run_as_root=True,
         **changes,
     )  # fmt: skip
-    # Both bring an mpirun and an mpiexec; which of them those are is the system's choice.
+    # Both install an mpirun and an mpiexec; which one is the default depends on the system.
     return [PROGRAMS[mpi], *launcher(mpi).argv(made)[1:]]
 
 
 def launches(mpi):
-    # Hydra can die of SIGPIPE where a rank has ended before its standard input is handed on.
+    # Hydra can die of SIGPIPE if a rank ends before its standard input is forwarded.
     works = (
         ["mpi-bench", "all_reduce", "-b", "65536", "-n", "2"]
         if mpi == "openmpi"

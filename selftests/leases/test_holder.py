@@ -1,4 +1,4 @@
-"""The lease of one node, as the node sees it: the script itself, on folders of a test's own."""
+"""The lease of one node: the script itself, on folders that belong to a test."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Place:
     def asked(
         self, holder: Holder, run: str = "r", **options: object
     ) -> Iterator[tuple[subprocess.Popen[str], object]]:
-        """A script that was started, and its answer; ended at the end."""
+        """A started script and its answer; ended when the test ends."""
         with self.start(holder, run, **options) as process:
             assert process.stdout
             try:
@@ -80,7 +80,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     shell = shutil.which(name)
     if shell is None:
         pytest.skip(f"{name} is not installed")
-    with TemporaryDirectory() as root:  # where other users get to, unlike to pytest's
+    with TemporaryDirectory() as root:  # a folder that other users can reach, unlike pytest's
         Path(root).chmod(0o755)
         folder = Path(root, "run", "lock")
         folder.mkdir(parents=True)
@@ -96,7 +96,7 @@ def ended(process: subprocess.Popen[str]) -> bool:
 
 
 def wait_for_it(place: Place, **options: int) -> None:
-    """Until the place can be held by somebody else; the last sleep of a holder may outlive it."""
+    """Waits until the lease can be taken; a holder's last sleep may outlive it."""
     wait_until(lambda: place.said(BOB, **options) == Held(), 20, "the lease")
 
 
@@ -131,7 +131,7 @@ def test_nobody_reads_any_more(place: Place) -> None:
 
 
 def test_whoever_takes_the_file_away_ends_the_lease(place: Place) -> None:
-    """Else two would hold the node, each on a file of its own."""
+    """Otherwise two would hold the node, each with its own file."""
     with place.asked(ALICE) as (process, _):
         place.file.unlink()
         with place.asked(BOB) as (_, said):
@@ -141,7 +141,7 @@ def test_whoever_takes_the_file_away_ends_the_lease(place: Place) -> None:
 
 
 def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
-    """Also while files come and go: who is told that it holds is alone. Each asks until it held."""
+    """A holder is alone, also while files are made and deleted. Each asks until it held."""
     script = (
         "import subprocess, sys, time\n"
         "busy, *argv = sys.argv[1:]\n"
@@ -168,7 +168,7 @@ def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
 def test_a_lock_on_a_file_that_was_replaced_is_none(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody let go, and another came, between opening the file and locking it."""
+    """Between opening the file and locking it, another process released it and a third took it."""
     path, once = little(tmp_path / "bin", "flock", "mv", "touch"), tmp_path / "once"
     flock = tmp_path / "bin" / "flock"
     real = flock.resolve()
@@ -199,12 +199,12 @@ def test_another_user_sees_the_holder_and_takes_over(
         assert said == Held()
         assert place.said(BOB) == Taken(ALICE)
         assert place.said(BOB, user=65533) == Taken(ALICE)
-        process.kill()  # and leaves a file of its own
+        process.kill()  # and leaves its own file
         wait_for_it(place, user=65533)
     with place.asked(BOB, user=65533) as (_, said):
         assert said == Held()
         assert place.said(ALICE) == Taken(BOB)
-    if place.file.exists():  # not its to take away: without a name then
+    if place.file.exists():  # it may not delete the file: then it names no owner
         assert place.file.read_text() == ""
     with place.asked(ALICE) as (_, said):
         assert said == Held()
@@ -236,7 +236,7 @@ def test_a_link_is_not_followed(place: Place) -> None:
 
 
 def little(folder: Path, *names: str) -> str:
-    """A PATH with little on it."""
+    """A PATH with few programs."""
     own = ("sh", "cat", "rm", "grep", "sort", "sleep", "head", "dd", *names)
     return str(programs.folder_of(folder, *own))
 
@@ -270,7 +270,7 @@ def test_without_any_of_them_it_is_said(
 
 
 def tagged(tag: str) -> subprocess.Popen[str]:
-    """A process that ignores TERM, in a group of its own."""
+    """A process in its own group that ignores TERM."""
     code = (
         "import signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

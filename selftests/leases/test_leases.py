@@ -1,4 +1,4 @@
-"""One measurement at a time on a node, whoever dies and in whatever order nodes are named."""
+"""One measurement at a time on a node, whichever process dies, in any order of the nodes."""
 
 import multiprocessing
 import os
@@ -25,7 +25,7 @@ def _log_use(folder, nodes, times):
         with leases.hold(nodes):
             marks = [folder / f"{node}.busy" for node in nodes]
             for mark in marks:
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))  # fails if somebody is here
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))  # fails if another process is here
             pass_time(0.001, "others try to get in meanwhile")
             for mark in marks:
                 mark.unlink()

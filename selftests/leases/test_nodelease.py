@@ -1,4 +1,4 @@
-"""Leases on many nodes: all or none, who waits for whom, and what becomes of lost ones."""
+"""Leases on many nodes: all or none, waiting, and lost holders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRANGER = 'taken {"user": "eve", "host": "ctl9", "run": "r9", "since": "noon", 
 
 @dataclass
 class Site:
-    """Nodes that several runs want, and all that was asked of them."""
+    """Nodes that several runs want, and the requests that they received."""
 
     holders: dict = field(default_factory=dict)
     says: dict = field(default_factory=dict)
@@ -149,7 +149,7 @@ def test_waiting_takes_what_comes_free_and_says_who_has_it(site):
 
 
 def test_nothing_behind_an_awaited_node_is_held(site):
-    """Or two that wait could have what the other wants."""
+    """Otherwise two waiting runs could each hold what the other wants."""
     site.holders = {"n03": "r9"}
     leases = site.leases("r1")
     waiting = threading.Thread(target=leases.take, args=(NAMES, 30.0))
@@ -172,7 +172,7 @@ def test_waiting_has_an_end(site):
 
 @pytest.mark.parametrize("wait_s", [0.0, 30.0])
 def test_runs_that_overlap_never_wait_for_each_other(site, wait_s):
-    """With --wait all get their turn; without it one of them, at least, does."""
+    """With --wait every run gets its turn; without it at least one does."""
     wanted = [NAMES, NAMES[::-1], NAMES[2:5], NAMES[3:] + NAMES[:1]]
     got, refused = [], []
 
@@ -286,7 +286,7 @@ def test_many_nodes_are_asked_at_once(site):
 
 
 def test_a_node_that_this_very_run_holds_has_two_names(site):
-    """Nobody is waited for, and nobody else is blamed."""
+    """No run is waited for, and no other owner is blamed."""
     said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
     site.says = {"n03": f"taken {said}"}
     with pytest.raises(NodeTaken, match="n03: this run already holds this machine") as caught:
@@ -297,7 +297,7 @@ def test_a_node_that_this_very_run_holds_has_two_names(site):
 
 
 def test_a_run_of_the_same_name_in_the_same_second_is_another_one(site):
-    """Only its tag tells it apart: it is waited for."""
+    """Only its tag distinguishes it, so it is waited for."""
     said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "theirs"}'
     site.says = {"n03": f"taken {said}"}
     with pytest.raises(NodeTaken, match="n03: held by user on host since now") as caught:

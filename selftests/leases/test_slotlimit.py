@@ -1,9 +1,9 @@
-"""Limits that are a share of what a GPU's own slot can carry."""
+"""Limits that are a share of what the GPU's own slot can carry."""
 
 import pytest
 
 from railgauge.core.errors import FactMissing, NodeUnreachable, NoEvidence
-from railgauge.core.model import Basis, Limit
+from railgauge.core.limits import Basis, Limit
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.leases.slots import in_its_slot

@@ -27,7 +27,8 @@ from strikes import NODES, PLATFORMS, ROOT
 
 from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.core.errors import NoEvidence
-from railgauge.core.model import Case, Judgement, Limit, Outcome
+from railgauge.core.limits import Limit
+from railgauge.core.model import Case, Judgement, Outcome
 from railgauge.core.units import format_size
 from railgauge.diagnosis import RunResults, diagnose
 from railgauge.judging import assess

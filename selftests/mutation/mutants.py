@@ -1,4 +1,4 @@
-"""Changes the code that makes verdicts, one place at a time, and tells what its unit tests miss.
+"""Changes the code of verdicts, one place at a time, and lists what its unit tests do not detect.
 
     python selftests/mutation/mutants.py [MODULE ...]
 
@@ -42,7 +42,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 MODULES: dict[str, list[str]] = yaml.safe_load((FOLDER / "modules.yaml").read_text())
 settings.register_profile("unhurried", deadline=None)
-MOST_S = 120  # for the tests of a module, as it is
+MOST_S = 120  # time for the tests of a module without a change
 LIVES, DIES, LATE, ELSEWHERE = 0, 1, 98, 99
 
 
@@ -59,8 +59,8 @@ class Mutant:
         return f"{self.was} -> {self.is_now}"
 
 
-# Whether equal values are one object is the interpreter's matter, and identity is put in no order;
-# of eleven other arithmetics five tell as much as all.
+# Object identity of equal values depends on the interpreter, and identity has no order;
+# of eleven other arithmetic operators five are enough.
 _LEFT_OUT = re.compile(
     r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_Is(Not)?_(Eq|NotEq|Lt|LtE|Gt|GtE)$"
     r"|BinaryOperator_\w+_(Div|FloorDiv|Mod|Pow|RShift|LShift|BitXor)$"
@@ -68,7 +68,7 @@ _LEFT_OUT = re.compile(
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Every change of every operator that is one; annotations are never looked at, so are none."""
+    """Every change by every operator; annotations are left out."""
     names = (name for name in cosmic_ray.plugins.operator_names() if not _LEFT_OUT.search(name))
     found = [cosmic_ray.plugins.get_operator(name) for name in names]
     nodes, plain, seen = list(ast_nodes(get_ast(source))), _plain(source), set()
@@ -83,7 +83,7 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def _plain(source: str) -> str:
-    """What is run of a module: no annotation, no layout; empty if it is no Python.
+    """The code of a module without annotations and layout; empty if it is not Python.
 
     That its values are frozen and have slots keeps mistakes out, and changes no result.
     """
@@ -116,7 +116,7 @@ def _mutant(source: str, changed: str) -> Mutant:
 
 
 class _FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds one module, and runs for it what it was given."""
+    """Imports one module from the given code."""
 
     def __init__(self, name: str, path: Path, source: str) -> None:
         self.name, self.path, self.source = name, path, source
@@ -132,7 +132,7 @@ class _FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _tested(finder: _FromMemory, tests: list[str]) -> int:
-    """In a process of its own: whether the tests fail."""
+    """Whether the tests fail, in a separate process."""
     sys.meta_path.insert(0, finder)
     try:
         module = importlib.import_module(finder.name)
@@ -147,7 +147,7 @@ def _tested(finder: _FromMemory, tests: list[str]) -> int:
 
 
 def outcome(module: str, source: str, limit_s: float, log: Path) -> int:
-    """Whether a mutant dies of the tests of its module; one that never ends does too."""
+    """Whether the module's tests detect a mutant; one that never ends is detected too."""
     finder = _FromMemory(f"railgauge.{module}", _path(module), source)
     child = os.fork()
     if child == 0:
@@ -173,7 +173,7 @@ def _path(module: str) -> Path:
 
 
 def warm(module: str) -> None:
-    """Have loaded all that a module needs, and nothing that was made with it, nor its package."""
+    """Imports all that a module needs, except itself, its package, and what uses it."""
     _forget("railgauge")
     importlib.import_module(f"railgauge.{module}")
     _forget(f"railgauge.{module.partition('.')[0]}")
@@ -188,7 +188,7 @@ def _forget(part: str) -> None:
 
 
 def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counter[str], list[str]]:
-    """How many mutants of a module died, were allowed to live, or live; and what is to be told."""
+    """The numbers of killed, declared and live mutants of a module, and the lines to print."""
     warm(module)
     source, log = _path(module).read_text(encoding="utf-8"), folder / "log"
     began = time.monotonic()

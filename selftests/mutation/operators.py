@@ -1,4 +1,4 @@
-"""What Cosmic Ray's own operators leave as it is, and what decides a verdict here all the same."""
+"""Changes that Cosmic Ray's operators do not make and that can change a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 
 
 class _Replace(Operator):
-    """One node for another; ``new`` is empty where there is nothing to replace."""
+    """Replaces one node by another; ``new`` is empty if there is nothing to replace."""
 
     def new(self, node: NodeOrLeaf) -> str:
         raise NotImplementedError
@@ -46,7 +46,7 @@ class DropStatement(_Replace):
 
 
 class DropFilter(Operator):
-    """All items where a comprehension takes some."""
+    """All items of a comprehension that selects some."""
 
     def mutation_positions(self, node: Any) -> Iterator[Span]:
         if node.type == "comp_if":
@@ -62,7 +62,7 @@ class DropFilter(Operator):
 
 
 class DropKeyword(_Replace):
-    """The default for what a call names: ``judge(value, peers=peers)`` without the peers."""
+    """The default for a keyword of a call: ``judge(value, peers=peers)`` without the peers."""
 
     def new(self, node: Any) -> str:
         named = node.type == "argument" and node.children[1] == "="
@@ -78,7 +78,7 @@ class OtherName(_Replace):
 
 
 class OtherWord(_Replace):
-    """Another word for one that code compares or looks up; sentences are for people."""
+    """Another word for one that code compares or looks up; sentences stay unchanged."""
 
     def new(self, node: Any) -> str:
         is_word = node.type == "string" and _WORD.fullmatch(node.value)

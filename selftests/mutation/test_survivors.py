@@ -1,4 +1,4 @@
-"""What the list of mutants says is of code and of tests that are there."""
+"""The list of surviving mutants refers to code and tests that exist."""
 
 from pathlib import Path
 

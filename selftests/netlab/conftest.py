@@ -1,4 +1,4 @@
-"""Only where namespaces can be made."""
+"""Skips the tests if no network namespace can be made."""
 
 import pytest
 from testing.netlab_bench import missing

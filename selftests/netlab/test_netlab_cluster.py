@@ -1,4 +1,4 @@
-"""A real cluster: what its nodes are, what is wrong with whose link, and that nothing is left."""
+"""A real cluster of namespaces: its nodes, its link faults, and its cleanup."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_node_has_what_a_host_has(found, number):
     assert int(pids) < 20
     assert (who, locked) == ("root", "locked")
     assert home == of_root == f"{found['folder']}/{name}"
-    # What a node before it wrote to its own folders is not there.
+    # Files that an earlier node wrote to its folders are gone.
     assert int(there) <= 5
 
 
@@ -128,7 +128,7 @@ def results(ran):
 
 
 def test_lost_packets_are_sent_again(links):
-    assert results(links["lossy"])["sum_sent"]["retransmits"] > 2  # a whole link has none
+    assert results(links["lossy"])["sum_sent"]["retransmits"] > 2  # a healthy link has none
 
 
 def test_a_limited_link_carries_no_more(links):
@@ -201,7 +201,7 @@ client.close()
     assert host == "tcp02"
     assert login == f"{found['folder']}/tcp02 {found['folder']}/tcp02/tmp"
     assert found["between"]["out"] == "tcp01\n", found["between"]
-    # The suite's own client knows fewer ways to agree on a key than OpenSSH's.
+    # The suite's client supports fewer key exchange methods than OpenSSH's.
     assert found["suite"] == "tcp02\n"
 
 
@@ -237,7 +237,7 @@ open({str(mark)!r}, "w"); time.sleep(600)
 
 
 def processes_with(word):
-    """Processes of this machine that name ``word`` among their arguments."""
+    """Processes of this machine with ``word`` among their arguments."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

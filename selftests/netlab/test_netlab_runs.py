@@ -1,4 +1,4 @@
-"""The suite on a real cluster of namespaces: accepted when it is whole, and who is slow by name."""
+"""Runs on a real cluster of namespaces: accepted if healthy, and a slow node is named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEEDED = {"iperf3": "iperf3", "mpirun.openmpi": "openmpi-bin"}
 
 
 def accept(folder, *options):
-    """One run at smoke beside a cluster with these options."""
+    """One run at smoke on a cluster with these options."""
     project = make_project(folder)
     suite = ["-m", "pytest", "--hostfile={hostfile}", "--level", "smoke", "-p", "no:cacheprovider"]
     done = lab(options, [sys.executable, *suite], project.folder)

@@ -1,4 +1,4 @@
-"""What the user may ask of the cluster, and the batches that come of it."""
+"""The options of the cluster, and the ip and tc commands that follow from them."""
 
 import json
 

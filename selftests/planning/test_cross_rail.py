@@ -15,11 +15,11 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import limit_for, uncovered
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.config.thresholds.physics import pcie_gbps, physical_ceiling
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Outcome, Pairing
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.run.store import text_file

@@ -15,7 +15,8 @@ from railgauge.config.thresholds.model import (
     Traffic,
     Transport,
 )
-from railgauge.core.model import Basis, Case, Fabric, Pair, Pairing, Sweep
+from railgauge.core.limits import Basis, Sweep
+from railgauge.core.model import Case, Fabric, Pair, Pairing
 from railgauge.core.question import (
     FABRIC,
     FACT,

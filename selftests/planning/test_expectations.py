@@ -8,7 +8,7 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Basis
+from railgauge.core.limits import Basis
 from railgauge.core.question import FactAt
 from railgauge.planning import expectations
 from railgauge.planning.expectations import EXPECTATIONS, FactPaths, choices_of, fact_at, parts

@@ -1,11 +1,11 @@
-"""The exit code of a session is the verdict's, set last; what goes wrong after it has its own."""
+"""The session's exit code is the verdict's; an error after the verdict has its own code."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from railgauge.core.terms import Verdict
-from railgauge.plugin.ending import TROUBLE, Ending, refuse_without
+from railgauge.plugin.ending import NO_VERDICT_CODE, Ending, refuse_without
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
 VERDICTS = sorted(verdict.exit_code for verdict in Verdict)
@@ -19,8 +19,8 @@ def ending():
 
 
 def test_no_verdict_has_the_code_of_trouble():
-    assert TROUBLE not in VERDICTS
-    assert TROUBLE not in (INTERRUPTED, USAGE, NOTHING)
+    assert NO_VERDICT_CODE not in VERDICTS
+    assert NO_VERDICT_CODE not in (INTERRUPTED, USAGE, NOTHING)
 
 
 @pytest.mark.parametrize("forced", [OK, FAILED, INTERRUPTED, USAGE, NOTHING, 10, 77])
@@ -49,12 +49,12 @@ def test_trouble_after_the_verdict_is_told_and_has_its_own_code(ending, verdict,
         raise RuntimeError("can't start new thread")
     with ending.step("this went well"):
         pass
-    assert ending.last_word(OK) == TROUBLE
+    assert ending.last_word(OK) == NO_VERDICT_CODE
     said = capsys.readouterr().err
     assert (
         "railgauge: the leases could not be released: RuntimeError: can't start new thread" in said
     )
-    assert f"exit code {TROUBLE}, not the verdict's {verdict}" in said
+    assert f"exit code {NO_VERDICT_CODE}, not the verdict's {verdict}" in said
     assert "went well" not in said
 
 
@@ -66,19 +66,19 @@ def test_an_interrupt_of_the_end_keeps_nothing_from_being_done(ending):
             done.append(name)
             raise KeyboardInterrupt
     assert done == ["first", "second"]
-    assert ending.last_word(OK) == TROUBLE
+    assert ending.last_word(OK) == NO_VERDICT_CODE
 
 
 @pytest.mark.parametrize("code", [INTERRUPTED, USAGE, NOTHING])
 def test_trouble_on_the_way_out_hides_no_other_reason(ending, code, capsys):
-    ending.trouble("prepare: NOT UNDONE: n01")
+    ending.add_error("prepare: NOT UNDONE: n01")
     assert ending.last_word(code) == code
     assert "NOT UNDONE: n01" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [OK, FAILED, 10, 11])
 def test_without_a_verdict_nothing_looks_like_one(ending, code, capsys):
-    assert ending.last_word(code) == TROUBLE
+    assert ending.last_word(code) == NO_VERDICT_CODE
     assert "reached no verdict" in capsys.readouterr().err
 
 
@@ -94,10 +94,12 @@ def test_what_is_no_run_ends_as_pytest_says():
 def test_a_verdict_that_could_not_be_kept_is_none(ending):
     ending.settle(0, OK)
     ending.without_verdict()
-    assert ending.last_word(OK) == TROUBLE
+    assert ending.last_word(OK) == NO_VERDICT_CODE
 
 
-@pytest.mark.parametrize("part", ["controller", "holding", "hand", "foreman", "messages"])
+@pytest.mark.parametrize(
+    "part", ["controller", "holding", "messages", "worker-reporting", "worker-supervisor"]
+)
 def test_no_part_of_the_suite_can_be_switched_off(part):
     blocked = {f"railgauge-{part}"}
     config = SimpleNamespace(pluginmanager=SimpleNamespace(is_blocked=blocked.__contains__))

@@ -1,4 +1,4 @@
-"""Which items a test of the ladder becomes, and what they are called."""
+"""The items that a test of the ladder becomes, and their ids."""
 
 import contextlib
 import gc
@@ -87,7 +87,7 @@ RATIO = {"metric": "scaling", "per": "ratio", "of": "busbw", "over": "group"}
 
 
 def platform():
-    """Eight GPUs whose links, GPUs and whole are asserted; a pair, a group, and paths."""
+    """Eight GPUs with assertions on links, on GPUs and on all together; a pair, a group, paths."""
     doc = with_gpus(document())
     basis = limit_of(doc)["basis"]
     doc["hardware"]["gpus"]["count"] = 8
@@ -122,7 +122,7 @@ def platform():
 
 @pytest.fixture(scope="module")
 def ids(tmp_path_factory):
-    """``ids(doc)``: the items by the name of their test, without the file's name.
+    """``ids(doc)`` returns the items by test name, without the file's name.
 
     Other files of tests are given by name. What was asked before is not collected again.
     """
@@ -160,7 +160,7 @@ def collected(folder, doc, options, more):
 
 
 def asserting(doc, measurement, *asserts):
-    """The document with other assertions, and a limit for each."""
+    """The document with other assertions and a limit for each."""
     found = doc["measurements"][measurement]
     basis = found["limits"][0]["basis"]
     found["asserts"] = list(asserts)
@@ -205,7 +205,7 @@ def test_link(pair, size, measure, check):
 
 
 def test_of_two_tests_of_one_name_each_stands_on_its_own_rung(ids):
-    """Files are collected by name, and run from the bottom of the ladder."""
+    """Files are collected in order of name, and items run in order of rung."""
     found = ids(platform(), test_again=AGAIN)["test_link"]
     assert found[-2:] == ["node01:node04-8MiB", "node02:node03-8MiB"]
     assert found[0] == "node01-gpu0>gpu1"
@@ -225,7 +225,7 @@ def test_the_search_for_garbage_is_as_it_was_after_a_collection(enabled):
 
 
 def test_groups_are_called_by_their_names(ids):
-    """leaf02 has two nodes, which are a pair; all is every node."""
+    """leaf02 has two nodes, which form a pair; the group ``all`` has every node."""
     assert ids(platform())["test_group"] == ["leaf01-8MiB", "all-8MiB"]
 
 
@@ -269,7 +269,7 @@ def test_a_pair_level_of_more_rounds_makes_more_items(ids):
 
 
 def test_an_average_over_other_sizes_than_the_level_measures_makes_no_item(ids):
-    """smoke measures 8 MiB alone; the floor was made for two sizes."""
+    """smoke measures only 8 MiB; the floor is for two sizes."""
     doc = asserting(platform(), "pair", "busbw", {"metric": "avg_busbw", "per": "run"})
     doc["measurements"]["pair"]["limits"][1]["over"] = {
         "from": "64KiB", "to": "8MiB", "factor": 2,

@@ -1,4 +1,4 @@
-"""What becomes of an item, whatever its test does: pass, raise, skip, compare nothing."""
+"""An item's record for everything its test can do: pass, raise, skip, compare nothing."""
 
 import json
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ def pytest_item():
 
 @pytest.fixture
 def phase(pytest_item):
-    """``phase(error, when)``: the item's record after a phase that ended so."""
+    """``phase(error, when)`` returns the item's record after a phase with this error."""
 
     def run(error=None, when="call", **draft):
         for name, value in draft.items():
@@ -50,7 +50,7 @@ def said(record):
     return record["outcome"], record["reason"], record["error_kind"], record["by_evidence"]
 
 
-# --- what an item comes to ---
+# --- the outcome of an item ---
 
 
 @pytest.mark.parametrize(
@@ -192,12 +192,12 @@ def test_each_judgement_is_kept_in_the_record_and_in_the_measurements(pytest_ite
     ]  # fmt: skip
 
 
-# --- what pytest's own reports say of it ---
+# --- pytest's own reports of an item ---
 
 
 @pytest.fixture
 def reported():
-    """``reported(outcome, when, error)``: what the report of a phase says then, and where."""
+    """``reported(outcome, when, error)`` returns the outcome and text of a phase's report."""
 
     def run(outcome, when="call", error=None, **more):
         data = {"outcome": str(outcome), "reason": "the reason"}
@@ -211,7 +211,7 @@ def reported():
 
 
 class Report(SimpleNamespace):
-    """As pytest's: ``passed`` and ``failed`` follow from the outcome."""
+    """As in pytest's reports, ``passed`` and ``failed`` follow from the outcome."""
 
     def __init__(self, when, outcome, data, **more):
         kept = {"railgauge": data} if data else {}

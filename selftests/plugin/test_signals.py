@@ -1,4 +1,4 @@
-"""An interrupt that comes where nobody would hear of it comes again a moment later."""
+"""An interrupt that Python would swallow is raised again a moment later."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def _as_it_was():
 
 
 def in_a_callback():
-    """Let the signal arrive while the callback of a weak reference runs."""
+    """Deliver the signal during the callback of a weak reference."""
     code = compile("import os; os.kill(pid, number)", weakref.__file__, "exec")
     exec(code, {"pid": os.getpid(), "number": signal.SIGINT})
 

@@ -1,4 +1,4 @@
-"""Workers on other machines are refused in one line, before a folder or a node is touched."""
+"""Workers on other machines are refused in one line, before any folder or node is touched."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What the controller learns of items that only workers collect."""
+"""The controller learns from its workers which items they collected."""
 
 from types import SimpleNamespace
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-MOST = 5  # equal lines in a row that two places may share
+MOST = 5  # equal consecutive lines that two places may share
 
 Place = tuple[Path, int]
 """A file and the number of a line in it, from 1."""
@@ -33,7 +33,9 @@ def shared_lines(source: Path, most: int = MOST) -> list[str]:
         f"{files[one][i][1]}"
         for found in places.values()
         for (one, i), (other, j) in _pairs(found)
-        if not (i and j and files[one][i - 1][1] == files[other][j - 1][1])  # seen a line before
+        if not (
+            i and j and files[one][i - 1][1] == files[other][j - 1][1]
+        )  # a line that occurred before
     )
 
 
@@ -48,7 +50,7 @@ def _length(one: list[tuple[int, str]], other: list[tuple[int, str]]) -> int:
 
 
 def _code(text: str) -> list[tuple[int, str]]:
-    """The lines that count, each with its number."""
+    """The lines that are compared, each with its number."""
     tree = ast.parse(text)
     heads = _heads(tree)
     left_out = _docs_and_imports(tree) | _comments(text) | {n for head in heads for n in head[1:]}
@@ -62,7 +64,7 @@ def _code(text: str) -> list[tuple[int, str]]:
 
 
 def _heads(tree: ast.AST) -> list[range]:
-    """The lines of each function's head that is written on several."""
+    """The lines of each function head that spans several lines."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(tree) if isinstance(node, functions)]
     return [range(n.lineno, n.body[0].lineno) for n in nodes if n.body[0].lineno > n.lineno + 1]
@@ -83,7 +85,7 @@ def _is_import(node: ast.AST) -> bool:
 
 
 def _comments(text: str) -> set[int]:
-    """Lines with nothing but a comment."""
+    """Lines that hold only a comment."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return {
         token.start[0]

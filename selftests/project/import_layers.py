@@ -1,4 +1,4 @@
-"""The one direction of imports, and what a source tree does against it."""
+"""The one direction of imports, and violations of it in a source tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-# Lowest first: a folder may import from those before it, and from nowhere else.
+# Lowest first: a folder may import from those before it only.
 ORDER = (
     "core", "subnet", "stacks", "launchers", "config", "transport", "facts", "leases", "tools",
     "planning", "judging", "diagnosis", "verdict", "trend", "run", "report", "bundle",
@@ -16,9 +16,9 @@ ORDER = (
 )  # fmt: skip
 LAB = "lab"
 LABS = {LAB, "netlab"}
-# No units and no parser: a lab that shares a mistake with what it tests would hide it.
+# No units and no parser: a mistake shared by the lab and the code under test would stay hidden.
 LAB_MAY_IMPORT = ("core.errors", "core.model")
-# The SSH server that both labs run, which tests no part of the product.
+# The SSH server that both labs run; it tests no part of the product.
 NETLAB_MAY_IMPORT = (*LAB_MAY_IMPORT, "lab.sessions")
 FACES = {"plugin", "cli"}
 
@@ -33,7 +33,7 @@ Import = tuple[str, int, str]
 
 
 def complaints(package: Path) -> list[str]:
-    """Everything in a source tree that is against the order; a line each."""
+    """Every violation in a source tree, one line each."""
     found = list(_imports(package))
     lines = [line for module, number, name in found if (line := _wrong(module, name, number))]
     known = {*ORDER, *LABS, "__init__"}
@@ -43,7 +43,7 @@ def complaints(package: Path) -> list[str]:
 
 
 def _circles(package: Path, found: Iterable[Import]) -> Iterator[str]:
-    """Files that import each other, be it for types only; what a folder's own file does is left."""
+    """Files that import each other, also for types only; a folder's ``__init__`` is left out."""
     names = {_module(path.relative_to(package)): path for path in package.rglob("*.py")}
     files = {name for name, path in names.items() if path.stem != "__init__"}
     graph: dict[str, set[str]] = {name: set() for name in files}
@@ -59,7 +59,7 @@ def _circles(package: Path, found: Iterable[Import]) -> Iterator[str]:
 
 
 def entries(package: Path) -> set[str]:
-    """Files and folders with code in them: a folder that was moved away leaves compiled files."""
+    """Files and folders with code; a folder that was moved away leaves compiled files."""
     return {path.relative_to(package).parts[0] for path in package.rglob("*.py")}
 
 
@@ -124,7 +124,7 @@ def _names(node: ast.AST, path: Path) -> list[str]:
 
 
 def _named_at_run_time(node: ast.AST) -> list[str]:
-    """Modules that are imported by name: strings that read like one of the package's."""
+    """Modules imported by name: strings that look like a module of the package."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         words = node.value.split(".")
         if words[0] == "railgauge" and len(words) > 1 and all(map(str.isidentifier, words)):
@@ -133,7 +133,7 @@ def _named_at_run_time(node: ast.AST) -> list[str]:
 
 
 def _simulated(package: Path) -> Iterator[str]:
-    """Strings and names in code, not docstrings, that know evidence may be simulated."""
+    """Strings and names in code (not docstrings) that refer to simulated evidence."""
     for path in sorted(package.rglob("*.py")):
         module, text = _module(path.relative_to(package)), path.read_text(encoding="utf-8")
         if not _is_in(module, MAY_SAY_SIMULATED) and "simulated" in text.lower():

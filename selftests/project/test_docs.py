@@ -1,4 +1,4 @@
-"""The pages that are made from the platform files say what those say now."""
+"""The pages generated from the platform files are up to date."""
 
 import re
 

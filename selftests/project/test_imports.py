@@ -1,4 +1,4 @@
-"""One direction of imports; the pure middle touches neither pytest, SSH nor processes."""
+"""One direction of imports; the pure code imports neither pytest, SSH nor subprocess."""
 
 import ast
 import shutil
@@ -21,7 +21,7 @@ def test_every_folder_has_one_place_in_the_order():
 
 
 def test_the_root_is_small():
-    """A reader finds the place for a change from the names of the folders."""
+    """The root has few entries, so that folder names show where a change belongs."""
     assert len(entries(PACKAGE)) <= 25
 
 

@@ -1,4 +1,4 @@
-"""One meaning a name: no two public classes of the package share one."""
+"""No two public classes of the package share a name."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _are_strangers(paths: list[str]) -> bool:
 
 
 def _tool(path: str) -> str:
-    """The tool whose folder a file is in; empty for a file that others import too."""
+    """The tool in whose folder a file is; empty for a file that others import too."""
     part, *inner = path.split("/")
     return inner[0] if part == "tools" and len(inner) > 1 else ""
 
 
 def test_no_two_public_classes_share_a_name():
-    """Passes if each is alone. Else one of them, the less used, says better what it is."""
+    """Passes if each name is unique. Otherwise rename the less used of the two classes."""
     assert shared_names(ROOT / "src" / "railgauge") == {}
 
 

@@ -1,4 +1,4 @@
-"""The pages for people: every link leads somewhere, and what the code offers stands on a page."""
+"""Documentation pages: every link is valid, and everything that the code offers is documented."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from railgauge.plugin import options
 
 DOCS = ROOT / "docs"
 INDEX = DOCS / "README.md"
-# Parts of pages that are made: the page itself is in the index.
+# Sources of generated pages; the page itself is in the index.
 HEADS = set(DOCS.glob("*.head.md"))
 PAGES = sorted(
     {*ROOT.glob("*.md"), *ROOT.glob(".github/**/*.md"), *DOCS.rglob("*.md")}
@@ -26,7 +26,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _PATH = re.compile(
     r"`((?:\.ci|docs|examples|hostfiles|selftests|src|tests|thresholds)/[\w./@+-]+)[`:]"
 )
-# What a reader is to make, not what is there.
+# Files that the reader is to create.
 _TO_BE_MADE = {
     *("hostfiles/mine.yaml", "thresholds/mine.json"),
     *(step.path for title in walks.TITLES for step in walks.steps(title) if not step.how),
@@ -38,13 +38,13 @@ def text_of(*pages):
 
 
 def links(page):
-    """Where a page's links lead, without those in code; web addresses are left out."""
+    """The targets of a page's links, without those in code and without web addresses."""
     found = _LINK.findall(_FENCE.sub("", text_of(page)))
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 
 
 def anchors(page):
-    """The names of a page's headings, as Git hosts make them."""
+    """The anchors of a page's headings, as Git hosts make them."""
     headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", text_of(page)), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
@@ -100,13 +100,13 @@ def test_the_front_page_says_why_each_dependency_is_there():
 
 
 def cells(page, column=0):
-    """The words in code marks in a column of a page's tables."""
+    """The words in code marks in one column of a page's tables."""
     rows = [line.split(" | ") for line in text_of(page).splitlines() if line.startswith("| ")]
     return [word for row in rows for word in re.findall(r"`([^`]+)`", row[column])]
 
 
 class Recorder:
-    """In place of pytest's parser: keeps the names of the options."""
+    """Replaces pytest's parser and keeps the names of the options."""
 
     def __init__(self):
         self.names = []

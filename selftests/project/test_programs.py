@@ -1,4 +1,4 @@
-"""A node of a selftest has the programs that it is stated to have, and no other one."""
+"""A node of a selftest has only the programs that the test gives it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testing import programs
 
 @pytest.fixture
 def rich(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that has everything."""
+    """A machine with all programs."""
     folder = tmp_path / "machine"
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setenv("RAILGAUGE_STAND_INS", "")

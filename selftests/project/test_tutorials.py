@@ -1,4 +1,4 @@
-"""Each walk of docs/extending.md, carried out in a copy of this checkout."""
+"""Each tutorial of docs/extending.md, carried out in a copy of this checkout."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def held(own: Checkout, test: str) -> None:
     ],
 )
 def test_it_touches_so_many_files(title, touched, use):
-    """Beside ``use``, the files of the platform or cluster that takes it."""
+    """The expected files, with those of the platform or cluster that uses the addition."""
     files = {step.path for step in steps(title)}
     assert use <= files
     assert len(files - use) <= touched

@@ -1,4 +1,4 @@
-"""No module, name or method is kept that no run can reach."""
+"""The package has no module, name or method that no run can reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testing.corpus_owners import OF_FACTS
 from unused_names import Package
 from xdist.scheduler import Scheduling
 
-# pytest-xdist calls these of what ``pytest_xdist_make_scheduler`` returns.
+# pytest-xdist calls these on the scheduler that ``pytest_xdist_make_scheduler`` returns.
 CALLED = {"CaseScheduling": Scheduling}
 # Platform files name facts by their paths: ``nics.mlx5_0.gids.3.roce_version``.
 BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
@@ -26,7 +26,7 @@ def product():
 
 
 def test_everything_in_the_package_is_used():
-    """Passes if a run can reach every name. Delete what it lists, and its tests; then look again.
+    """Passes if a run can reach every name. Otherwise delete the listed names and their tests.
 
     A use in ``selftests`` does not count: what only they call tests nothing that is run.
     """
@@ -35,7 +35,7 @@ def test_everything_in_the_package_is_used():
 
 
 def test_everything_that_a_package_offers_is_taken_from_there():
-    """Passes if some module of ``src`` imports it. A selftest imports from where it is defined."""
+    """Passes if some module of ``src`` imports it; a selftest imports from the defining module."""
     assert product().unused_exports() == []
 
 
@@ -101,19 +101,19 @@ def test_what_a_registry_looks_up_by_name_is_used(written):
     [
         ("lonely", "X = 1\n", ["made_up.lonely"]),
         ("round", "def draw(): pass\ndef erase(): pass\n", ["made_up.round: erase"]),
-        # Two that only call each other, one that calls itself.
+        # Two functions that only call each other, and one that calls itself.
         (
             "round",
             "def draw(): pass\ndef a(): b()\ndef b(): a()\ndef c(): c()\n",
             ["made_up.round: a", "made_up.round: b", "made_up.round: c"],
         ),
-        # A local variable of the same name is no use.
+        # A local variable of the same name is not a use.
         (
             "round",
             "size = 3\ndef draw():\n    size = 4\n    return size\n",
             ["made_up.round: size"],
         ),
-        # Nor is an import that nothing takes further.
+        # Nor is an import that is not used further.
         ("values", "class Box: pass\nclass Bag: pass\n", ["made_up.values: Bag"]),
     ],
 )

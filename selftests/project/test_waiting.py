@@ -1,4 +1,4 @@
-"""Tests wait for a state with ``testing.waiting``: nothing else sleeps."""
+"""Tests wait for a state with ``testing.waiting``; nothing else sleeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from testing.places import ROOT
 from testing.waiting import stays, wait_until
 
-# Who calls time.sleep, and what for. A program that a test writes down as text is no caller.
+# Who calls time.sleep, and why. A program that a test writes as text does not count.
 MAY_SLEEP = {
     "testing/waiting.py": "what all others use",
     "plugin/test_signals.py": "the sleep is what a signal interrupts",
@@ -18,7 +18,7 @@ MAY_SLEEP = {
 
 
 def sleeps(path: Path) -> bool:
-    """Whether it uses ``time.sleep``, under whatever name."""
+    """Whether the file uses ``time.sleep``, under any name."""
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     modules = {
         alias.asname or alias.name

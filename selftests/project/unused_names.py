@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-HOOK = "pytest_"  # pytest finds the hooks of a plugin by this beginning
+HOOK = "pytest_"  # pytest finds a plugin's hooks by this prefix
 _WORD = re.compile(r'"([\w.\-]{1,80})"')
 
 Name = tuple[str, str]
@@ -27,7 +27,7 @@ Name = tuple[str, str]
 
 @dataclass(slots=True)
 class Module:
-    """One file: its definitions, what its names stand for elsewhere, and its other statements."""
+    """One file: its definitions, the imports behind its names, and its other statements."""
 
     name: str
     package: str = ""
@@ -72,7 +72,7 @@ def _split(module: Module, body: Iterable[ast.stmt]) -> None:
 
 
 def _stored(node: ast.AST) -> set[str]:
-    """Names that are assigned; an attribute or an item of something else is none."""
+    """Assigned names, without attributes and items of other objects."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     stored = {n.id for t in targets for n in ast.walk(t) if _is_store(n)}
     return stored if all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets) else set()
@@ -83,7 +83,7 @@ def _is_store(node: ast.AST) -> bool:
 
 
 class Package:
-    """The modules of ``source`` and of what uses them, and what can be reached among them."""
+    """The modules of ``source`` and of its users, and what can be reached from them."""
 
     def __init__(self, source: Path, users: Iterable[Path] = (), entries: Iterable[str] = ()):
         self.name = source.name
@@ -91,10 +91,12 @@ class Package:
         self.users = [read_module(f"<{path}>", path) for path in users]
         self.modules |= {module.name: module for module in self.users}
         self.reached: set[Name] = set()
-        self.loaded: set[str] = set()  # modules by name: their attributes are taken later
+        self.loaded: set[str] = set()  # modules by name: their attributes are read later
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
         self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
-        self.open: set[str] = set()  # packages from which a module is imported by a word
+        self.open: set[str] = (
+            set()
+        )  # packages from which a module is imported by a name in a string
         pages = [path.read_text(encoding="utf-8") for path in source.rglob("*.j2")]
         self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
         self.said |= self.in_templates
@@ -139,7 +141,7 @@ class Package:
         )
 
     def unused_exports(self) -> list[str]:
-        """Names that a module imports only to offer them, and that nothing takes from there."""
+        """Names that a module imports only to re-export them, and that nothing imports."""
         return sorted(
             f"{module.name}: {name}"
             for module in self.modules.values()
@@ -203,14 +205,14 @@ class Package:
         if not name[1]:
             self._waiting += [(imported, "") for imported in module.imports]
             self._waiting.append((module.name.rpartition(".")[0], ""))
-        # What a user defines is used by pytest.
+        # Names in a user's file are used by pytest.
         if module in self.users and not name[1]:
             nodes = [*nodes, *(node for found in module.definitions.values() for node in found)]
         for node in nodes:
             self._uses(module, node, frozenset())
 
     def _meant(self, source: str, name: str) -> Name:
-        """A name in a module, or else the module of this name."""
+        """A name in a module, or the module of this name."""
         inner = f"{source}.{name}"
         is_own = source in self.modules and name in self.modules[source].definitions
         return (source, name) if is_own or inner not in self.modules else (inner, "")
@@ -219,7 +221,7 @@ class Package:
         return not name[1] and name[0] in self.modules
 
     def _target(self, module: Module, node: ast.AST, local: frozenset[str]) -> Name | None:
-        """What a name, or an attribute of a module, stands for."""
+        """The definition behind a name or a module's attribute."""
         if isinstance(node, ast.Name) and node.id not in local:
             if node.id in module.bindings:
                 return self._meant(*module.bindings[node.id])
@@ -248,7 +250,7 @@ class Package:
             self._uses(module, child, local)
 
     def _reads(self, module: Module, text: str) -> None:
-        """A string may be a module's name, in full or from its folder, or the file of one."""
+        """A string may be a module's full name, its name from its folder, or its file."""
         self.said.add(text)
         inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
         self.loaded |= {text, f"{module.package}.{inner}"} & set(self.modules)
@@ -263,7 +265,7 @@ def _code_of(module: Module) -> list[ast.AST]:
 
 
 def _named(tree: ast.AST) -> Iterator[str]:
-    """Attributes that are read, and the words of strings that are no docstrings."""
+    """Attributes that are read, and words in strings other than docstrings."""
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):

@@ -1,4 +1,4 @@
-"""The runs that the reports' tests look at, each made once, and the programs they need."""
+"""The runs that the report tests read, each made once, and the programs they need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Look = Callable[..., Seen]
 
 @pytest.fixture(scope="session")
 def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory) -> Look:
-    """``look(page, then="")``: what Chromium makes of a page."""
+    """``look(page, then="")`` returns the page as Chromium renders it."""
     if browser.program() is None:
         cannot_run(f"there is none of {', '.join(browser.NAMES)}")
 
@@ -33,7 +33,7 @@ def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def generator(cannot_run: Callable[[str], NoReturn]) -> str:
-    """Allure's generator, where it is installed."""
+    """Allure's generator, if it is installed."""
     installed = ROOT / ".cache" / "allure" / "node_modules" / ".bin" / "allure"
     if shutil.which("node") is None:
         cannot_run("there is no node")
@@ -44,7 +44,7 @@ def generator(cannot_run: Callable[[str], NoReturn]) -> str:
 
 @dataclass(frozen=True)
 class Nights:
-    """Two runs of one project: all well in the first, a fault in the second."""
+    """Two runs of one project: the first is healthy, the second has a fault."""
 
     healthy: Run
     red: Run
@@ -65,7 +65,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
 
 @pytest.fixture(scope="session")
 def gdr(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The story of document 000: both RDMA rungs pass, the collectives between nodes do not."""
+    """The story of document 000: both RDMA rungs pass, collectives between nodes fail."""
     from testing.acceptance import METAX, SMOKE, make_project  # noqa: PLC0415
 
     project = make_project(tmp_path_factory.mktemp("gdr") / "project")

@@ -1,4 +1,4 @@
-"""Allure's own generator on what a run leaves, looked at in a browser."""
+"""Allure's own generator reads a run's results, and a browser shows its report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN_CATEGORIES = """
 
 @pytest.fixture(scope="module")
 def made(nights, generator, capfd_module):
-    """Reports of both nights, the earlier one first; what was said while they were made."""
+    """Reports of both nights, the earlier one first, and the generator's output."""
     said = []
     for folder in nights.folders:
         code = main(["allure", str(folder), "--allure", generator])
@@ -40,7 +40,7 @@ def made(nights, generator, capfd_module):
 
 @pytest.fixture(scope="module")
 def capfd_module(request):
-    """What this process and its children print, for fixtures of a module."""
+    """Captures the output of this process and its children, for fixtures of a module."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
 
     def read() -> tuple[str, str]:
@@ -68,7 +68,7 @@ def test_the_report_calls_nobody(made, nights, look):
 
 
 def test_a_browser_does_tell_whom_a_page_calls(look, tmp_path):
-    """The control of the test above: with the script in, the call is seen."""
+    """Control of the test above: with the analytics script, its request is seen."""
     page = tmp_path / "calls.html"
     page.write_text(ANALYTICS)
     assert look(page).hosts == {"www.googletagmanager.com"}
@@ -86,7 +86,7 @@ def test_verdict_ladder_and_causes_can_be_read(made, nights, look):
 
 
 def test_the_second_night_knows_the_first(made, nights):
-    """Stable ids: every item of the second night has the first one in its history."""
+    """Ids are stable: every item of the second night has the first one in its history."""
     first, second = (_results(folder) for folder in nights.folders)
     assert first.keys() == second.keys()
     for name, result in second.items():

@@ -1,4 +1,4 @@
-"""``junit.xml`` follows the record, in the form that Jenkins reads."""
+"""``junit.xml`` agrees with the record and has the form that Jenkins reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots from made-up records: what is in them, and what is left out."""
+"""Plots of made-up records: what they show and what they leave out."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_wide_range_is_logarithmic_and_a_narrow_one_is_not():
 
 
 def test_the_labs_hostfiles_are_of_platforms_that_can_be_drawn():
-    """Every limit's pointer is known, so that kinds of pairings are drawn apart."""
+    """Each limit has a pointer, so that kinds of pairings are drawn separately."""
     declared = hostfile.load(
         ROOT / "hostfiles" / "lab-metax-c500.yaml", schema_file=ROOT / "hostfiles" / "schema.json"
     )

@@ -1,4 +1,4 @@
-"""The HTML report as people get it: opened in a browser, on a phone, with very many rows."""
+"""The HTML report in a browser, on a phone, and with very many rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ text.dispatchEvent(new Event('input'));
 
 @pytest.fixture(scope="module")
 def opened(gdr, look):
-    """The GDR story with one row opened and the rows filtered."""
+    """The report of the GDR story with one row opened and the rows filtered."""
     return look(gdr.latest / "report.html", then=EXPAND)
 
 
@@ -102,7 +102,7 @@ def test_nothing_is_wider_than_a_phone(story, gdr, nights, look, tmp_path):
 
 
 def test_many_rows_open_at_once(gdr, look, tmp_path):
-    """Passed rows are drawn when asked for; what went wrong is there at once."""
+    """Passed rows are drawn on request; failed rows are there at once."""
     items = 2500
     page = tmp_path / "many.html"
     made = render(gdr.latest.resolve(), page, items)

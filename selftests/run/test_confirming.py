@@ -1,4 +1,4 @@
-"""Suspects are measured again after the last item, and an interrupt of that is no loss."""
+"""Suspects are measured again after the last item; an interrupt then loses nothing."""
 
 import pytest
 from testing.assess_values import PLATFORM
@@ -7,7 +7,7 @@ from testing.core_values import case, cluster
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Remeasurement
 from railgauge.run import confirming
 from railgauge.run.confirming import Again
@@ -27,7 +27,7 @@ def store(tmp_path):
 
 
 def asked_again(store, *answers):
-    """What is told where measuring ends in these errors, and whether it came to its end."""
+    """The messages for these errors during a measurement, and whether it was completed."""
     told, left = [], list(answers)
 
     def measured(wanted):

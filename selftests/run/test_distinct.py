@@ -1,4 +1,4 @@
-"""Two names of one machine end a run before anything is measured."""
+"""Two names for one machine end a run before anything is measured."""
 
 import pytest
 from testing.assess_values import PLATFORM
@@ -15,7 +15,7 @@ NODES = cluster("n1", "n2")
 
 
 def look(*said):
-    """Each node says its host name and boot id, or nothing if it cannot be reached."""
+    """Each node returns its host name and boot id, or nothing if it cannot be reached."""
     fakes = Fakes(
         unreachable={node.name for node, text in zip(NODES.nodes, said, strict=True) if not text}
     )

@@ -1,4 +1,4 @@
-"""What went wrong on a lower rung blocks what stands above it on the same nodes."""
+"""A failure on a lower rung blocks the rungs above it on the same nodes."""
 
 import threading
 import time
@@ -70,7 +70,7 @@ def test_a_pair_s_failure_blocks_both_of_its_nodes_above(store):
     "outcome", [Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.BLOCKED]
 )
 def test_only_what_went_wrong_itself_blocks(store, outcome):
-    """A blocked item does not block again: the reason below it does."""
+    """A blocked item blocks nothing; the failure that blocked it does."""
     gate = gates(store)
     finish(gate, **{"facts[a]": outcome})
     assert gate.blockers(1, ("a", "b")) == ()
@@ -112,7 +112,7 @@ def test_a_rung_without_anything_below_does_not_wait(store):
 
 
 def test_the_last_word_on_an_item_counts(store):
-    """It ended wrong, its worker died before it could tell, and another one ran it again."""
+    """The item failed, its worker died before it reported, and another worker ran it again."""
     gate = gates(store)
     finish(gate, **{"facts[a]": Outcome.ERROR})
     assert gate.blockers(1, ("a", "b")) == ("facts[a]",)

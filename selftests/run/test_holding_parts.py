@@ -1,4 +1,4 @@
-"""Holding nodes, on this machine: workers end with their controller; open files; a name."""
+"""Holding nodes on this machine: workers end with their controller, open files, owners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ subprocess.run([sys.executable, "-c", sys.argv[1], str(os.getpid())])
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie that nobody reaped is dead enough."""
+    """A zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -70,5 +70,5 @@ def test_all_parts_of_a_run_have_its_name_and_no_other_run_has_it(folder: Path) 
     assert (controller.part, worker.part) == ("main", "gw1")
     assert controller.run == worker.run
     assert controller.run.startswith("20261121-a-b-")
-    holding.write_tag(folder)  # such a folder on another machine
+    holding.write_tag(folder)  # the same folder on another machine
     assert holding.read_tag(folder, "main").run != controller.run

@@ -1,4 +1,4 @@
-"""One check of hostfile and platform file for ``plan``, ``judge`` and the run; all at once."""
+"""``plan``, ``judge`` and a run share one check of hostfile and platform file."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ def test_what_is_sound_is_given_back(root):
 
 
 def spoilt(root):
-    """Four mistakes in the hostfile's schema, one of the platform's; all are told in one go."""
+    """Four mistakes in the hostfile and one in the platform file are all reported together."""
     text = "cluster: bench\nplatform: bench\nnodes: []\nnods: x\nssh: {prot: 22}\nlauncher: pvm\n"
     (root / "hostfiles" / "bench.yaml").write_text(text)
     doc = document()
@@ -249,19 +249,19 @@ def test_addresses_of_a_nic_that_is_not_declared(root):
 
 
 def test_no_object_of_a_schema_takes_unknown_keys():
-    """A measurement's options are read by its tool, which knows them; all else is closed."""
+    """The tool checks a measurement's options; every other object has a closed schema."""
     for path in (ROOT / "hostfiles" / "schema.json", ROOT / "thresholds" / "schema.json"):
         found = set(_open(json.loads(path.read_text(encoding="utf-8")), ""))
         assert found <= {"/$defs/measurement/properties/options"}, path
 
 
 def _open(schema, path):
-    """Objects with declared properties, or of type object, where anything more is allowed."""
+    """Objects with declared properties, or of type object, that allow other properties."""
     if isinstance(schema, list):
         schema = dict(enumerate(schema))
     if not isinstance(schema, dict):
         return
-    # What a complete file must have is asked of objects that are closed elsewhere.
+    # ``required`` of a complete file applies to objects that are closed elsewhere.
     conditional = any(f"/{word}" in path for word in ("if", "then", "anyOf", "$defs/complete"))
     takes_any = "object" in str(schema.get("type")) and "additionalProperties" not in schema
     if takes_any and not conditional:
@@ -271,7 +271,7 @@ def _open(schema, path):
 
 
 def test_plan_judge_and_the_run_say_the_same(root):
-    """The very same lines, and none of them goes on."""
+    """All three commands print the same lines, and none continues."""
     spoilt(root)
     for name in ("conftest.py", "tox.ini"):
         shutil.copy(ROOT / name, root)

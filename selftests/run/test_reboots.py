@@ -1,4 +1,4 @@
-"""A node's boot id: read, compared at each new connection and at each resumption, and told."""
+"""A node's boot id is compared at each new connection and each resumption; a reboot is reported."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import pytest
 from testing.core_values import cluster, transcript
 
 from railgauge.bundle.contents import FolderContents
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import NodeUnreachable
-from railgauge.core.plain import to_plain
 from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
@@ -36,7 +36,7 @@ def test_the_command_reads_below_the_root_of_the_host():
 
 
 class Answers:
-    """A session whose node has these boot ids, one after the other."""
+    """A session whose node returns these boot ids, one after the other."""
 
     def __init__(self, *said):
         self.said = list(said)
@@ -48,7 +48,7 @@ class Answers:
 
 
 class Run:
-    """A run whose survey has found ``found`` on its nodes."""
+    """A run whose survey found ``found`` on its nodes."""
 
     def __init__(self, folder):
         (folder / "leases").mkdir()
@@ -98,7 +98,7 @@ def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(run):
     run.watch()("n2", Answers())
     run.found["n1"] = NodeFacts("n1")
     run.watch()("n1", Answers())
-    run.found.clear()  # it has not ended
+    run.found.clear()  # it has not finished
     watch = run.watch()
     watch("n1", Answers())
     assert not watch.was_there("n1")

@@ -1,4 +1,4 @@
-"""What is taken over of an interrupted run, and what is measured again."""
+"""What a resumed run takes over, and what it measures again."""
 
 import pytest
 from test_runner import bad, planned
@@ -61,7 +61,7 @@ def runner_after(tmp_path, fakes, earlier):
     ],
 )
 def test_only_what_a_lost_node_left_open_is_measured(tmp_path, left, lacking):
-    """A miss, a tool that failed or hung is evidence: no second try washes it away."""
+    """A missed limit and a tool that failed or hung are evidence, and are not tried again."""
     wanted, fakes = case(repeats=3), Fakes()
     begun(tmp_path, "old").save(wanted, left)
     result = runner_after(tmp_path, fakes, tmp_path / "old").measure(wanted)
@@ -91,7 +91,7 @@ def test_a_link_of_the_chain_that_is_gone(tmp_path):
 
 
 def test_repeats_are_kept_as_they_end(tmp_path):
-    """Whoever is killed in the second repeat has lost the second one only."""
+    """A run killed in the second repeat keeps the first."""
     wanted, fakes = case(repeats=3), Fakes(reports=[transcript(), KeyboardInterrupt()])
     begun(tmp_path, "old")
     runner = runner_after(tmp_path, fakes, tmp_path / "old")
@@ -103,7 +103,7 @@ def test_repeats_are_kept_as_they_end(tmp_path):
 
 
 def measured(reports, times=1):
-    """A run that was cut off after some cases; the path of the first one's transcripts."""
+    """A run that was interrupted after some cases; the path of the first case's transcripts."""
     store = begun(reports, "old")
     (store.folder / "leases").mkdir()
     for number in range(times):
@@ -129,7 +129,7 @@ def test_what_was_left_as_it_was_is_taken_over(tmp_path):
     again = Earlier(tmp_path / "old")
     again.refuse_changed()
     with (store.folder / MEASUREMENTS).open("a") as file:
-        file.write('{"id": "ite')  # it was killed here, and another worker went on
+        file.write('{"id": "ite')  # the run was killed here, and another worker continued
     again.refuse_changed()
     store.append_bound(MEASUREMENTS, {"id": "more"})
     with (store.folder / VOUCHED).open("a") as file:
@@ -138,7 +138,7 @@ def test_what_was_left_as_it_was_is_taken_over(tmp_path):
     again.refuse_changed()
     store.keep(case("n1", "n2"), CaseResult((GOOD, GOOD)))  # one repeat more
     again.refuse_changed()
-    path.write_text(path.read_text()[:100])  # half of it: no evidence, and no lie
+    path.write_text(path.read_text()[:100])  # half a file: neither evidence nor a wrong result
     again.refuse_changed()
 
 
@@ -199,7 +199,7 @@ def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
 
 
 def test_lines_are_bound_anew_when_some_are_taken_out(tmp_path):
-    """Those of an item whose worker died, before it runs again."""
+    """The files of an item whose worker died, before the item runs again."""
     store, _ = measured(tmp_path, times=3)
     store.take_out(MEASUREMENTS, lambda line: line["id"] == "item 1")
     store.append_bound(MEASUREMENTS, {"id": "item 1"})

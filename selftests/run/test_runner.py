@@ -1,4 +1,4 @@
-"""Carrying out a case on sessions that do what a test wants."""
+"""The runner carries out a case on sessions that a test controls."""
 
 import pytest
 from testing.core_values import case, cluster, transcript
@@ -46,7 +46,7 @@ def bad(**changes):
     return transcript("n1", exit_code=1, **changes)
 
 
-# --- one measurement for all who ask ---
+# --- one measurement for all items that ask ---
 
 
 def test_the_report_comes_first_then_its_servers(runner):
@@ -144,7 +144,7 @@ def test_a_server_is_stopped_and_nothing_is_kept_when_the_run_is_broken_off(
         runner.measure(case())
     assert fakes.running == 0
     assert Store(tmp_path).load(case()) is None
-    assert runner.measure(case()).error is None  # the lease is free, and it is measured now
+    assert runner.measure(case()).error is None  # the lease is free, so it is measured now
 
 
 def test_a_client_that_failed_has_its_server_stopped_not_waited_for(runner, fakes):
@@ -204,7 +204,7 @@ def test_a_lost_connection_is_opened_anew(runner, fakes, lost):
     fakes.reports = [lost]
     measured = runner.measure(case("n1", "n2"))
     assert ("close", "n1") in fakes.log
-    # What was running is an error; where nothing had begun nothing was lost.
+    # A command that was running is an error; if none had begun, nothing is lost.
     ((client, _),) = measured.runs
     assert (measured.error, client.error) == (None, getattr(lost, "error", ""))
     assert runner.measure(case("n1", "n3")).error is None

@@ -1,4 +1,4 @@
-"""Services that never end by themselves, and the NIC counters around a run."""
+"""Services that run until they are stopped, and the NIC counters around a run."""
 
 import pytest
 from testing.core_values import case, cluster, transcript
@@ -19,7 +19,7 @@ def fakes():
 
 @pytest.fixture
 def make(fakes, tmp_path):
-    """``make(plan[, counters])``: a runner of its own folder."""
+    """``make(plan[, counters])`` returns a runner with its own folder."""
 
     def make(plan, counters=lambda _: ()):
         sessions = Sessions(cluster("n1", "n2", "n3"), fakes.connect)
@@ -29,7 +29,7 @@ def make(fakes, tmp_path):
 
 
 def serving(wanted, port):
-    """A service on the first node with its part on the second, and a benchmark beside it."""
+    """A service on the first node, with a part of it on the second, and a benchmark."""
     head, other = wanted.nodes
     return (
         Command(other, ("serve", "--rank", "1"), time_limit_s=900.0, endless=True),
@@ -68,7 +68,7 @@ def test_a_service_is_stopped_after_its_client_and_never_waited_for(make, fakes)
 
 @pytest.mark.parametrize("end", [{"exit_code": None}, {"exit_code": -15}, {"exit_code": 1}])
 def test_how_a_stopped_service_ended_is_not_held_against_the_run(make, fakes, end):
-    """Repeats go on, which they would not after a bad run."""
+    """Repeats continue; after a failed run they would not."""
     fakes.stopped = end
     assert len(make(serving).measure(case(repeats=3)).runs) == 3
 
@@ -86,7 +86,7 @@ def test_a_server_that_ends_with_its_client_is_ready_sooner(make, fakes):
 
 @pytest.mark.parametrize("code", [1, 0, -9])
 def test_a_service_that_dies_early_is_all_that_is_kept_and_is_not_tried_again(make, fakes, code):
-    """Loading a model takes many minutes: not once more for each repeat."""
+    """Loading a model takes many minutes, so it is done once for all repeats."""
     fakes.ready = [ToolFailed("ended early")]
     fakes.stopped = {"exit_code": code}
     ((service,),) = make(serving, probes).measure(case(repeats=3)).runs

@@ -1,4 +1,4 @@
-"""Settings and services of a run: built from values, opened late, closed once."""
+"""Settings and services of a run: built from values, opened on first use, closed once."""
 
 import json
 from dataclasses import FrozenInstanceError, replace
@@ -40,7 +40,7 @@ def fakes(monkeypatch):
 
 
 def reach(folder):
-    """As the controller does when it knows where the nodes are, without secret values."""
+    """The controller writes this once it knows the nodes' addresses; secrets are left out."""
     written = cluster_to_json(replace(DECLARED, environment={"API_TOKEN": "***"}))
     (folder / "cluster.json").write_text(json.dumps(written))
 
@@ -82,7 +82,7 @@ def test_the_longest_measurement_is_one_of_the_level():
     assert replace(SETTINGS, level=level).longest_s == 3 * 60
 
 
-# --- what is opened when it is first used ---
+# --- opened on first use ---
 
 
 def test_a_part_is_made_once_and_not_before_it_is_asked_for():
@@ -94,7 +94,7 @@ def test_a_part_is_made_once_and_not_before_it_is_asked_for():
 
 
 def test_what_was_not_opened_is_not_opened_to_be_closed(folder):
-    run = live(folder)  # before anybody knows where the nodes are
+    run = live(folder)  # before the nodes' addresses are known
     run.hurry()
     run.close()
     assert run.sessions.made is None
@@ -147,7 +147,7 @@ def test_before_the_survey_nothing_is_found(folder):
 
 def test_all_processes_read_the_survey_that_the_controller_keeps(folder):
     controller, worker = live(folder), live(folder)
-    assert worker.surveyed.evidence == "hardware"  # asked too early: not the last word
+    assert worker.surveyed.evidence == "hardware"  # asked too early; a later call succeeds
     found = {"n1": PLAYED, "n2": NodeUnreachable("no route", where="n2")}
     survey.keep(found, controller.store, SETTINGS)
     assert worker.found["n1"] == PLAYED
@@ -160,7 +160,7 @@ def test_all_processes_read_the_survey_that_the_controller_keeps(folder):
 
 
 class Recording:
-    """A bundle that has one case of the run, and one of those that were measured again."""
+    """A bundle that has one case of the run and one that was measured again."""
 
     def __init__(self):
         self.found = {"n1": NodeFacts("n1")}

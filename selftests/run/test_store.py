@@ -1,4 +1,4 @@
-"""The folder of a run: nothing half-written is ever read as whole."""
+"""The folder of a run: an incomplete file is never read as complete."""
 
 import json
 import multiprocessing
@@ -84,7 +84,7 @@ def test_transcripts_with_broken_characters_are_kept(store):
     assert store.load(case()).runs[0][0].stdout in ("?\n", "\udcff\n")
 
 
-# --- whole files ---
+# --- complete files ---
 
 
 def _write_over_and_over(path, letter, times):
@@ -214,7 +214,7 @@ def test_json_is_readable_and_sorted(store):
 
 
 def test_lines_are_taken_out_again(tmp_path):
-    """Half a line, of a writer that was killed, goes as well; later lines come behind the rest."""
+    """A killed writer's incomplete last line is dropped; later lines are appended."""
     Leases(tmp_path / "leases")
     store = Store(tmp_path)
     for number in range(4):

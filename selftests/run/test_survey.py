@@ -1,4 +1,4 @@
-"""Every node is probed once, and one bad node costs its own result only."""
+"""Each node is probed once, and a failing node costs only its own result."""
 
 import json
 
@@ -18,7 +18,7 @@ from railgauge.transport.sessions import Sessions
 
 
 class Probed:
-    """A session whose probe ends as it is told to."""
+    """A session whose probe ends in the given way."""
 
     def __init__(self, result):
         self.result = result

@@ -1,4 +1,4 @@
-"""What a run that carries another one on refuses, takes over, and writes down."""
+"""What a resuming run refuses, takes over, and records."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import pytest
 from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
 from railgauge.leases.files import is_held
@@ -61,7 +61,7 @@ def surveyed(**facts):
 
 
 def changes(old, new, now, at=None):
-    """What is told of ``now``, the facts of the new run."""
+    """The messages about ``now``, the facts of the new run."""
     told = []
     takeover.log_changes(new, Earlier(old.folder), at or cluster("n1"), now, told.append)
     return told

@@ -27,7 +27,7 @@ def running_slurm(
 
 @pytest.fixture
 def slurm(running_slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
-    """Slurm as this process sees it; no job may be left when the test ends."""
+    """Slurm as this process sees it; the test must leave no job."""
     for name, value in running_slurm.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
@@ -37,7 +37,7 @@ def slurm(running_slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slu
 
 @pytest.fixture(scope="module")
 def step_node(running_slurm: Slurm) -> Iterator[Node]:
-    """Node ``n01`` as a run reaches it, with an allocation of its own."""
+    """Node ``n01`` as a run reaches it, in its own allocation."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in running_slurm.environment.items():
             patch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""What the nodes of one step print, taken apart by label; no Slurm is needed."""
+"""Output of several nodes in one step, separated by label; needs no Slurm."""
 
 from __future__ import annotations
 

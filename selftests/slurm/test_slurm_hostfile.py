@@ -1,4 +1,4 @@
-"""``transport: slurm`` in a hostfile; no Slurm is needed."""
+"""``transport: slurm`` in a hostfile; needs no Slurm."""
 
 from __future__ import annotations
 

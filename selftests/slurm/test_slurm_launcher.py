@@ -1,4 +1,4 @@
-"""``launcher: slurm`` for real: ranks in a step of the run's allocation, and how that fails."""
+"""``launcher: slurm`` with a real Slurm: ranks in a step of the allocation, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sinfo prints, and what it means for a run; no Slurm is needed."""
+"""The output of sinfo and its meaning for a run; needs no Slurm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs through a real Slurm: an allocation of their own, and within a job of sbatch.
+"""Whole runs through a real Slurm: in their own allocation, and within a job of sbatch.
 
 All nodes are this machine, so TCP goes over its loopback interface: what is tested is the way
 there, and the numbers are those of a memory copy.
@@ -28,7 +28,7 @@ PYTEST = f'#!/bin/sh\nexec "{sys.executable}" -m pytest "$@"\n'
 
 
 def loopback(document: dict[str, Any]) -> None:
-    """The platform of real TCP nodes, with the one interface that all machines have."""
+    """A platform of real TCP nodes that uses the loopback interface."""
     document["platform"] = "loopback"
     document["hardware"]["nics"][0] |= {"name": "lo", "rate_gbps": 10000}
     kept = {"kernel": document["expected"].pop("kernel")}
@@ -47,7 +47,7 @@ KEPT = ("host_tcp_bandwidth",)
 
 @dataclass(frozen=True)
 class Site:
-    """A project whose nodes are those of Slurm, and what the runs in it are given."""
+    """A project with the nodes of Slurm, and the options of its runs."""
 
     project: Project
     slurm: Slurm

@@ -1,4 +1,4 @@
-"""Sessions and surveys through a real Slurm: reasons, time limits, and what is left behind."""
+"""Sessions and surveys through a real Slurm: reasons, time limits, and cleanup."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ with opened(cluster("n01")) as reached:
 
 
 def killed_run() -> int:
-    """Kill a run outright; the process that it had on its node."""
+    """Kills a run with SIGKILL; returns the process that it had on its node."""
     command = (sys.executable, "-c", RUN, str(Path(__file__).parents[1]))
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout
@@ -119,7 +119,9 @@ def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.Mo
     with opened(cluster("n01", "n02")) as outer:
         job = outer.nodes[0].slurm.job
         monkeypatch.setenv("SLURM_JOB_ID", job)
-        monkeypatch.setenv("SLURM_NTASKS", "7")  # of the surrounding job; none of a step's concern
+        monkeypatch.setenv(
+            "SLURM_NTASKS", "7"
+        )  # of the surrounding job; a step must not inherit them
         with opened(cluster("n02", "n03")) as reached:
             assert slurm.jobs() == [job]
             assert said(asked(reached, WHO)) == {
@@ -212,7 +214,7 @@ def test_an_allocation_that_is_over_is_told(slurm: Slurm) -> None:
 
 
 def test_one_step_asks_all_nodes(slurm: Slurm) -> None:
-    # The first that ends badly must not take the others with it, as a site may have it.
+    # A site's setting under which one failed task ends all others; it must have no effect.
     text = (
         "printf 'x%.0s' $(seq 9000); echo; [ $SLURMD_NODENAME = n02 ] || sleep 1; "
         "echo æ $SLURMD_NODENAME; echo lost >&2; exit 3"
@@ -279,7 +281,7 @@ def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
 
 
 def _children(program: str) -> Sequence[int]:
-    """Processes of this one that run ``program``; its own children aside."""
+    """Processes that run ``program``, except this process's own children."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""AMD: amd-smi and rocm-smi against recorded outputs, and the facts made of both."""
+"""AMD: amd-smi and rocm-smi against recorded outputs, and the facts from both."""
 
 from __future__ import annotations
 

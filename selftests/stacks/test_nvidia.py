@@ -1,4 +1,4 @@
-"""NVIDIA: nvidia-smi in all its forms against recorded outputs, and the facts made of them."""
+"""NVIDIA: nvidia-smi in all its forms against recorded outputs, and the facts from them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ WHOLE = {
 def recorded(name):
     if not CORPUS.is_dir():
         pytest.skip("the recorded outputs are not beside this project (../shared)")
-    # The probe takes colours away before a parser sees the text.
+    # The probe removes colours before a parser sees the text.
     return re.sub(r"\x1b\[[0-9;]*m", "", (CORPUS / name).read_text())
 
 

@@ -1,4 +1,4 @@
-"""Versions of collective libraries and fabric manager: what is installed, or why none is known."""
+"""Versions of collective libraries and fabric manager: the installed one, or why it is unknown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from railgauge.stacks.versions import library_files, library_version
 
 
 def installed(root: Path, *files: str) -> Section:
-    """What the probe finds of libnccl in a root with these files."""
+    """The probe's result for libnccl in a root with these files."""
     for file in files:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).touch()

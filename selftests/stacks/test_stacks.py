@@ -31,7 +31,7 @@ def metax(table, topo="", code=0):
 
 
 def missing(facts):
-    """What could not be read, but for values that mx-smi shows of no GPU at all."""
+    """The facts that could not be read, without those that mx-smi shows for no GPU."""
     return {path: why for path, why in facts.missing.items() if not path.startswith("gpus.*.")}
 
 

@@ -1,4 +1,4 @@
-"""The simulated subnet, where this machine can have one."""
+"""The simulated subnet; skips if this machine cannot run one."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Error counters between two scans: growth, rates, and what cannot be told. No program is run."""
+"""Error counters between two scans: growth, rates, and unknown values. No program is run."""
 
 import pytest
 from testing.simulated_subnet import net_file
 
 from railgauge.config.thresholds.model import FabricLimits
 from railgauge.core.errors import NoEvidence
-from railgauge.core.model import Basis, Fabric, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Fabric, Outcome
 from railgauge.judging.links import BIT_ERRORS, GROWTH, Scan, judge_scan
 from railgauge.judging.links.counters import surely_at_least
 from railgauge.tools import tool
@@ -16,7 +17,7 @@ NOON, ONE = "2026-01-01T12:00:00.000+00:00", "2026-01-01T13:00:00.000+00:00"
 
 
 def scan(*counters, began=NOON, nodes=4):
-    """``counters``: of ports of leaf01, as ``"2: [SymbolErrorCounter == 7]"``."""
+    """``counters`` of ports of leaf01, as ``"2: [SymbolErrorCounter == 7]"``."""
     lines = [f"   GUID 0x100000 port {counter}" for counter in counters]
     head = ['Errors for 0x100000 "leaf01"'] if lines else []
     end = [
@@ -57,7 +58,7 @@ def test_symbol_errors_are_judged_by_the_bits_that_the_link_carried(errors, fail
 
 
 def test_one_error_in_a_short_run_proves_no_high_rate():
-    """1 error in 4 s is 1.2e-12; what it proves at 95 % is a twentieth of that."""
+    """1 error in 4 s is 1.2e-12; the rate proven at 95 % is a twentieth of that."""
     later = "2026-01-01T12:00:04.000+00:00"
     judgements, _ = growth(scan(), scan("2: [SymbolErrorCounter == 1]", began=later))
     assert failed(judgements) == {}

@@ -17,13 +17,14 @@ from testing.simulated_subnet import host_guid, net_file, switch_guid
 
 from railgauge.cli import main
 from railgauge.config.thresholds.model import FabricLimits
-from railgauge.core.model import Basis, Fabric, Outcome
+from railgauge.core.limits import Basis
+from railgauge.core.model import Fabric, Outcome
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.subnet import topology
 from railgauge.tools import tool
 
 DECLARED = net_file(2, 4, 2)
-# node0002 was trained to a lower speed.
+# node0002 trained to a lower speed.
 ACTUAL = net_file(2, 4, 2, {"node0002": "4xEDR"})
 LEAF1, LEAF2 = switch_guid(0), switch_guid(1)
 HOSTFILE = """\
@@ -50,7 +51,7 @@ class Run:
         text = HOSTFILE.format(topology=folder / "declared.topo", tools=subnet.tools)
         hostfile.write_text(text, encoding="utf-8")
         self.project = project
-        # Another test may have a run on this machine at the same time: they take turns.
+        # Runs on this machine exclude each other, so another test's run may have to end first.
         options = ("--hostfile", str(hostfile), "--level", "smoke", "--wait", "300")
         own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         done = subprocess.run(
@@ -75,7 +76,7 @@ class Run:
 
     @property
     def causes(self):
-        """(cause, node, device) -> what is said of it."""
+        """(cause, node, device) -> the cause's text."""
         return {
             (cause["cause"], cause["where"]["node"], cause["where"]["device"]): cause["says"]
             for cause in self.verdict["causes"]
@@ -115,14 +116,14 @@ def unmanaged(subnets, tmp_path_factory):
 
 
 def test_a_subnet_as_declared_is_accepted(healthy):
-    assert healthy.exit_code == 10, healthy.output  # of the level only the subnet was asked
+    assert healthy.exit_code == 10, healthy.output  # only the subnet's tests of the level were run
     counts = healthy.verdict["counts"]
     assert (counts["passed"], counts["not_run"]) == (9, counts["planned"] - 9)
     assert healthy.verdict["evidence"] == "hardware"
 
 
 def test_a_bundle_of_the_run_gives_the_same_verdict(broken, tmp_path, capsys):
-    """The declared subnet travels in it, so that every cable is judged again."""
+    """The bundle has the declared subnet, so every cable is judged again."""
     bundle = tmp_path / "run.tar.gz"
     options = ["--unsigned", "-o", str(bundle), "--root", str(ROOT)]
     assert main(["bundle", str(broken.folder), *options]) == 0
@@ -132,7 +133,7 @@ def test_a_bundle_of_the_run_gives_the_same_verdict(broken, tmp_path, capsys):
 
 
 def test_a_redacted_bundle_names_no_host_and_gives_the_same_verdict(broken, tmp_path, capsys):
-    """Hosts of the subnet that are not under test are in its scans as well."""
+    """The scans also contain hosts of the subnet that are not under test."""
     bundle = tmp_path / "run.tar.gz"
     options = ["--unsigned", "--redact", "hosts", "-o", str(bundle), "--root", str(ROOT)]
     assert main(["bundle", str(broken.folder), *options]) == 0
@@ -205,7 +206,7 @@ def test_without_a_subnet_manager_that_is_the_one_cause(unmanaged):
     assert list(unmanaged.causes) == [("subnet-manager-missing", "", "")]
 
 
-# --- what only the tools' own output shows ---
+# --- facts that only the tools' own output shows ---
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +229,7 @@ def swapped(text, one, other):
 
 
 def test_swapped_cables_are_told_for_both_ports(subnet):
-    """Declared the wrong way round is to the suite what is plugged the wrong way round."""
+    """A cable declared the wrong way round looks the same as one plugged the wrong way round."""
     declared = swapped(DECLARED, host_guid(1)[2:], host_guid(2)[2:])
     declared = swapped(declared, "node0001", "node0002")
     assert reasons(judged("ibnetdiscover", subnet.ask("ibnetdiscover"), declared)) == [
@@ -259,7 +260,7 @@ def test_perfquery_and_ibqueryerrors_agree(subnet):
 
 
 def test_a_thousand_hosts_are_scanned_and_judged(subnets, tmp_path):
-    """A guard against what is quadratic, not a measure of speed."""
+    """A guard against quadratic time, not a measure of speed."""
     net = net_file(32, 32, 32)
     with subnets(tmp_path / "subnet", net) as big:
         texts = {name: big.ask(name) for name in ("ibnetdiscover", "ibqueryerrors")}

@@ -1,4 +1,4 @@
-"""Tools of the subnet against recorded outputs, and every reader against damage."""
+"""Recorded outputs of the subnet tools, and every reader against damaged ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_ports_with_errors_and_no_sum_of_a_switch():
 
 
 def test_links_printed_by_node_are_not_read_as_none():
-    """``iblinkinfo`` without ``-l``: another format, which is no subnet without ports."""
+    """``iblinkinfo`` without ``-l`` has another format, which must not read as an empty subnet."""
     parsed = tool("iblinkinfo").parse(recorded("020-iblinkinfo-edr-and-down.txt"))
     assert (parsed.samples, [problem.kind for problem in parsed.problems]) == ((), ["no-table"])
 

@@ -57,7 +57,7 @@ def test_nodes_on_one_leaf_are_a_group():
 
 
 def test_with_a_leaf_for_every_rail_nodes_that_share_their_leaves_are_a_group():
-    """Two rails: adapters of one node on two leaves. Groups must not overlap."""
+    """Two rails: one node's adapters on two leaves. Groups must not overlap."""
     rows = "\n\n".join(
         f'Switch\t40 "S-{leaf:016x}"\t\t# "{unit}-rail{rail}" enhanced port 0 lid 0 lmc 0\n'
         + "\n".join(

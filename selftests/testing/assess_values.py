@@ -10,7 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from railgauge.config import thresholds
-from railgauge.core.model import Basis, Parsed, Sample
+from railgauge.core.limits import Basis
+from railgauge.core.model import Parsed, Sample
 from railgauge.core.problems import Problem, ProblemKind, Severity
 from railgauge.core.question import CaseResult
 from railgauge.judging import agreement, assess

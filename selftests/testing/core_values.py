@@ -12,13 +12,11 @@ import pytest
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
+from railgauge.core.limits import Basis, Dispersion, Limit
 from railgauge.core.model import (
-    Basis,
     Case,
     Cluster,
-    Dispersion,
     Judgement,
-    Limit,
     Node,
     Outcome,
     Pairing,

@@ -1,4 +1,4 @@
-"""Another collective's output in place of the one asked for, in formats that name none.
+"""Another collective's output instead of the one asked for, in formats without a name.
 
 The rows are those of rccl-tests and of MetaX's fork, which leaves the reduction blank where there
 is none: rccl/009 and mccl/002 of the corpus, and document 002.
@@ -16,7 +16,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Case, Parsed
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 # Reduction, root and the column of wrong values in place, as nccl-tests prints them.
@@ -36,7 +36,7 @@ HEADING = (
 
 
 def output(name: str, *, blank: bool) -> Parsed:
-    """One row of ``name`` between eight GPUs; with ``blank`` as MetaX's fork prints it."""
+    """One row of ``name`` between eight GPUs; with ``blank`` in the format of MetaX's fork."""
     redop, root, in_place = PRINTED[name]
     algbw = SIZE / TIME_US / 1e3
     busbw = algbw * (bus_factor(name, RANKS) or 0)
@@ -48,10 +48,10 @@ def output(name: str, *, blank: bool) -> Parsed:
 
 
 def collective(wanted: str, said: Parsed) -> tuple[str | None, bool]:
-    """What the claim about the collective says, and whether it agrees."""
+    """The text of the claim about the collective, and whether it agrees."""
     measurement = replace(PLATFORM.measurements["node_all_reduce"], command=f"{wanted}_perf")
-    asked = Asked(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
-    claims = tool("ccl-tests").claims(asked, (Heard("mx01", "client", said),))
+    asked = ToolRequest(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
+    claims = tool("ccl-tests").claims(asked, (SideOutput("mx01", "client", said),))
     return next((c.said, c.agrees) for c in claims if c.item == "collective")
 
 
@@ -77,7 +77,7 @@ def test_what_is_shown_is_said() -> None:
     ("rccl", "009", "alltoall", set()),
     ("mccl", "002", "all_gather", set()),
     ("nccl", "005", "reduce", {"all_reduce", "sendrecv"}),
-    # Before 2022 some columns were left out, and these runs compared nothing.
+    # Before 2022 some columns did not exist, and these runs validated nothing.
     ("nccl", "003", "reduce_scatter", set()),
     ("nccl", "004", "broadcast", {"sendrecv", "reduce"}),
     ("nccl", "006", "alltoall", {"all_gather"}),

@@ -1,4 +1,4 @@
-"""Every recorded output of a collective test, against what its index says is in it."""
+"""Every recorded output of a collective test, compared with its entry in the index."""
 
 import pytest
 from testing.places import SHARED
@@ -8,7 +8,7 @@ from railgauge.tools.ccl_tests import parse
 CORPUS = SHARED / "corpus"
 TRANSCRIPTS = SHARED / "transcripts"
 
-# Size and bus bandwidth of both sides, as the index has them, then the printed average.
+# Size and both bus bandwidths, from the index, then the printed average.
 BOTH = {
     "nccl/001": (8589934592, 235.26, 235.03, 68.4048),
     "nccl/002": (8589934592, 223.39, 230.07, 58.2651),

@@ -1,4 +1,4 @@
-"""From a case to the launcher's command: one process per GPU, every size of the case in it."""
+"""The launcher's command for a case: one process per GPU, with every size of the case."""
 
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ def platform(vendor):
 
 @dataclass(frozen=True)
 class Given:
-    """What a tool reads of a setting."""
+    """The platform, cluster and case that a tool plans for."""
 
     case: Case = field(default=Case("two", ("mx01", "mx02"), None, SWEEP))
     measurement: Measurement = field(

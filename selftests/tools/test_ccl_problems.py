@@ -1,4 +1,4 @@
-"""What is wrong with an output has a name of its own, and never hides behind the rest."""
+"""Every problem of an output has its own kind and is never hidden by another."""
 
 import json
 
@@ -316,7 +316,7 @@ def test_json_cut_anywhere_gives_nothing():
 
 @pytest.mark.parametrize("ranks", [24, 40, 48])
 def test_parts_that_are_rounded_down_are_of_the_size_that_was_asked_for(ranks):
-    """nccl-tests rounds each rank's part down to 16 bytes; 2^n nodes never show it."""
+    """nccl-tests rounds each rank's part down to 16 bytes, which 2^n nodes never show."""
     asked = 2**30
     printed = asked // (16 * ranks) * 16 * ranks
     assert printed < asked
@@ -336,6 +336,6 @@ def test_parts_that_are_rounded_down_are_of_the_size_that_was_asked_for(ranks):
     parsed = parse(text)
     assert parsed.errors == ()
     assert {sample.size_bytes for sample in parsed.samples} == {asked}
-    # What no rounding explains is another size.
+    # A difference that rounding does not explain is another size.
     other = parse(text.replace(f"minBytes {asked} maxBytes {asked}", "minBytes 4096 maxBytes 2G"))
     assert {sample.size_bytes for sample in other.samples} == {printed}

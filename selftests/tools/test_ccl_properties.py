@@ -1,4 +1,4 @@
-"""Any table that the tools can print is read back exactly; a cut one never gives a new value."""
+"""Any table that the tools can print is parsed exactly; a truncated one gives no new value."""
 
 import time
 
@@ -29,7 +29,7 @@ FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n -
 
 
 def shown(value, width):
-    """As getFloatStr does: fewer decimals where they do not fit, then an exponent."""
+    """Formats like getFloatStr: fewer decimals for large values, then an exponent."""
     for decimals in (2, 1, 0):
         text = f"{value:.{decimals}f}"
         if len(text) <= width:
@@ -122,7 +122,7 @@ def test_a_lost_row_is_an_error(table, data):
     lines = table[0].replace("\r", "").split("\n")
     rows = [at for at, line in enumerate(lines) if " float " in line]
     at = data.draw(st.sampled_from(rows))
-    # The tool does not print how often it measures a size: of two rows of one size one may go, if
+    # The tool does not print the number of cycles: one of two rows of a size may be lost, if
     # the average does not show it.
     assume(len(rows) == len({size for _, size, _, _ in table[1]}))
     assert parse("\n".join(lines[:at] + lines[at + 1 :])).errors
@@ -188,7 +188,7 @@ QUARTER_MEGABYTE = 250_000
     ],
 )  # fmt: skip
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 80 s for a megabyte."""
     text = HEADING + piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(text)

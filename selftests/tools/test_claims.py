@@ -1,4 +1,4 @@
-"""What a tool says of itself beside what it was asked: each way in which the two can differ."""
+"""A tool's report about its run compared with the command: each way in which they can differ."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,7 +10,14 @@ from railgauge.core.errors import FactMissing
 from railgauge.core.model import Case
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
-from railgauge.tools.claims import Asked, Claim, Heard, claims_nothing, equal, same_models
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    claims_nothing,
+    equal,
+    same_models,
+)
 from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
 
 PAIR = tuple(node.name for node in NODES)
@@ -23,7 +30,7 @@ def asked(*nodes, found=HERE, model="H200", expected=("gpu_model",), **options):
         gpus=SimpleNamespace(model=model) if model else None, expected=dict.fromkeys(expected)
     )
     measurement = SimpleNamespace(options=options)
-    return Asked(Case("measured", nodes or PAIR, None, ()), measurement, platform, found)
+    return ToolRequest(Case("measured", nodes or PAIR, None, ()), measurement, platform, found)
 
 
 def ranks(said, by_host, each=8, of=None):
@@ -187,12 +194,12 @@ def test_a_claim_names_both_sides_and_is_of_the_reporting_command_s_node():
 def test_facts_are_those_of_a_node_that_was_surveyed():
     assert asked().facts("n1") == HERE["n1"]
     assert asked().facts("n3") is None
-    assert Asked(asked().case, None, None).facts("n1") is None
+    assert ToolRequest(asked().case, None, None).facts("n1") is None
 
 
 def test_a_run_is_the_suite_s_own_unless_it_is_said_to_be_somebody_else_s():
-    assert Asked(asked().case, None, None).is_planned
+    assert ToolRequest(asked().case, None, None).is_planned
 
 
 def test_a_command_that_leaves_nothing_open_claims_nothing():
-    assert claims_nothing(asked(), (Heard("n1", "client", None),)) == ()
+    assert claims_nothing(asked(), (SideOutput("n1", "client", None),)) == ()

@@ -1,4 +1,4 @@
-"""What every parser collects: samples, and problems in place of what is none."""
+"""What every parser collects: samples, and a problem for text that is not a sample."""
 
 import math
 

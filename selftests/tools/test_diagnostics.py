@@ -1,4 +1,4 @@
-"""Results of dcgmi diag and of Azure's node health checks, recorded, broken and made up."""
+"""Results of dcgmi diag and of Azure's node health checks: recorded, broken and made up."""
 
 import json
 import time
@@ -213,7 +213,7 @@ def test_damage_never_fails(damage, at):
      "ERROR: nhc: Health check failed: ", "{", '{"DCGM Diagnostic":', "1 GB/s ", "dcgmi"],
 )  # fmt: skip
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 80 s for a megabyte."""
     noise = piece * (250_000 // len(piece))
     started = time.process_time()
     parse_dcgmi_diag(TABLE + "| Warning | begins |\n" + noise)

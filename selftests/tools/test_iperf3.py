@@ -1,4 +1,4 @@
-"""iperf3: its JSON, everything that is none, and the two commands."""
+"""iperf3: its JSON, text that is not its JSON, and the two commands."""
 
 import copy
 import json
@@ -44,7 +44,7 @@ SOUND = {
 
 
 def changed(*path, to=None):
-    """The sound document as text, with the value at ``path`` replaced, or removed for ``None``."""
+    """The valid document as text, with the value at ``path`` replaced, or removed for ``None``."""
     document = copy.deepcopy(SOUND)
     inner = document
     for name in path[:-1]:
@@ -151,7 +151,7 @@ def test_any_json_is_read_without_fail(content):
 
 @pytest.mark.parametrize("piece", ["x", "{", "[", '{"a":', "iperf3: error - ", "iperf3", " ", "\n"])
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 40 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 40 s for a megabyte."""
     started = time.process_time()
     parse(piece * (250_000 // len(piece)))
     assert time.process_time() - started < 2.5

@@ -1,4 +1,4 @@
-"""mpi-bench: what is started, what it prints, and every way in which that can be wrong."""
+"""mpi-bench: its command, its output, and every way in which the output can be wrong."""
 
 from array import array
 

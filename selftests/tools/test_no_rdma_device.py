@@ -1,4 +1,4 @@
-"""The real tools where there is no RDMA device: nothing that they say may pass for a value."""
+"""The real tools without an RDMA device: nothing that they print counts as a value."""
 
 import shutil
 from pathlib import Path
@@ -46,7 +46,7 @@ def _whatever_this_machine_has(monkeypatch):
 
 @pytest.fixture
 def runner(tmp_path):
-    """As a run has it: real commands on this machine, transcripts kept before they are read."""
+    """As in a run: real commands on this machine, and transcripts saved before they are parsed."""
     (tmp_path / "leases").mkdir()
     sessions = Sessions(CLUSTER, local.connect)
     yield Runner(
@@ -101,7 +101,7 @@ def test_ibstat_says_nothing_and_ends_well_which_proves_nothing(cannot_run):
 
 
 def test_preflight_misses_the_declared_nic():
-    """Its word is sysfs, not a tool that ends well whatever it finds."""
+    """The evidence is sysfs, not a tool that exits 0 in any case."""
     nonce = "0123456789abcdef"
     script = probe_script("/", None, nonce)
     said = local.connect(NODES[0]).run(Command("one", ("sh", "-c", script), time_limit_s=120.0))

@@ -283,7 +283,7 @@ def test_noise_gives_no_value(text):
      "a (column) (GB/s)\n", "ERROR: ", "           0\n", "1.00 "],
 )  # fmt: skip
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 80 s for a megabyte."""
     noise = piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(TEXT[: TEXT.index(" 0     55")] + noise)

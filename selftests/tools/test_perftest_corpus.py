@@ -1,4 +1,4 @@
-"""Every recorded output of perftest, against what its index says is in it."""
+"""Every recorded output of perftest, compared with its entry in the index."""
 
 import pytest
 from testing.places import SHARED
@@ -8,7 +8,7 @@ from railgauge.tools.perftest import parse
 CORPUS = SHARED / "corpus" / "perftest"
 TRANSCRIPTS = SHARED / "transcripts"
 
-# Number of the file, then (metric, size, value, unit) of its ground truth.
+# Number of the file, then (metric, size, value, unit) from the index.
 VALUES = {
     "001": [
         ("bw_average", 8388608, 24056.72, "MB/s"),

@@ -1,4 +1,4 @@
-"""Every complaint is a typed problem, and none of them is a number."""
+"""Every message of perftest is a typed problem, and none is read as a number."""
 
 import pytest
 
@@ -214,7 +214,7 @@ def test_megabytes_below_a_heading_of_gigabits():
 
 @pytest.mark.parametrize("average", ["39.23", "3923.40", "392.34"])
 def test_a_figure_that_its_message_rate_denies_is_given_beside_an_error(average):
-    """A miss that somebody edited in must still be seen as a miss, and can never pass."""
+    """A missed limit in an edited output is still a miss."""
     rows = row(65536, average, "0.748336") + row(131072, "392.00", "0.373840")
     denied = average != "392.34"
     text = HEADING + rows + LINE

@@ -1,4 +1,4 @@
-"""Any table that perftest can print is read back exactly; a cut one never gives a new value."""
+"""Any table that perftest can print is parsed exactly; a truncated one gives no new value."""
 
 import time
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from railgauge.tools.perftest import parse
 
 LINE = "-" * 87 + "\n"
-# Printed bandwidth per (byte x million messages a second), the unit, and what it means.
+# Printed bandwidth per (byte x million messages a second), the unit, and its meaning.
 UNITS = {
     "MB/sec": (1e6 / 2**20, "MB/s", "MiB/s"),
     "MiB/sec": (1e6 / 2**20, "MiB/s", ""),
@@ -45,7 +45,7 @@ def sizes(draw):
 
 @st.composite
 def printed(draw, heading_columns, rows):
-    """A table, its columns parted by blanks and tabs, with noise between its lines."""
+    """A table with columns separated by blanks and tabs, and noise between its lines."""
     lines = [" " + draw(gaps).join(heading_columns) + "\n"]
     for tokens in rows:
         lines.append(draw(noises))
@@ -62,7 +62,7 @@ def bandwidth_tables(draw):
     is_qos = draw(st.booleans())
     rows, expected = [], []
     for size in draw(sizes()):
-        # Slower than this an average is printed as 0.00, which is an error of its own.
+        # Below this an average is printed as 0.00, which is an error.
         rate = draw(st.floats(max(0.001, 0.01 / (factor * size)), 200.0))
         average = factor * size * rate
         peak = draw(st.sampled_from([0.0, average, average * 1.1]))
@@ -195,7 +195,7 @@ HEADING = " #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]\
     ],
 )  # fmt: skip
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 80 s for a megabyte."""
     text = HEADING + piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(text)

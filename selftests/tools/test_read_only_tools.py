@@ -1,4 +1,4 @@
-"""Tools that are read and never run: recorded outputs, broken ones, cuts and noise."""
+"""Tools that are parsed and never run: recorded, broken, truncated and noisy outputs."""
 
 import re
 import time
@@ -25,7 +25,7 @@ WHOLE = [
     ("superbench-copy", SHMOO), ("superbench-copy", BUS), ("superbench-copy", COPY), ("rvs", RVS),
     ("ras-status", RAS), ("dcgmi-diag", DIAG), ("azure-nhc", NHC),
 ]  # fmt: skip
-# Nothing printed ends these: cut after a whole line, they look whole.
+# These outputs have no end marker: cut after a complete line, they look complete.
 WITHOUT_END = (TABLE, COPY, RVS, NHC, P2P)
 
 
@@ -241,7 +241,7 @@ def test_damage_never_fails(output, damage, data):
 
 @st.composite
 def matrices(draw):
-    """Any matrix in hundredths, and the values that its links have."""
+    """Any matrix in hundredths, and the values of its links."""
     count = draw(st.integers(2, 9))
     cells = draw(
         st.lists(
@@ -273,7 +273,7 @@ def test_any_matrix_is_read_back(rows):
      "[RESULT] [1] ", "gpu0_to_", "Errors\n======\n", "    0  1  2  8 16 16 RUNNING OK\n"],
 )  # fmt: skip
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 200 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 200 s for a megabyte."""
     noise = piece * (250_000 // len(piece))
     started = time.process_time()
     for name, text in WHOLE:

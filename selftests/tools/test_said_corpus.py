@@ -1,4 +1,4 @@
-"""Real outputs against plans that fit them: only what no plan of this suite makes is denied.
+"""Real outputs against plans that fit them: only claims that no plan could make are denied.
 
 The plan is made of what nobody would lie about in a recording: how many QPs, which NIC, which GPU.
 """
@@ -19,7 +19,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing, Parsed
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Heard
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 VENDORS = {"cuda": "nvidia", "rocm": "amd"}
@@ -28,7 +28,7 @@ COLLECTIVES = {
     "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "alltoall",
     "broadcast": "broadcast", "sendrecv": "sendrecv", "005-reduce": "reduce",
 }  # fmt: skip
-# What is denied all the same, and rightly: no command of this suite prints it.
+# Denied rightly: no command of this suite prints it.
 DENIED = {
     "cx4-ib_send_bw-truncated": "relaxed ordering: asked for off",
     "001-ib_write_bw-8M-both-sides-concat-MBs": "tables: asked for 1, the tool says 2",
@@ -41,7 +41,7 @@ DENIED = {
 }
 
 
-def perftest(path: Path, said: Parsed) -> Asked:
+def perftest(path: Path, said: Parsed) -> ToolRequest:
     summary: dict[str, Any] = dict(said.summary)
     named = re.search(r"ib_\w+?_(?:bw|lat)", path.name)
     command = summary.get("command") or (named[0] if named else "ib_write_bw")
@@ -56,10 +56,10 @@ def perftest(path: Path, said: Parsed) -> Asked:
     gpu = None if memory == "host" else summary.get("gpu")
     platform = replace(_gpus(VENDORS.get(memory, "metax"), summary.get("gpu_model")), nics=(nic,))
     case = Case("x", ("a", "b"), Pairing(nic.name, gpu), (65536,))
-    return Asked(case, _measurement("perftest", command, options), platform)
+    return ToolRequest(case, _measurement("perftest", command, options), platform)
 
 
-def collective(path: Path, said: Parsed) -> Asked:
+def collective(path: Path, said: Parsed) -> ToolRequest:
     summary: dict[str, Any] = dict(said.summary)
     guessed = (name for sign, name in COLLECTIVES.items() if sign in path.name.lower())
     command = f"{summary.get('collective') or next(guessed, 'all_reduce')}_perf"
@@ -74,7 +74,7 @@ def collective(path: Path, said: Parsed) -> Asked:
     models = [device.model for device in summary.get("devices", ())]
     platform = _gpus("nvidia", models[0] if models else None)
     case = Case("x", tuple(hosts), None, (65536,))
-    return Asked(case, _measurement("ccl-tests", command, options), platform)
+    return ToolRequest(case, _measurement("ccl-tests", command, options), platform)
 
 
 def _gpus(vendor: str, model: str | None) -> Platform:
@@ -95,14 +95,17 @@ OUTPUTS = [
     *(("ccl-tests", path) for path in sorted(SHARED.glob("corpus/[nrm]ccl/*"))),
     *(("ccl-tests", path) for path in sorted(SHARED.glob("transcripts/*allreduce*"))),
 ]
-PLANS: dict[str, Callable[[Path, Parsed], Asked]] = {"perftest": perftest, "ccl-tests": collective}
+PLANS: dict[str, Callable[[Path, Parsed], ToolRequest]] = {
+    "perftest": perftest,
+    "ccl-tests": collective,
+}
 
 
 @pytest.mark.skipif(not OUTPUTS, reason="recorded output is not beside this checkout")
 @pytest.mark.parametrize(("name", "path"), OUTPUTS, ids=lambda value: getattr(value, "stem", value))
 def test_what_real_outputs_say_of_themselves(name: str, path: Path) -> None:
     said = tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
-    claims = tool(name).claims(PLANS[name](path, said), (Heard("a", "client", said),))
+    claims = tool(name).claims(PLANS[name](path, said), (SideOutput("a", "client", said),))
     denied = "; ".join(str(claim) for claim in claims if not claim.agrees)
     assert DENIED.get(path.stem, "") in denied
     assert bool(denied) == (path.stem in DENIED), denied

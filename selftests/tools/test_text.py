@@ -1,4 +1,4 @@
-"""Cleaning of printed text: one place, and every tool's output goes through it."""
+"""Cleaning of printed text: one function, which every tool's output goes through."""
 
 import pytest
 from testing.core_values import SHARED
@@ -72,7 +72,7 @@ def test_the_line_of_a_sign_is_fit_for_a_message():
 
 
 def recorded(name):
-    """The first output that is recorded of the tool ``name``; ``None`` where there is none."""
+    """The first recorded output of the tool ``name``; ``None`` if there is none."""
     for path in sorted(SHARED.glob("*/**/*")):
         owners = [begin for begin in OF_TOOLS if str(path.relative_to(SHARED)).startswith(begin)]
         if owners and path.is_file() and OF_TOOLS[max(owners, key=len)] == name:
@@ -82,7 +82,7 @@ def recorded(name):
 
 @pytest.mark.parametrize("name", tools.NAMES)
 def test_every_tool_reads_what_a_terminal_made_of_its_output(name):
-    """Coloured, and with the line ends of a terminal, an output says the same."""
+    """With colours and terminal line ends an output parses to the same result."""
     text = recorded(name)
     if text is None:
         pytest.skip(f"no recorded output of {name} is beside this repository")

@@ -1,4 +1,4 @@
-"""TransferBench: recorded outputs, what is wrong with broken ones, and the command."""
+"""TransferBench: recorded outputs, problems of broken ones, and the command."""
 
 import pytest
 from testing.tool_setting import kinds, recorded, setting, values
@@ -122,7 +122,7 @@ def test_pairs_cut_anywhere_are_an_error_and_give_no_new_value():
     for end in range(0, len(text), 37):
         cut = parse(text[:end])
         assert values(cut).items() <= whole
-        # The tool may have been asked for the first half alone.
+        # The tool may have been asked for the first half only.
         assert cut.errors or end in range(first_half - 3, first_half + 25)
 
 
@@ -150,7 +150,7 @@ def test_sound_matrix():
 
 
 def test_a_matrix_cut_anywhere_is_an_error_and_gives_no_new_value():
-    # A last decimal other than 0, so that a number that lost it is another number.
+    # The last decimal is not 0, so a number that loses it is another number.
     text = MATRIX.replace(
         "40.000     50.000        90.000      80.000", "40.001 50.003 90.004 80.002"
     )

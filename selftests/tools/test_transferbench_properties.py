@@ -1,4 +1,4 @@
-"""Any matrix that TransferBench can print is read back exactly; a cut one gives no new value."""
+"""Any matrix that TransferBench can print is parsed exactly; a truncated one gives no new value."""
 
 import time
 

@@ -221,7 +221,7 @@ def test_more_at_once_than_the_peak_are_impossible():
 
 
 def test_requests_that_come_slowly_do_not_all_end_at_once():
-    """64 requests at 8 a second, of 5 s each: 8 s are over before the last of them is answered."""
+    """64 requests at 8 a second, each of 5 s: 8 s pass before the last one is answered."""
     fast = PACED.replace("16.00", "8.00").replace("  4.00", "  8.00").replace("512.00", "1024.00")
     assert kinds(parse(fast.format(peak="64.00"))) == ["inconsistent"]
 
@@ -305,7 +305,7 @@ def test_damage_never_fails(damage, at):
     ["x", "=", " ", "\n", "a: 1\n", "Mean TTFT (ms): 1\n", "{", "| 1/1 [0", "Error", "vllm"],
 )
 def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
-    """Time that grows with the square of the input would be 80 s for a megabyte at this limit."""
+    """At this limit, time quadratic in the input would be 80 s for a megabyte."""
     noise = piece * (250_000 // len(piece))
     started = time.process_time()
     parse(TABLE[:140] + noise)

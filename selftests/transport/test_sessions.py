@@ -1,4 +1,4 @@
-"""Connections that break: what is opened anew, what is waited for, and what is never run twice."""
+"""Broken connections: what is reopened, what is waited for, and what never runs twice."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ COMMAND = Command("n1", ("true",))
 
 
 class Clock:
-    """Time that passes only when somebody sleeps."""
+    """A clock that advances only when the code sleeps."""
 
     def __init__(self, fakes):
         self.now_s, self.back_at_s, self.fakes = 0.0, float("inf"), fakes
@@ -48,7 +48,7 @@ def sessions(fakes, clock):
 
 
 def lose(fakes, sessions, node="n1"):
-    """The node was there, and is gone."""
+    """The node was there and is gone."""
     sessions[node].run(COMMAND)
     fakes.unreachable.add(node)
     fakes.reports = [ConnectionLost("the connection is gone", where=node)]
@@ -64,7 +64,7 @@ def test_a_connection_that_is_found_dead_is_opened_anew(fakes, sessions):
 def test_a_server_too_is_started_on_a_new_connection(fakes, sessions):
     first = sessions["n1"]
     fakes.start_error = ConnectionLost("gone")
-    with pytest.raises(ConnectionLost):  # the second one is dead as well: that is no accident
+    with pytest.raises(ConnectionLost):  # the second one is dead as well: that is no coincidence
         first.start(COMMAND)
     assert len(fakes.done("connect")) == 2
     fakes.start_error = None
@@ -103,7 +103,7 @@ def test_patience_ends_and_is_spent_once(fakes, sessions, clock):
 
 
 def test_patience_is_for_the_whole_run(fakes, sessions, clock):
-    """A node that comes and goes does not hold up the others for ever."""
+    """A node that comes and goes does not delay the others forever."""
     for away_s in (50, 50):
         lose(fakes, sessions)
         clock.back_at_s = clock.now_s + away_s
@@ -130,7 +130,7 @@ def test_a_node_that_another_worker_reached_is_waited_for(fakes, clock):
 
 
 def test_in_a_hurry_nobody_is_waited_for(fakes, sessions, clock):
-    """Also not by somebody who waits already."""
+    """Nor by a caller that is already waiting."""
     lose(fakes, sessions)
     clock.back_at_s, sleep = 60, clock.sleep
 

@@ -25,7 +25,7 @@ STREAM = (
 
 
 def pieces(chunks: list[bytes]) -> tuple[bytes, list[str]]:
-    """All output and all marker words of a stream that arrives in ``chunks``."""
+    """All output and all markers of a stream that arrives in ``chunks``."""
     markers, output, words = Markers(NONCE), b"", []
     for chunk in chunks:
         for piece in markers.split(chunk):
@@ -74,7 +74,7 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
 def test_a_node_ends_by_itself_what_ignores_term(
     monkeypatch: pytest.MonkeyPatch, listens_on: int | None
 ) -> None:
-    """Whatever has become of those who started it."""
+    """Whatever happened to the processes that started it."""
     monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
     argv = ("sh", "-c", "trap '' TERM; sleep 60; sleep 60")
     command = Command("n01", argv, time_limit_s=0.3, listens_on=listens_on)

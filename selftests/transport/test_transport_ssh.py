@@ -1,4 +1,4 @@
-"""What only ssh has: logging in, host keys, one connection for all, and its loss."""
+"""Specific to ssh: login, host keys, one connection for all commands, and its loss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def new_key() -> asyncssh.SSHKey:
 
 
 def refusal(node: Node, kind: type[RailgaugeError]) -> RailgaugeError:
-    """The error of connecting: one line, with the node and something to do about it."""
+    """The error of connecting: one line with the node and a remedy."""
     with pytest.raises(kind) as caught:
         connect(node)
     error = caught.value
@@ -208,7 +208,7 @@ def test_small_packets_are_sent_at_once(ssh_server: SshServer) -> None:
 def test_an_idle_connection_rarely_wakes_and_ends_at_once(
     ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1,250 of them are held for a whole run, and let go of at its end."""
+    """1,250 connections are held during a run and closed at its end."""
     assert login._LOOK_S >= 2.0
     monkeypatch.setattr(login, "_LOOK_S", 60.0)
     hops = open_hops(ssh_server.node())
@@ -271,7 +271,7 @@ def behind(jump: SshServer, target: SshServer, **changes: object) -> Node:
 
 
 def allow(jump: SshServer) -> None:
-    """Have ``jump`` read its authorized keys again."""
+    """Makes ``jump`` read its authorized keys again."""
     keys = asyncssh.read_authorized_keys(str(jump.folder / "authorized_keys"))
     jump.on_loop(lambda: jump.acceptor.update(authorized_client_keys=keys))
 
@@ -290,7 +290,7 @@ def test_host_key_of_the_jump_host_is_checked(
 ) -> None:
     node = behind(jump_server, ssh_server)
     allow(jump_server)
-    ssh_server.know(ssh_server.host_key)  # and no longer the one of the jump host
+    ssh_server.know(ssh_server.host_key)  # and no longer the jump host's
     assert str(jump_server.port) in refusal(node, HostKeyRejected).what
     assert ssh_server.connections == 0
 

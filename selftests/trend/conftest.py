@@ -1,4 +1,4 @@
-"""One real run of the lab, of which the nights of these tests are copies."""
+"""One real run of the lab; the nights of these tests are copies of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits proposed from calibration runs: what carries a limit, and what does not."""
+"""Limits proposed from calibration runs: which runs are enough for one, and which are not."""
 
 import json
 import random
@@ -46,7 +46,7 @@ def bench(tmp_path, railgauge):
 
 
 class Bench:
-    """Calibration runs of the homelab and the command over them."""
+    """Calibration runs of the homelab, and the command that reads them."""
 
     def __init__(self, folder, railgauge):
         self.folder, self.railgauge = folder, railgauge
@@ -184,7 +184,7 @@ def test_a_sample_that_the_limit_itself_would_fail_is_refused(bench):
     [(None, "would be 46.1% of the 800.00 GB/s"), (400.0, "369.10 GB/s to 369.10 GB/s")],
 )
 def test_a_healthy_collective_is_held_against_its_ideal(bench, ideal, says):
-    """388 GB/s is 97 % of the 400 GB/s of a ring, and half of what a switch that reduces could."""
+    """388 GB/s is 97 % of a ring's 400 GB/s, and half of what a reducing switch could reach."""
     limits = long_form("h200")
     pointer = "/measurements/pair_all_reduce/limits/0"
     known = {"physical_ceiling": 800.0, **({} if ideal is None else {"ideal": ideal})}

@@ -1,4 +1,4 @@
-"""How often nothing is taken for something: measured, not believed."""
+"""The false-alarm rates of the trend, measured."""
 
 import random
 import statistics
@@ -13,13 +13,13 @@ SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
 
 
 def best_step(values, after):
-    """The likeliest single step, with the chance that ``steps`` compares."""
+    """The most likely single step, with the chance that ``steps`` compares."""
     at = change._best_split(values, after)
     return change._between(values, (0, at, len(values)), after, 0.0)
 
 
 def alarms(seeds, **changed):
-    """Histories without a change in which something was found."""
+    """The histories without a change in which a step was found."""
     found = 0
     for seed in seeds:
         nights = history(seed, keys=SMALL, **changed)
@@ -29,7 +29,7 @@ def alarms(seeds, **changed):
 
 @pytest.mark.parametrize("noise", [0.003, 0.03])
 def test_two_hundred_unchanged_histories_of_twenty_nights_raise_no_alarm(noise):
-    """At the rate that the rules allow, 1 %, two are expected; 7 come in one of 200 runs."""
+    """At the allowed rate of 1 % two are expected; 7 occur in one of 200 runs."""
     assert Rules().false_alarm_rate == 0.01
     assert alarms(range(1000, 1200), noise=noise) <= 6
 
@@ -37,13 +37,13 @@ def test_two_hundred_unchanged_histories_of_twenty_nights_raise_no_alarm(noise):
 @pytest.mark.parametrize("law", [heavy, skewed, dipping])
 @pytest.mark.parametrize("nights", [6, 12])
 def test_noise_need_not_be_normal(law, nights):
-    """2 % of noise, so that the least change is no more than the noise of one night."""
+    """2 % of noise, so that the smallest step is no more than one night's noise."""
     assert alarms(range(30), nights=nights, noise=0.02, law=law) <= 3
 
 
 @pytest.mark.parametrize("nights", [5, 6, 7, 8, 10, 14, 20, 30])
 def test_the_chance_of_a_step_is_no_smaller_than_it_is_said_to_be(nights):
-    """Of 2000 histories of pure noise, those with a chance below 1 % are about 1 % or fewer."""
+    """Of 2000 histories of noise, at most about 1 % have a chance below 1 %."""
     rng = random.Random(nights)
     chances = []
     for _ in range(2000):
@@ -55,7 +55,7 @@ def test_the_chance_of_a_step_is_no_smaller_than_it_is_said_to_be(nights):
 
 @pytest.mark.parametrize("nights", [6, 10, 20, 30])
 def test_the_search_for_steps_keeps_its_rate(nights):
-    """All cuts of it together: of 1000 histories of noise, about 1 % or fewer at 1 %."""
+    """All cuts together: of 1000 histories of noise, at most about 1 % at 1 %."""
     rng = random.Random(nights)
     found = 0
     for _ in range(1000):
@@ -64,7 +64,7 @@ def test_the_search_for_steps_keeps_its_rate(nights):
 
 
 def test_the_power_of_the_test_is_what_the_page_says():
-    """4 % at 0.1 % of noise: two nights old, at twelve nights or more, of one node's series."""
+    """A step of 4 % with 0.1 % of noise is found after two nights of twelve, in one series."""
 
     def lost(night, key):
         return 0.96 if night >= 11 and "n02" in key.nodes else 1.0
@@ -81,7 +81,7 @@ def test_the_power_of_the_test_is_what_the_page_says():
     [(2.776, 4, 0.05), (4.604, 4, 0.01), (3.169, 10, 0.01), (3.850, 30, 0.000575), (0, 5, 1.0)],
 )
 def test_the_chance_is_student_s(t, freedom, chance):
-    """Against tables of the t distribution."""
+    """Compared with tables of the t distribution."""
     assert two_sided(t, freedom) == pytest.approx(chance, rel=0.06)
 
 
@@ -109,7 +109,7 @@ def test_few_bad_nights_among_good_ones_make_no_level():
 
 
 def test_no_noise_at_all_is_no_certainty():
-    """Equal figures to the last digit: rounding, which is given the noise of a digit."""
+    """Equal figures to the last digit: rounding counts as noise of one digit."""
     still = [1.0] * 6 + [1.0 - 2 * NOISE_MIN] * 3
     assert best_step(still, 3).chance > 1e-3
 

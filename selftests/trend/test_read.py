@@ -1,4 +1,4 @@
-"""Reading the folders of runs: what is no run, or half of one, is said and left out."""
+"""Reading the folders of runs: a folder without a complete run is reported and left out."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_counts_have_no_trend(tmp_path):
     ],
 )
 def test_a_line_says_which_way_is_better_itself_or_by_its_limit(tmp_path, said, better):
-    """Whatever the metric is called; earlier runs wrote the limit alone."""
+    """For any name of the metric; earlier runs wrote only the limit."""
     bare = {name: value for name, value in LINE.items() if name != "better"}
     a_run(tmp_path, lines=[{**bare, **said}])
     assert [key.better for key in read(tmp_path).nights[0].values] == [better]

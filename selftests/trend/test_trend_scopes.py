@@ -1,4 +1,4 @@
-"""What a change is blamed on: the cluster, a metric, a node, a NIC, a pair, or one series."""
+"""What a change is attributed to: the cluster, a metric, node, NIC, pair, or one series."""
 
 from dataclasses import replace
 
@@ -125,7 +125,7 @@ def test_one_series_alone_needs_three_nights():
 
 
 def test_five_nights_are_enough_for_a_quiet_node_and_four_never():
-    """Nothing but the size of the change can tell so early."""
+    """So early only the size of the change can show it."""
     assert found(history(1, 5, step(4, 0.3, of_node), noise=0.001))[0][2] == ("n02",)
     four = history(1, 4, step(3, 0.5, of_node), noise=0.001)
     trend = findings(four[:-1], four[-1])
@@ -134,7 +134,7 @@ def test_five_nights_are_enough_for_a_quiet_node_and_four_never():
 
 
 def test_rounding_is_no_step():
-    """A latency on the edge between two printed digits, of which one is 3 %."""
+    """A latency between two printed digits, where one digit is 3 %."""
     key = SeriesKey("send_latency", "lat_avg", "us", ("n01", "n02"), "mlx5_0", 2, "lower")
     values = [0.33] * 10 + [0.34] * 10
     nights = [Night(f"202601{i:02}-020000", FLEET, "", {key: v}) for i, v in enumerate(values, 1)]
@@ -178,7 +178,7 @@ def test_a_step_is_seen_through_nights_without_the_series():
     ],
 )
 def test_nights_of_another_fleet_are_never_compared(other):
-    """Ten nights elsewhere, then five here at 60 % of that: nothing has changed here."""
+    """Ten nights on another cluster, then five here at 60 % of that: nothing has changed here."""
     elsewhere = history(1, 10, fleet=other)
     here = history(2, 15, step(1, 0.4, lambda key: True))[10:]
     trend = findings([*elsewhere, *here[:-1]], here[-1])

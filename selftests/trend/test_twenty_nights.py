@@ -58,7 +58,7 @@ def test_nights_without_a_step_say_nothing(railgauge, level):
 
 
 def test_before_the_second_night_of_a_step_nothing_is_said(railgauge, template, tmp_path):
-    """One bad night is a bad night; two, of every series of the node, are a step."""
+    """One bad night is not a step; two nights, in every series of the node, are."""
     for nights, code in ((14, 0), (15, 1)):
         root = write_nights(tmp_path / str(nights), template, 3, nights, STEP)
         assert railgauge("trend", "--root", root)[0] == code

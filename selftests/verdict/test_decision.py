@@ -1,4 +1,4 @@
-"""The verdict of a run: which records count, in which order, and what is not asked of a cluster."""
+"""The verdict of a run: which records count, in which order, and what does not apply."""
 
 from dataclasses import replace
 
@@ -13,6 +13,8 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
 from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
+from railgauge.planning.marks import EXPECTS, MEASURES
+from railgauge.planning.needs import Candidate
 from railgauge.verdict import decision
 from railgauge.verdict.decision import (
     SUBNET,
@@ -26,7 +28,7 @@ from railgauge.verdict.decision import (
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
-# Where the items of this file leave nothing open: it has one expectation, and no measurement.
+# A platform with one expectation and no measurement: the items of this file answer everything.
 ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
 
 
@@ -35,7 +37,7 @@ def run_plan(planned, level="smoke", rounds=None):
 
 
 def answering(platform=ONE, level="smoke", rounds=None, **changes):
-    """An item for each demand."""
+    """One item for each demand."""
     scope = DemandInputs(platform, DECLARED, plan.level(platform, DECLARED, level, rounds))
     made = [
         item(
@@ -153,6 +155,23 @@ def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
     ]
     assert said.coverage["nodes"]["tested"] == 2
     assert (said.counts.error, said.counts.passed) == (1, 2)
+
+
+def test_a_verdict_lists_what_could_be_tested_and_has_no_limit():
+    tests = (
+        Candidate("own_check", MEASURES),
+        Candidate("memlock", EXPECTS),
+        Candidate("gpu_x", MEASURES, ("gpus",)),
+    )
+    records = answering()
+    run = replace(run_plan(records), tests=tests)
+    said = decide(run, RunResults(records, {}, ONE, DECLARED))
+    assert (said.not_limited, said.verdict) == (("own_check",), "accepted")
+    assert said.not_applicable["gpu_x"] == "the platform declares no GPU"
+
+
+def test_a_run_that_kept_no_tests_does_not_say_that_all_are_limited():
+    assert decided(answering()).not_limited is None
 
 
 # --- what is not asked, and why ---

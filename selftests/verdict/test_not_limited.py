@@ -1,4 +1,4 @@
-"""What could be tested and is not in the platform file: it stands in every report, by name."""
+"""What is possible and not in the platform file is named in every report."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ LIST = "possible here, not limited: host_read_latency, memlock"
 
 
 def taken_out(platform=HOMELAB):
-    """The platform file from which somebody deleted a measurement and an expectation."""
+    """The platform file without one measurement and one expectation."""
     return replace(
         platform,
         measurements={k: v for k, v in platform.measurements.items() if k not in TAKEN},
@@ -70,7 +70,7 @@ def test_a_platform_file_that_speaks_of_every_test_has_nothing_to_name():
 
 
 def test_it_makes_no_run_accepted_that_was_not():
-    """An item that is demanded and not answered stays not run, whatever else is listed."""
+    """A demanded item without an answer is "not run", whatever else is listed."""
     verdict = said(drop=1)
     assert (verdict.verdict, verdict.counts.not_run) == ("incomplete", 1)
     assert verdict.not_limited == TAKEN
@@ -97,7 +97,7 @@ def test_hardware_that_is_lacking_is_the_reason_where_the_file_gives_none():
 
 
 def test_a_run_that_kept_no_list_of_its_tests_says_nothing_else():
-    """Bundles from before the list was kept give the same bytes as then."""
+    """A bundle made before the list was kept gives the same bytes."""
     verdict = said(tests=())
     assert verdict.not_limited is None
     assert "not_limited" not in verdict.to_json()

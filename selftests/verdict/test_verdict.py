@@ -1,4 +1,4 @@
-"""The verdict comes from the record alone, and no item gets lost on the way."""
+"""The verdict comes from the record only, and every item counts."""
 
 import json
 from dataclasses import asdict, replace

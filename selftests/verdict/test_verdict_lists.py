@@ -1,4 +1,4 @@
-"""What a verdict lists: counts, what came closest to its limit, what went wrong, what is absent."""
+"""A verdict's lists: counts, smallest margins, failures, absent items."""
 
 from types import SimpleNamespace
 
@@ -50,6 +50,34 @@ def test_outcomes_are_counted_under_their_own_names():
         planned=8, asserted=3, passed=1, marginal=1, failed=1, error=1, blocked=1, flaky=1,
         record_only=1, not_run=1,
     )  # fmt: skip
+
+
+def listing(level, names):
+    return RunVerdict(
+        "run-1", "prod", "bench", "hardware", level, "accepted", counts(), {}, {}, not_limited=names
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "names", "line"),
+    [
+        ("smoke", ("a", "b"), "possible here, not limited: a, b"),
+        ("nightly", ("a",), "possible here, not limited: a"),
+        ("signoff", ("a",), "excluded from this sign-off, possible here, not limited: a"),
+        ("tuned", ("a",), "possible here, not limited: a"),
+        ("signoff", (), ""),
+        ("signoff", None, ""),
+    ],
+)
+def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
+    """``tuned`` comes after ``signoff`` in the alphabet, ``smoke`` too, ``nightly`` before it."""
+    assert listing(level, names).excluded == line
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b")])
+def test_verdict_json_holds_what_is_not_limited_if_the_run_kept_it(names):
+    assert listing("smoke", names).to_json()["not_limited"] == names
+    assert "not_limited" not in listing("smoke", None).to_json()
 
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():

@@ -9,8 +9,8 @@ from railgauge.bundle.contents import FACTS, SurveyHeader
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.core import chain
+from railgauge.core.codec import to_plain
 from railgauge.core.model import Cluster
-from railgauge.core.plain import to_plain
 from railgauge.facts import NodeFacts
 from railgauge.judging import record, stamp
 from railgauge.judging.record import ItemRecord

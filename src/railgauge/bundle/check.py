@@ -39,7 +39,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.needs import Candidate, not_limited

@@ -14,16 +14,16 @@ from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import Reboot
 from railgauge.judging import confirmation, record
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan

@@ -14,8 +14,8 @@ from typing import Any
 
 from railgauge.bundle import strict
 from railgauge.bundle.errors import BadBundle
+from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
-from railgauge.core.plain import to_plain
 from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
 

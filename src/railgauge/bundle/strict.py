@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
 from railgauge.bundle.errors import BadBundle
+from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.plain import from_plain
 
 _Value = TypeVar("_Value")
 _LONGEST_NUMBER = 40

@@ -16,7 +16,7 @@ from railgauge.core.model import Judgement, Outcome, Pairing, Parsed
 from railgauge.core.question import READ
 from railgauge.core.terms import Verdict
 from railgauge.core.units import format_size
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.run import inputs
 
 NAME = "judge"

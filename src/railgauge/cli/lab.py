@@ -24,7 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--nodes", type=int, metavar="N", help="number of nodes")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the noise")
-    parser.add_argument("--fault", action="append", default=[], metavar="NAME[@NODE[:DEVICE]]")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="FAULT",
+        help="a fault as --lab-fault of the plugin takes it: NAME[@NODE[:DEVICE]][=SEVERITY]…",
+    )
 
 
 def run(options: argparse.Namespace) -> int:

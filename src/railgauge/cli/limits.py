@@ -11,7 +11,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Expectation, Measurement, Platform
 from railgauge.config.thresholds.model import FabricLimits
 from railgauge.config.thresholds.physics import nic_ceiling_gbps
-from railgauge.core.model import Bound, Curve, Limit
+from railgauge.core.limits import Bound, Curve, Limit
 from railgauge.core.units import format_size, format_sweep
 from railgauge.run import inputs
 

@@ -17,9 +17,9 @@ import yaml
 
 from railgauge import launchers
 from railgauge.config.schema import JsonPath, complaints
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import Gathered, HostfileError
 from railgauge.core.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -13,7 +13,7 @@ import math
 import re
 
 from railgauge.core.errors import BadInput, UnitUnknown
-from railgauge.core.model import Sweep
+from railgauge.core.limits import Sweep
 
 _BITS_PER_BYTE = 8
 

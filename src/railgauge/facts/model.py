@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.stacks import GpuFacts
 
 __all__ = [

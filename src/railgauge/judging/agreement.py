@@ -10,10 +10,10 @@ from railgauge.core.model import Parsed, Transcript
 from railgauge.core.problems import Problem, Severity
 from railgauge.judging.evidence import program
 from railgauge.tools import tool
-from railgauge.tools.claims import Asked, Claim, Heard
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 
 
-def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
+def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
     """Return the reporting command's output, ``outputs[0]``, if no output contradicts the request.
 
     In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also
@@ -21,7 +21,7 @@ def held(asked: Asked, said: Sequence[Transcript], outputs: Sequence[Parsed]) ->
     and the reported value of every item that disagrees.
     """
     heard = tuple(
-        Heard(transcript.node, transcript.role, output)
+        SideOutput(transcript.node, transcript.role, output)
         for transcript, output in zip(said, outputs, strict=True)
     )
     claims = tool(asked.measurement.tool).claims(asked, heard)
@@ -53,5 +53,5 @@ def _of_all_sides(outputs: Sequence[Parsed]) -> Iterator[Problem]:
 ITERATIONS = "iterations"
 
 
-def _is_binding(asked: Asked, claim: Claim) -> bool:
+def _is_binding(asked: ToolRequest, claim: Claim) -> bool:
     return asked.is_planned or claim.item != ITERATIONS

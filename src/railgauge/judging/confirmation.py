@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 
 # The requests, one a line. Their transcripts have a folder of their own, because the run itself
 # may have measured the same pair.

@@ -16,7 +16,8 @@ from railgauge.core.errors import (
     StabilityUnproven,
     ToolFailed,
 )
-from railgauge.core.model import Dispersion, Judgement, Limit, Parsed, Sample, Transcript
+from railgauge.core.limits import Dispersion, Limit
+from railgauge.core.model import Judgement, Parsed, Sample, Transcript
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Role
 from railgauge.core.units import format_size, format_sweep

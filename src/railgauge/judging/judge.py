@@ -18,7 +18,8 @@ from dataclasses import replace
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.config.thresholds.model import Expectation, Transport
 from railgauge.core.errors import DataCorrupted, Implausible, MetricMissing, NoEvidence
-from railgauge.core.model import Dispersion, Judgement, Limit, Outcome, Parsed, Sample
+from railgauge.core.limits import Dispersion, Limit
+from railgauge.core.model import Judgement, Outcome, Parsed, Sample
 from railgauge.core.units import convert, format_size, format_value
 from railgauge.judging.dispersion import spread, two_groups
 from railgauge.tools.metric import LOWER, Metric

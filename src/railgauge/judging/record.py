@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import Question
 from railgauge.core.terms import Rung
 

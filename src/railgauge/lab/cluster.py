@@ -24,8 +24,8 @@ from typing import Any
 
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Cluster, Node, SshSettings
+from railgauge.lab import fault_courses, platforms
 from railgauge.lab import faults as lab_faults
-from railgauge.lab import platforms
 from railgauge.lab.sim import stored
 from railgauge.lab.tree import NodeFolders
 
@@ -74,7 +74,7 @@ def start(
     """Simulate ``cluster`` on this machine.
 
     ``nodes`` is the number of nodes (``None``: those of the cluster), ``seed`` is the seed of the
-    noise (0: no noise), ``faults`` are ``NAME[@NODE[:DEVICE]]``, and all files are written below
+    noise (0: no noise), ``faults`` are as in ``faults.py``, and all files are written below
     ``folder``, which must not hold a lab already. Raises ``BadInput`` for a platform, a fault or a
     number of nodes that the lab cannot simulate, and ``RailgaugeError`` if the server does not
     start.
@@ -141,8 +141,10 @@ def _apply_faults(
     # Other faults of a device come before its removal, so that their order on the command line
     # makes no difference.
     asked = [lab_faults.parse(text, list(by_name)) for text in texts]
-    for fault in sorted(asked, key=lambda one: one.name.endswith("-missing")):
-        lab_faults.apply(fault, by_name[fault.node], platform)
+    asked.sort(key=lambda one: one.name.endswith("-missing"))
+    for name, node in by_name.items():
+        own = [fault for fault in asked if fault.node == name]
+        fault_courses.strike(node, own, lambda one, to: lab_faults.apply(one, to, platform))
 
 
 def _take_block() -> tuple[socket.socket, str]:

@@ -18,14 +18,34 @@ PlatformFile = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault from the command line. ``device`` is empty if the text names none."""
+    """One fault from the command line. ``device`` is empty if the text names none.
+
+    ``severity`` is the share that is lost, for example 0.04; ``None`` is the fault's own default.
+    ``chance`` is the probability that one measurement is affected. The fault begins ``after_s``
+    seconds after the start of the lab.
+    """
 
     name: str
     node: str
     device: str
+    severity: float | None = None
+    chance: float = 1.0
+    after_s: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.name}@{self.node}" + (f":{self.device}" if self.device else "")
+        place = f"{self.name}@{self.node}" + (f":{self.device}" if self.device else "")
+        severity = f"={100 * self.severity:g}%" if self.severity is not None else ""
+        chance = f",p={self.chance:g}" if self.chance < 1 else ""
+        return f"{place}{severity}{chance}" + (f",after={self.after_s:g}s" if self.after_s else "")
+
+    @property
+    def always(self) -> bool:
+        """Whether the fault acts on every measurement."""
+        return self.chance == 1 and not self.after_s
+
+    def left(self, otherwise: float) -> float:
+        """Return the share that the fault leaves; ``otherwise`` if no severity is given."""
+        return otherwise if self.severity is None else 1.0 - self.severity
 
 
 def bad(text: object, what: str, remedy: str) -> BadInput:

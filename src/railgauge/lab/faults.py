@@ -1,9 +1,10 @@
 """The faults of the lab: each one changes a node's figures, files or tool outputs.
 
-A fault is written ``NAME[@NODE[:DEVICE]]``. Without NODE it affects the second node, without DEVICE
-the first device; the text of each fault tells what DEVICE means. One node, and one device, may have
-several faults: their factors multiply. For example, ``slow-nic@mx02:mlx5_1`` multiplies the
-bandwidth of NIC ``mlx5_1`` of node ``mx02`` by 0.6.
+A fault is written ``NAME[@NODE[:DEVICE]][=SEVERITY][,p=P][,after=TIME]``. Without NODE it affects
+the second node, without DEVICE the first device; the text of each fault tells what DEVICE means.
+One node, and one device, may have several faults: their factors multiply. For example,
+``slow-nic@mx02:mlx5_1`` multiplies the bandwidth of NIC ``mlx5_1`` of node ``mx02`` by 0.6.
+``fault_courses`` tells what SEVERITY, P and TIME mean.
 
 The factor 0.6 of the slow parts comes from no document. It is well below every limit, and above the
 next lower link rate or PCIe width, so it cannot be mistaken for either.
@@ -15,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import fault_places, gpu_faults
+from railgauge.lab import fault_courses, fault_places, gpu_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
@@ -27,6 +28,8 @@ _WHOLE_NODE = frozenset(
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
     ]
 )
+# Besides every ``slow-…``: the faults whose severity is a share that is lost.
+_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,14 @@ NAMES: Mapping[str, str] = {name: kind.text for name, kind in _FAULTS.items()}
 
 
 def parse(text: str, nodes: Sequence[str]) -> Fault:
-    """Read ``NAME[@NODE[:DEVICE]]``; ``nodes`` are the names of the lab's nodes.
+    """Read the text of a fault; ``nodes`` are the names of the lab's nodes.
 
-    Raises ``BadInput`` for an unknown fault or node, naming the known ones, and for a device where
-    the fault affects a whole node.
+    Raises ``BadInput`` for an unknown fault or node, naming the known ones, for a device where the
+    fault affects a whole node, and for a severity where the fault has none.
     """
-    name, _, place = text.partition("@")
+    what, *course = text.split(",")
+    what, equals, severity = what.partition("=")
+    name, _, place = what.partition("@")
     node, _, device = place.partition(":")
     if name not in NAMES:
         raise bad(text, f"unknown fault {name!r}", f"known: {', '.join(sorted(NAMES))}")
@@ -145,10 +150,23 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
         raise bad(text, f"unknown node {node!r}", f"known: {', '.join(nodes)}")
     if device and name in _WHOLE_NODE:
         raise bad(text, f"{name} affects a whole node, not a device", f"write {name}@{node}")
-    fault = Fault(name, node, device)
+    if equals and not graded(name):
+        raise bad(text, f"{name} has no severity", f"write {what}")
+    fault = Fault(
+        name,
+        node,
+        device,
+        fault_courses.severity(text, severity) if equals else None,
+        **fault_courses.course(text, course),
+    )
     if name != "slow-path":
         return fault
     return dataclasses.replace(fault, device=fault_places.other_node(fault, nodes))
+
+
+def graded(name: str) -> bool:
+    """Return whether the fault takes a severity."""
+    return name.startswith("slow-") or name in _GRADED
 
 
 def apply(fault: Fault, node: NodeFile, platform: PlatformFile) -> None:
@@ -156,3 +174,18 @@ def apply(fault: Fault, node: NodeFile, platform: PlatformFile) -> None:
     if why := platform["faults"].get(fault.name, {}).get("not_applicable"):
         raise inapplicable(fault, why)
     _FAULTS[fault.name].strike(node, fault, platform)
+
+
+def listed() -> list[str]:
+    """Return the lines of ``--lab-fault list``."""
+    return [
+        "faults of the lab, NAME[@NODE[:DEVICE]][=SEVERITY][,p=P][,after=TIME]:",
+        *(f"  {name:<22} {what}" for name, what in sorted(_with_severity().items())),
+        "SEVERITY (after the names with =): the share that is lost, for example 4%",
+        "P: the probability that the fault affects a measurement, for example p=0.3",
+        "TIME: when the fault begins, from the start of the lab, for example after=60s",
+    ]
+
+
+def _with_severity() -> dict[str, str]:
+    return {f"{name} =" if graded(name) else name: what for name, what in NAMES.items()}

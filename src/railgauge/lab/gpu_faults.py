@@ -12,6 +12,7 @@ from railgauge.lab import fault_places
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 Gpu = dict[str, Any]
+_LOST_MHZ = 210
 
 
 def _gpu(node: NodeFile, fault: Fault, *vendors: str) -> Gpu:
@@ -31,11 +32,13 @@ def remap_failed(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 def power_cap(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu = _gpu(node, fault)
     gpu["power_default_w"] = gpu["power_cap_w"]
-    gpu["power_cap_w"] //= 2
+    gpu["power_cap_w"] = int(gpu["power_cap_w"] * fault.left(0.5))
 
 
 def gpu_clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    _gpu(node, fault, "nvidia", "amd")["max_clock_mhz"] -= 210
+    gpu = _gpu(node, fault, "nvidia", "amd")
+    fastest = gpu["max_clock_mhz"]
+    gpu["max_clock_mhz"] = int(fastest * fault.left(1 - _LOST_MHZ / fastest))
 
 
 def gpu_pcie(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -9,6 +9,7 @@ from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapp
 
 SLOW = 0.6
 _ENDS = 2
+_WITH_ERRORS, _ERRORS_PER_GB = 0.97, 40
 # Bytes around the payload of an InfiniBand packet: LRH 8, BTH 12, ICRC 4, VCRC 2. Bytes inside the
 # MTU of an Ethernet frame that are no payload: IP 20, TCP with time stamps 32. Bytes around that
 # MTU: preamble 8, header 14, FCS 4, gap 12.
@@ -20,12 +21,12 @@ _ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "E
 _ACS_OF_LINUX = ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd")
 
 
-def slow_node(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
-    node["speed"] *= SLOW
+def slow_node(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    node["speed"] *= fault.left(SLOW)
 
 
 def slow_nic(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
-    fault_places.nic(node, fault)["speed"] *= SLOW
+    fault_places.nic(node, fault)["speed"] *= fault.left(SLOW)
 
 
 def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -34,12 +35,12 @@ def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     Only this node's description holds the path; a simulated measurement combines both nodes' paths.
     """
     paths = node["slow_paths"]
-    paths[fault.device] = paths.get(fault.device, 1.0) * SLOW
+    paths[fault.device] = paths.get(fault.device, 1.0) * fault.left(SLOW)
 
 
 def slow_gpu(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu = fault_places.gpu(node, fault)
-    gpu["speed"] = gpu.get("speed", 1.0) * SLOW
+    gpu["speed"] = gpu.get("speed", 1.0) * fault.left(SLOW)
 
 
 def slow_pcie_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -51,7 +52,7 @@ def slow_pcie_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> Non
     if name not in gpu["links"]:
         raise bad(fault, f"unknown NIC {name!r}", f"write {fault.name}@{node['name']}:gpu0-mlx5_0")
     slow = gpu.setdefault("slow_to", {})
-    slow[name] = slow.get(name, 1.0) * SLOW
+    slow[name] = slow.get(name, 1.0) * fault.left(SLOW)
 
 
 def corrupt(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -70,7 +71,7 @@ def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     if not is_link or ends[0] == ends[1]:
         raise bad(fault, f"unknown link {link!r}", "write slow-xgmi@NODE:0>7")
     slow = node["collectives"]["slow_links"]
-    slow[link] = slow.get(link, 1.0) * change["factor"]
+    slow[link] = slow.get(link, 1.0) * fault.left(change["factor"])
 
 
 def acs(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -157,11 +158,13 @@ def high_ber(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """Make the NIC count errors with its traffic; hardware retransmission costs some bandwidth.
 
     Document 001 isolates links with a high bit error rate and gives no figure for the loss. The
-    loss of 3 % here is within every limit, so only the error counters show the fault.
+    loss of 3 % here is within every limit, so only the error counters show the fault. A severity
+    is the loss; each retransmission costs the same, so the errors are in proportion to it.
     """
     nic = fault_places.rdma_nic(node, fault)
-    nic["errors_per_gb"] = 40
-    nic["speed"] *= 0.97
+    share = fault.left(_WITH_ERRORS)
+    nic["errors_per_gb"] = _ERRORS_PER_GB * (1.0 - share) / (1.0 - _WITH_ERRORS)
+    nic["speed"] *= share
 
 
 def pcie_width(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -42,13 +42,19 @@ class NodeFolders:
         """Write the node's home and return its path.
 
         It holds ``bin/`` (the executables), ``root/`` (its /sys, /proc and /etc), ``node`` (the
-        description that its tools read) and ``ethtool/`` (the counters of ``ethtool -S``).
+        description that its tools read; ``node.1`` and so on with faults that come and go) and
+        ``ethtool/`` (the counters of ``ethtool -S``).
         """
         home = self._folder / "nodes" / str(node["name"])
         root = home / "root"
-        described = node | {"root": str(root), "figures": self._figures(node["figures"])}
+        own = {"root": str(root), "figures": self._figures(node["figures"])}
+        described = node | own
+        variants = described.pop("variants", {})
         (home / "bin").mkdir(parents=True)
         stored.write(str(home / "node"), described)
+        for number, variant in variants.items():
+            shown = variant | own | {"address": node["address"]}
+            stored.write(str(home / f"node.{number}"), shown)
         self._link_executables(home / "bin", node["tools"])
         self._write_root(root, described)
         for path, text in net_files.ethtool(described).items():

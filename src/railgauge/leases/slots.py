@@ -12,7 +12,7 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import PCIE_GTS
 from railgauge.config.thresholds.physics import pcie_gbps
 from railgauge.core.errors import FactMissing, NoEvidence
-from railgauge.core.model import Limit
+from railgauge.core.limits import Limit
 from railgauge.core.units import convert
 from railgauge.facts import FactsByNode, require
 

@@ -79,7 +79,7 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     signals.leave_sigterm_to_the_controller()
     signals.hear_interrupts()
     reporters.direct_reports(config.option, run.store.folder, is_worker=True)
-    config.pluginmanager.register(workers.Hand(run.store), "railgauge-hand")
+    config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
 
 
 def _become_controller(config: pytest.Config, settings: RunSettings, run: RunServices) -> None:
@@ -92,13 +92,13 @@ def _become_controller(config: pytest.Config, settings: RunSettings, run: RunSer
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
-    register(workers.Foreman(config, run), "railgauge-foreman")
+    register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     """Wrap the session so that its exit code is the verdict's, whatever other hooks set."""
-    code = ending.TROUBLE
+    code = ending.NO_VERDICT_CODE
     try:
         code = yield
     except pytest.UsageError:

@@ -17,7 +17,7 @@ import pytest
 
 from railgauge.core.terms import Verdict
 
-TROUBLE = int(pytest.ExitCode.INTERNAL_ERROR)
+NO_VERDICT_CODE = int(pytest.ExitCode.INTERNAL_ERROR)
 """Exit code of a run with an error after its verdict; the verdict may be valid."""
 
 # If pytest ends for one of these reasons, its exit code replaces the verdict's.
@@ -29,7 +29,7 @@ _OTHER_REASONS = (
 # The exit codes of a run without a verdict; no verdict has one of these.
 _NO_VERDICT = (*_OTHER_REASONS, pytest.ExitCode.NO_TESTS_COLLECTED)
 # Plugins of the suite that a run needs for its records, its leases or its verdict.
-_NEEDED = ("controller", "foreman", "hand", "holding", "messages")
+_NEEDED = ("controller", "holding", "messages", "worker-reporting", "worker-supervisor")
 
 
 def refuse_without(config: pytest.Config) -> None:
@@ -46,7 +46,7 @@ class Ending:
     def __init__(self) -> None:
         self._code: int | None = None
         self._has_begun = False
-        self._troubles: list[str] = []
+        self._errors: list[str] = []
 
     def begin(self) -> None:
         """Expect a verdict from now on; a session without one must not end with the code of one."""
@@ -59,11 +59,11 @@ class Ending:
 
     def without_verdict(self) -> None:
         """Withdraw the verdict, because it could not be written; the caller has reported that."""
-        self._code = TROUBLE
+        self._code = NO_VERDICT_CODE
 
-    def trouble(self, line: str) -> None:
+    def add_error(self, line: str) -> None:
         """Add a line about an error that does not change the verdict but must be reported."""
-        self._troubles.append(line)
+        self._errors.append(line)
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
@@ -78,18 +78,18 @@ class Ending:
 
     def wrong(self, what: str, error: BaseException) -> None:
         said = " ".join(str(error).split()) or "no reason given"
-        self.trouble(f"{what}: {type(error).__name__}: {said}")
+        self.add_error(f"{what}: {type(error).__name__}: {said}")
 
     def last_word(self, code: int) -> int:
         """Print the errors and return the session's exit code; ``code`` is the one from pytest."""
         if self._code is None and self._has_begun and code not in _NO_VERDICT:
-            self.trouble("the run reached no verdict")
+            self.add_error("the run reached no verdict")
         came_to = code if self._code is None else self._code
-        if not self._troubles:
+        if not self._errors:
             return came_to
-        ends_with = came_to if came_to in _NO_VERDICT else TROUBLE
+        ends_with = came_to if came_to in _NO_VERDICT else NO_VERDICT_CODE
         codes = [verdict.exit_code for verdict in Verdict]
         stands = f", not the verdict's {came_to}" if self._code in codes else ""
-        told = [f"railgauge: {line}" for line in self._troubles]
+        told = [f"railgauge: {line}" for line in self._errors]
         sys.stderr.write("\n".join(["", *told, f"railgauge: exit code {ends_with}{stands}", ""]))
         return ends_with

@@ -24,7 +24,8 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Assessor, Measured
+from railgauge.judging.assess import Assessment, Measured
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.judge import judge_corruption
 from railgauge.judging.record import record_only
 from railgauge.planning import plan

@@ -78,7 +78,7 @@ class HoldingHooks:
         """Release the leases before the connections are closed and the lab is stopped."""
         if self._holding:
             with self._ending.step("the leases on the nodes could not be released"):
-                self._holding.release(self._ending.trouble)
+                self._holding.release(self._ending.add_error)
 
     def _tell(self, line: str) -> None:
         tell(self._config, line)

@@ -87,8 +87,10 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         "--lab-fault",
         action="append",
         default=[],
-        metavar="NAME[@NODE[:DEVICE]]",
-        help="inject a fault into the lab; may be repeated; 'list' prints all names",
+        metavar="NAME[@NODE[:DEVICE]][=SEVERITY][,p=P][,after=TIME]",
+        help="inject a fault into the lab; may be repeated; 'list' prints all names. SEVERITY: the "
+        "share that is lost (4%%); P: the probability that it affects a measurement; TIME: when it "
+        "begins, from the start of the lab (60s, 5m)",
     )
 
 

@@ -72,5 +72,4 @@ def show_faults(config: pytest.Config) -> None:
     if "list" in config.getoption("--lab-fault"):
         from railgauge.lab import faults  # noqa: PLC0415
 
-        lines = [f"  {name:<20} {what}" for name, what in sorted(faults.NAMES.items())]
-        pytest.exit("\n".join(["faults of the lab, NAME[@NODE[:DEVICE]]:", *lines]), returncode=0)
+        pytest.exit("\n".join(faults.listed()), returncode=0)

@@ -13,11 +13,11 @@ import pytest
 
 from railgauge import __version__
 from railgauge.bundle.contents import FolderContents
+from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
-from railgauge.core.plain import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.judge import CORRUPTION
 from railgauge.plugin import demanded, opening
@@ -82,7 +82,7 @@ class Controller:
         self._start = start
         self._junit_files = junit_files
         self._began = datetime.now().astimezone()
-        self._disk = storage.Trouble(run.store.folder)
+        self._disk = storage.DiskErrors(run.store.folder)
 
     # --- before the first test ---
 
@@ -145,21 +145,21 @@ class Controller:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Reach the verdict before the reporters write; a disk error leaves no verdict."""
-        trouble: OSError | None = None
+        failed: OSError | None = None
         try:
             self._finish(session)
         except OSError as error:
-            trouble = error
+            failed = error
         try:
             result = yield
         except OSError as error:
-            trouble, result = trouble or error, None
-        if trouble is not None:
-            self._end_without_disk(session, trouble)
+            failed, result = failed or error, None
+        if failed is not None:
+            self._end_without_disk(session, failed)
         return result
 
-    def _end_without_disk(self, session: pytest.Session, trouble: OSError) -> None:
-        self._disk.tell(trouble)
+    def _end_without_disk(self, session: pytest.Session, error: OSError) -> None:
+        self._disk.tell(error)
         self.verdict = None
         self.ending.without_verdict()
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

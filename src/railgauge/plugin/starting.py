@@ -127,7 +127,7 @@ class SessionStart:
             complaints = self._preparer.undo()
             self._preparer = None  # report once; after an interrupt above, undo runs again
             for complaint in complaints:
-                self._ending.trouble(f"prepare: NOT UNDONE: {complaint}")
+                self._ending.add_error(f"prepare: NOT UNDONE: {complaint}")
 
     # --- the survey ---
 

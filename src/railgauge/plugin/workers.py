@@ -51,7 +51,7 @@ def _is_here(spec: str) -> bool:
     return kind == "popen" and not any(setting.startswith("via=") for setting in settings)
 
 
-class Foreman:
+class WorkerSupervisor:
     """Plugin of the controller: schedules items, and handles those of workers that die."""
 
     def __init__(self, config: pytest.Config, run: RunServices) -> None:
@@ -161,7 +161,7 @@ class Foreman:
         prefix.append(html.paragraphs(self._told))
 
 
-class Hand:
+class WorkerReporting:
     """Plugin of a worker: writes the worksheet, and sends an item's reports when it has ended."""
 
     def __init__(self, store: Store) -> None:

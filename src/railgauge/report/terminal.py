@@ -116,7 +116,7 @@ def summary(
     """Print the last screen: causes, problems, smallest margins, counts, verdict and report."""
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
-    _troubles(out, unexplained(verdict, records))
+    _failure_groups(out, unexplained(verdict, records))
     _not_run(out, verdict, records)
     _worst(out, records)
     for note in verdict.notes:
@@ -155,13 +155,13 @@ def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) ->
         out.write_line(f"    {first:<10}{line}")
 
 
-def _troubles(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
+def _failure_groups(out: pytest.TerminalReporter, records: Sequence[ItemRecord]) -> None:
     """Print failures, then errors; blocked items follow from these and are only counted."""
     found = failure_groups(records)
-    for trouble in found[:_MOST_LINES]:
-        out.write_line(f"{trouble.what}: {trouble.ids}", red=True)
-        remedy = f"; {trouble.remedy}" if trouble.remedy else ""
-        for line in textwrap.wrap(printable(f"{trouble.reason}{remedy}"), 96):
+    for group in found[:_MOST_LINES]:
+        out.write_line(f"{group.what}: {group.ids}", red=True)
+        remedy = f"; {group.remedy}" if group.remedy else ""
+        for line in textwrap.wrap(printable(f"{group.reason}{remedy}"), 96):
             out.write_line(f"    {line}")
     if len(found) > _MOST_LINES:
         out.write_line(f"{len(found) - _MOST_LINES} more of these, see the report", red=True)

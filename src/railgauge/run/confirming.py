@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.core import naming
+from railgauge.core.codec import to_plain
 from railgauge.core.model import Case
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults, diagnose
 from railgauge.diagnosis.confirm import confirmations
 from railgauge.facts import NodeAnswer
-from railgauge.judging.assess import Assessor
+from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
 from railgauge.run.store import Store
 

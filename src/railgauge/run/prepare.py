@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Preparation
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NoEvidence, ToolFailed
 from railgauge.core.model import Command, Transcript
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.run.store import Store
 
 JOURNAL = "prepared.json"

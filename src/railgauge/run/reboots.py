@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from railgauge.core.codec import to_plain
 from railgauge.core.model import Command
-from railgauge.core.plain import to_plain
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, parse_boot_id
 from railgauge.run.store import Store

@@ -21,9 +21,9 @@ from typing import Any
 
 from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import CaseResult
 from railgauge.facts import boot
 from railgauge.facts.boot import Reboot

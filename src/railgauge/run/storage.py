@@ -69,7 +69,7 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
         (store.folder / name).touch()
 
 
-class Trouble:
+class DiskErrors:
     """Reports a disk error once; ``happened`` is true from then on."""
 
     def __init__(self, folder: Path) -> None:

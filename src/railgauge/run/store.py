@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from railgauge.core import chain
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
 from railgauge.judging.stamp import Evidence

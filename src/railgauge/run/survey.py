@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import facts as node_facts
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.facts import NodeAnswer
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings

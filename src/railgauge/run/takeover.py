@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.core.plain import to_plain
 from railgauge.core.question import CaseResult
 from railgauge.facts.boot import once
 from railgauge.leases.files import held_open

@@ -21,7 +21,7 @@ from railgauge.core.errors import BadInput, HostfileError
 from railgauge.core.model import Case, Cluster, Command, Parsed
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.stacks import Stack
-from railgauge.tools.claims import Asked, Claim, Heard
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
 
@@ -114,7 +114,7 @@ class Tool(Protocol):
     def parse(self, text: str) -> Parsed:
         """Parse the output. Never raises, whatever the text is: faults become problems."""
 
-    def claims(self, asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+    def claims(self, asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
         """Return the items that show whether the outputs of one run are of the planned command.
 
         ``heard`` begins with the client's output. An item that an output does not show is a claim

@@ -44,7 +44,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """All that a run's output is compared with. ``found`` is the survey's result by node.
 
     ``is_planned`` is false for an output that was not made by a run of the suite: its numbers of
@@ -73,7 +73,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SideOutput:
     """The parsed output of one command of a run; the one with the results has role ``client``."""
 
     node: str
@@ -103,6 +103,6 @@ def _bare(model: str) -> frozenset[str]:
     return frozenset(model.lower().split()) - _AROUND
 
 
-def claims_nothing(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:  # noqa: ARG001
+def claims_nothing(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:  # noqa: ARG001
     """``claims`` of a tool whose output shows nothing that could contradict its command."""
     return ()

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from railgauge.config.thresholds.model import Assertion, Measurement, Platform
-from railgauge.core.model import Limit
+from railgauge.core.limits import Limit
 from railgauge.core.units import KNOWN_UNITS, dimension
 from railgauge.tools import NAMES, declared_metric, metrics
 from railgauge.tools.metric import SCALING, SWEEP, Metric

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from railgauge.tools.claims import Asked, Claim
+from railgauge.tools.claims import Claim, ToolRequest
 
 
 def claims_of_ranks(
-    asked: Asked, each: object, said: Mapping[str, object], by_host: object, what: str
+    asked: ToolRequest, each: object, said: Mapping[str, object], by_host: object, what: str
 ) -> Iterator[Claim]:
     """Yield claims about the number of ranks and about their hosts.
 
@@ -34,7 +34,7 @@ def claims_of_ranks(
     yield claim_of_hosts("hosts of the ranks", asked, spread or ())
 
 
-def claim_of_hosts(item: str, asked: Asked, hosts: Iterable[str]) -> Claim:
+def claim_of_hosts(item: str, asked: ToolRequest, hosts: Iterable[str]) -> Claim:
     """Claim that the host names in a tool's output are those that the survey found.
 
     Names are compared up to the first dot, because some tools cut them there.

@@ -11,7 +11,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
@@ -268,7 +268,7 @@ _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _THREADED = (3, 16)
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare protocol, streams, threads, direction, seconds, omitted start and write length."""
     said = heard[0].parsed.summary
     found = [

@@ -19,7 +19,7 @@ from typing import Any
 from railgauge.config.thresholds.limits import says_something
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
-from railgauge.core.model import Limit
+from railgauge.core.limits import Limit
 from railgauge.core.terms import Scope
 from railgauge.core.units import format_size, format_value
 from railgauge.judging.dispersion import two_groups

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from railgauge.core import nodeset
 from railgauge.core.errors import BadInput, ThresholdError
-from railgauge.core.model import Sweep
+from railgauge.core.limits import Sweep
 from railgauge.core.units import format_size, parse_size
 
 Document = Mapping[str, Any]

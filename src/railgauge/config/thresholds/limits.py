@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
 from railgauge.config.thresholds.physics import IDEAL, ideal, physical_ceiling
 from railgauge.core.errors import Uncovered
-from railgauge.core.model import Bound, Curve, Limit, Pairing
+from railgauge.core.limits import Bound, Curve, Limit
+from railgauge.core.model import Pairing
 from railgauge.core.terms import Scope
 from railgauge.core.units import KNOWN_UNITS, format_size, format_sweep
 

@@ -29,7 +29,7 @@ from railgauge.config.thresholds.model import (
     Transport,
 )
 from railgauge.core.errors import BadInput, Gathered, ThresholdError
-from railgauge.core.model import Basis, Bound, Curve, Dispersion, Limit, Sweep
+from railgauge.core.limits import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import parse_size
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from railgauge.core.model import Basis, Limit, Pairing
+from railgauge.core.limits import Basis, Limit
+from railgauge.core.model import Pairing
 from railgauge.core.terms import Rung, Scope
 
 SIGNOFF = "signoff"

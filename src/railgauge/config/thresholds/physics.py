@@ -33,7 +33,8 @@ from dataclasses import replace
 
 from railgauge.config.thresholds.model import NEAR_LINKS, PCIE_GTS, Measurement, Nic, Platform
 from railgauge.core.errors import Uncovered
-from railgauge.core.model import Limit, Pairing
+from railgauge.core.limits import Limit
+from railgauge.core.model import Pairing
 from railgauge.core.terms import Scope
 from railgauge.core.units import convert, dimension
 

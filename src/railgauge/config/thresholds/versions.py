@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from railgauge.config.thresholds.model import Expectation, Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import ALL_MODELS, Basis
+from railgauge.core.limits import Basis
+from railgauge.core.model import ALL_MODELS
 
 # The expectations of a version: these names are allowed under ``versions`` in a hostfile.
 VERSIONS = (

@@ -114,17 +114,17 @@ def noise(seed: int, key: str, size: int) -> float:
     if seed == 0:
         return 1.0
     amplitude = next((share for limit, share in _NOISE if size <= limit), _NOISE_LARGE)
-    return 1.0 - amplitude * _chance(f"{seed} {key} {size}")
+    return 1.0 - amplitude * chance(f"{seed} {key} {size}")
 
 
 def link_noise(seed: int, key: str) -> float:
     """Return such a noise factor for one transfer over a link between two GPUs."""
     if seed == 0:
         return 1.0
-    return 1.0 - _LINK_NOISE * float(_chance(f"{seed} {key}") ** _LINK_POWER)
+    return 1.0 - _LINK_NOISE * float(chance(f"{seed} {key}") ** _LINK_POWER)
 
 
-def _chance(key: str) -> float:
+def chance(key: str) -> float:
     """Return a number from 0 to 1, uniformly distributed, always the same for the same key."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") / 2.0**64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import stored
+from . import courses, stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def _entered(one: dict[str, Any], host: str) -> Node:
         raise Unreachable("Host key verification failed.")
     if ssh["refuses"]:
         raise Unreachable(f"lab@{host}: Permission denied (publickey).")
-    found: Node = stored.read(f"{one['home']}/node")
-    return found
+    return courses.present(f"{one['home']}/node")
 
 
 def expanded(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.tools.ccl_tests.facts import Device
-from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
 from railgauge.tools.hosts import claims_of_ranks
 
 # Other collectives print the given reduction without using it, or print none.
@@ -36,12 +36,12 @@ _WORDS = {
 }
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs."""
     return tuple(_claims(asked, heard[0].parsed))
 
 
-def _claims(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
+def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     said = parsed.summary
     collective = asked.measurement.command.removesuffix("_perf")
     yield _collective(collective, parsed)
@@ -104,7 +104,7 @@ def _ratio(parsed: Parsed) -> float | None:
     return fastest["busbw"] / fastest["algbw"] if fastest else None
 
 
-def _warmup(asked: Asked, said: object) -> Claim:
+def _warmup(asked: ToolRequest, said: object) -> Claim:
     """Claim the warm-up: if the command gives none, the tool's default of 1 or 5, never 0."""
     wanted = asked.option("warmup")
     if wanted is not None or not isinstance(said, int):
@@ -112,7 +112,7 @@ def _warmup(asked: Asked, said: object) -> Claim:
     return Claim("warm-up iterations", "1 or more", str(said), said > 0)
 
 
-def _graph(asked: Asked, said: object) -> Claim:
+def _graph(asked: ToolRequest, said: object) -> Claim:
     """Claim the graph option; with graphs, ``graph: 0`` counts as not shown (document 003)."""
     wanted = bool(asked.option("graph"))
     if wanted and not said:
@@ -120,7 +120,7 @@ def _graph(asked: Asked, said: object) -> Claim:
     return equal("graph", _on(wanted), None if said is None else _on(bool(said)))
 
 
-def _validation(asked: Asked, said: Mapping[str, object]) -> Iterator[Claim]:
+def _validation(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
     """Claim that checking is on, and that every row was checked on at least one side."""
     wanted, shown = bool(asked.option("check", 1)), said.get("validation")
     yield equal("validation", _on(wanted), None if shown is None else _on(bool(shown)))
@@ -144,7 +144,7 @@ _LONG = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0
 _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 
 
-def claims_of_devices(asked: Asked, listed: object) -> Iterator[Claim]:
+def claims_of_devices(asked: ToolRequest, listed: object) -> Iterator[Claim]:
     """Claim distinct GPUs, addresses and models; ``listed`` are the devices in the output."""
     entries = listed if isinstance(listed, tuple) else ()
     devices = [one for one in entries if isinstance(one, Device)]
@@ -157,7 +157,7 @@ def claims_of_devices(asked: Asked, listed: object) -> Iterator[Claim]:
         yield models
 
 
-def _distinct(asked: Asked, devices: Sequence[Device]) -> Claim:
+def _distinct(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
     """Claim that no two ranks share a GPU. Only addresses count: each process may see one GPU."""
     wanted = "one of its own"
     counts = Counter(
@@ -172,7 +172,7 @@ def _distinct(asked: Asked, devices: Sequence[Device]) -> Claim:
     return Claim(_DISTINCT, wanted, said, most == 1)
 
 
-def _tells_apart(asked: Asked, bus: str) -> bool:
+def _tells_apart(asked: ToolRequest, bus: str) -> bool:
     """Return whether a printed address is unique: a short one has no PCI domain."""
     if not _SHORT.fullmatch(bus.lower()):
         return bool(bus)
@@ -180,7 +180,7 @@ def _tells_apart(asked: Asked, bus: str) -> bool:
     return bool(known) and max(Counter(known).values()) == 1
 
 
-def _known(asked: Asked, devices: Sequence[Device]) -> Claim:
+def _known(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
     """Claim that the addresses are those of the nodes' GPUs."""
     known = _addresses(asked)
     said = [device.bus for device in devices if device.bus]
@@ -193,7 +193,7 @@ def _known(asked: Asked, devices: Sequence[Device]) -> Claim:
     return Claim(_OF_NODE, asked_for, shown, not unknown)
 
 
-def _addresses(asked: Asked) -> list[str]:
+def _addresses(asked: ToolRequest) -> list[str]:
     """Return GPU addresses: those of the survey if all nodes have the same, or those declared."""
     found = {
         tuple(gpu.bus_id for gpu in facts.gpus if gpu.bus_id)

@@ -6,7 +6,7 @@ import re
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.options import program, read_options
 
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
@@ -28,7 +28,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (Command(setting.case.nodes[0], argv, {"LC_ALL": "C"}, limit_s),)
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare the level that ran and the number of GPUs: a pass of fewer GPUs is not enough."""
     summary = heard[0].parsed.summary
     run = equal("run level", asked.option("run"), summary.get("run"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from railgauge.core.model import Command
 from railgauge.launchers import Host, Launch, launcher
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.hosts import claims_of_ranks
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Options, program, read_options
@@ -83,7 +83,7 @@ def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
     said = heard[0].parsed.summary
     return (

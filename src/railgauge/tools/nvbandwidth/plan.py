@@ -8,7 +8,7 @@ from itertools import product
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, program, read_options
@@ -99,7 +99,7 @@ def _flags(options: Options) -> tuple[str, ...]:
 _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare test cases, GPUs, host and model. Buffer size and samples are never printed."""
     said = heard[0].parsed.summary
     wanted = asked.option("testcases", ())
@@ -120,7 +120,7 @@ def _testcases(wanted: object, said: object) -> Claim:
     return equal("test cases", ", ".join(names[0]), ", ".join(names[1]) or None)
 
 
-def _devices(asked: Asked, said: object) -> Iterator[Claim]:
+def _devices(asked: ToolRequest, said: object) -> Iterator[Claim]:
     if asked.platform.gpus is None:
         return
     devices = said if isinstance(said, tuple) else ()

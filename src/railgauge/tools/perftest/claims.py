@@ -12,7 +12,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Role
 from railgauge.core.units import convert, format_size
-from railgauge.tools.claims import Asked, Claim, Heard, equal, same_models
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
 
 _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 _OTHER_ITERATIONS = 1000
@@ -27,7 +27,7 @@ _APART, _SMALL_APART = 1.1, 2.0
 _COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare operation, device, memory, link layer, MTU, QPs, connection, iterations of each side.
 
     Then compare the server's table with the client's. Items that a server's header does not show
@@ -44,7 +44,7 @@ def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
+def _of_side(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
     said = side.parsed.summary
     end, command = asked.case.path_at(side.node), asked.measurement.command
     yield equal(
@@ -66,7 +66,7 @@ def _of_side(asked: Asked, side: Heard) -> Iterator[Claim]:
     yield from _of_table(asked, side.parsed)
 
 
-def _relaxed_ordering(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
+def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     """Claim relaxed ordering off, if asked for or if perftest says the CPU does not comply."""
     said = parsed.summary.get("relaxed_ordering")
     if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
@@ -88,7 +88,7 @@ def _said_operation(said: Mapping[str, object]) -> str | None:
     return _operation(command, said.get("bidirectional")) if command else None
 
 
-def _mtu(asked: Asked) -> int | None:
+def _mtu(asked: ToolRequest) -> int | None:
     """Return the smaller MTU of both ports, which perftest uses; ``None`` if unknown."""
     if asked.case.pairing is None:
         return None
@@ -105,7 +105,7 @@ def _mtu(asked: Asked) -> int | None:
     return expected.value if expected and isinstance(expected.value, int) else None
 
 
-def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
+def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
     """Compare the payload's memory. A build that uses a GPU names it before its header."""
     said, gpus = side.parsed.summary, asked.platform.gpus
     end = asked.case.path_at(side.node)
@@ -126,7 +126,7 @@ def _memory(asked: Asked, side: Heard) -> Iterator[Claim]:
         yield models
 
 
-def _bus(asked: Asked, node: str, gpu: int) -> int | None:
+def _bus(asked: ToolRequest, node: str, gpu: int) -> int | None:
     """Return the PCI bus of a GPU, from the survey or as declared; ``None`` if unknown."""
     facts, gpus = asked.facts(node), asked.platform.gpus
     seen = [one.bus_id for one in facts.gpus if one.index == gpu] if facts else []
@@ -136,7 +136,7 @@ def _bus(asked: Asked, node: str, gpu: int) -> int | None:
     return int(match[1], 16) if match else None
 
 
-def _of_table(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
+def _of_table(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     summary = parsed.summary
     tables = summary.get("tables")
     if isinstance(tables, int) and tables:
@@ -153,14 +153,14 @@ def _of_table(asked: Asked, parsed: Parsed) -> Iterator[Claim]:
         yield equal("iterations", wanted, ", ".join(map(str, counts)))
 
 
-def _iterations(asked: Asked) -> int:
+def _iterations(asked: ToolRequest) -> int:
     wanted = asked.option("iterations")
     if isinstance(wanted, int):
         return wanted
     return _DEFAULT_ITERATIONS.get(asked.measurement.command, _OTHER_ITERATIONS)
 
 
-def _of_tables(client: Parsed, server: Heard) -> Iterator[Claim]:
+def _of_tables(client: Parsed, server: SideOutput) -> Iterator[Claim]:
     """Claim the first row in which the two tables cannot be of one run."""
     theirs = _figures(server.parsed)
     for key, mine in _figures(client).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, one_size, program, read_options
 
@@ -69,7 +69,7 @@ def _size(setting: Setting, options: Options) -> str:
     return str(size)
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare preset, bytes per transfer, compute units per transfer and number of GPUs."""
     said = heard[0].parsed.summary
     preset = asked.option("preset", "a2a")

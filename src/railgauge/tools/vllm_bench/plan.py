@@ -9,7 +9,7 @@ from itertools import product
 from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Asked, Claim, Heard, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, program, read_options
 
@@ -163,7 +163,7 @@ _DEFAULT_PROMPTS = 1000
 _TOKENS_APART = 0.1
 
 
-def claims(asked: Asked, heard: tuple[Heard, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare requests, their rate and concurrency, and input and output tokens."""
     parsed = heard[0].parsed
     said = parsed.summary
@@ -184,7 +184,7 @@ def _count(item: str, asked: object, said: float | None) -> Claim:
     return equal(item, asked, None if said is None else f"{said:g}")
 
 
-def _tokens(asked: Asked, prompts: object, values: dict[str, float]) -> Iterator[Claim]:
+def _tokens(asked: ToolRequest, prompts: object, values: dict[str, float]) -> Iterator[Claim]:
     """Claim token counts if lengths are set; for answers only if they cannot end early."""
     lengths = {"input tokens": ("input_len", "input_tokens")}
     if asked.option("ignore_eos", True):

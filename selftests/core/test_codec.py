@@ -1,4 +1,4 @@
-"""Values as plain data and back; what strangers wrote is refused with its place."""
+"""Values become plain data and back; wrong data is refused with its location."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, NodeUnreachable, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome, Pairing
-from railgauge.core.plain import from_plain, to_plain
 from railgauge.core.question import LIMITS, FactAt, Question
 from railgauge.core.terms import Role, Rung
 from railgauge.judging.record import ItemRecord
@@ -33,7 +33,7 @@ def test_there_and_back_through_json():
 
 
 def test_only_the_simplest_types_are_written():
-    """xdist hands nothing else from process to process, not even an enumeration of text."""
+    """xdist passes only plain types between processes, not even a string enumeration."""
 
     def kinds(value):
         if isinstance(value, dict):
@@ -98,7 +98,7 @@ def test_of_several_faults_an_unknown_field_is_named_first():
 
 
 def test_a_file_that_is_nested_without_end_is_refused():
-    """One line, not a traceback: the place is cut off."""
+    """The error is one line: a long location is truncated."""
     data = None
     for _ in range(2000):
         data = {"nic": "mlx5_0", "peer": data}
@@ -108,7 +108,7 @@ def test_a_file_that_is_nested_without_end_is_refused():
 
 
 def test_a_long_list_of_faults_costs_one():
-    """A file of a gigabyte holds a hundred million of them."""
+    """A file of one gigabyte can hold a hundred million of them."""
     began = time.process_time()
     with pytest.raises(BadInput, match="should be text") as caught:
         from_plain(ItemRecord, to_plain(ITEM) | {"nodes": [1] * 10**6})
@@ -131,7 +131,7 @@ def test_an_error_that_is_none_is_refused(data):
 
 
 def test_numbers_of_a_node_may_be_beyond_all_measure():
-    """A counter that a device does not have is often all ones; it is judged, not refused."""
+    """A counter that a device lacks often reads as all ones; it is judged, not refused."""
     facts = {**to_plain(Judgement("x", Outcome.PASSED, "", "", "")), "worst": 2**64 - 1}
     assert from_plain(Judgement, facts, any_number=True).worst == 2**64 - 1
     with pytest.raises(BadInput):

@@ -1,0 +1,46 @@
+"""The description of a node at this moment: with those of its faults that act now.
+
+A node whose faults come and go has ``courses``: ``[name, probability, time of the monotonic clock
+at which it begins]`` for each of them. The description with a set of them is in ``node.N`` beside
+``node``, where bit I of N is fault I. A process is one measurement: it asks once for a node.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from . import stored
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[str, Any]
+
+_present: dict[str, Node] = {}
+
+
+def present(path: str) -> Node:
+    """Return the description in the file at ``path``, with the faults that act now."""
+    path = path.replace("/bin/../", "/")
+    if path not in _present:
+        node = stored.read(path)
+        number = _acting(node) if "courses" in node else 0
+        _present[path] = stored.read(f"{path}.{number}") if number else node
+    return _present[path]
+
+
+def _acting(node: Node) -> int:
+    """Return the sum of the bits of the faults that act on this measurement."""
+    from .counters import turn  # noqa: PLC0415 - most nodes need neither, and tools start faster
+    from .figures import chance  # noqa: PLC0415
+
+    tool = sys.argv[1].rpartition("/")[2] if len(sys.argv) > 1 else ""
+    drawn = f"{node['seed']} {node['name']} {tool} {turn(node, f'faults of {tool}')}"
+    now = time.monotonic()
+    found = 0
+    for bit, (name, share, begins) in enumerate(node["courses"]):
+        if now >= begins and chance(f"{drawn} {name}") < share:
+            found |= 1 << bit
+    return found
