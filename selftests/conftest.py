@@ -16,7 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest.register_assert_rewrite("testing")
 
-from testing import programs  # noqa: E402 - its asserts are to tell what they saw
+from testing import prepared, programs  # noqa: E402 - its asserts are to tell what they saw
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -64,6 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = Path(tempfile.mkdtemp(prefix="railgauge-stand-ins-"))
         config.add_cleanup(lambda: shutil.rmtree(folder))
         programs.stand_in(folder / "bin")
+
+
+def pytest_unconfigure() -> None:
+    prepared.end()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, compare, wall_s
 
-from railgauge import lab
 from railgauge.config.hostfile import load
 from railgauge.core.model import Cluster, Command
+from railgauge.lab import cluster as lab
 from railgauge.leases.holder import Holder
 from railgauge.leases.nodes import NodeLeases, Terms
 from railgauge.transport.registry import connect

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, compare, cpu_s, wall_s
 
-from railgauge import lab
 from railgauge.config.hostfile import load
 from railgauge.core.model import Cluster
 from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.lab import cluster as lab
 from railgauge.run.survey import found_from_json, found_to_json, survey
 from railgauge.stacks import stack
 from railgauge.transport.registry import connect

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from testing import prepared
+from testing.acceptance import environment
 from testing.core_values import PLATFORMS, ROOT
 
 from railgauge.cli import main
@@ -179,11 +179,9 @@ def test_the_acceptance_suite_makes_items_of_it(site):
     for name in ("conftest.py", "tox.ini"):
         shutil.copy(ROOT / name, site)
     shutil.copytree(ROOT / "tests", site / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider",
-         "--hostfile", "hostfiles/orca.yaml", "--level", "smoke"],
-        cwd=site, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    ask = ("--collect-only", "-q", "-p", "no:cacheprovider")
+    ask += ("--hostfile", "hostfiles/orca.yaml", "--level", "smoke")
+    said = prepared.run(prepared.Request(ask, site, environment(), time_limit_s=300))
     assert said.returncode == 0, said.stdout + said.stderr
     ids = said.stdout.splitlines()
     assert sum("test_copy_between_gpus[" in line for line in ids) == 4 * 4 * 3

@@ -42,8 +42,8 @@ def count_starts(project: Project) -> None:
 
 
 SCENARIOS = {
-    "homelab": Scenario((*HOMELAB, *SMOKE)),
-    "homelab-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2")),
+    "homelab": Scenario((*HOMELAB, *SMOKE), fresh=True),
+    "homelab-n2": Scenario((*HOMELAB, *SMOKE, "-n", "2"), fresh=True),
     "homelab-other-noise": Scenario((*HOMELAB, *SMOKE, "-n", "0", "--lab-seed", "7")),
     "metax": Scenario((*METAX, *SMOKE, "--lab-nodes", "2", "-n", "0")),
     "metax-n2": Scenario((*METAX, *SMOKE, "--lab-nodes", "2", "-n", "2")),

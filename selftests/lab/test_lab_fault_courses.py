@@ -11,8 +11,8 @@ import pytest
 from testing import fault_bench as rig
 from testing.lab_bench import Bench, StartLab, cluster
 
-from railgauge import lab
 from railgauge.core.errors import BadInput
+from railgauge.lab import cluster as lab
 from railgauge.lab import fault_courses, faults, platforms
 from railgauge.lab.fault_places import Fault
 

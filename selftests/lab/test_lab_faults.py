@@ -27,8 +27,8 @@ from testing.fault_bench import (
 )
 from testing.lab_bench import Bench, StartLab, cluster, ssh
 
-from railgauge import lab
 from railgauge.core.errors import BadInput
+from railgauge.lab import cluster as lab
 from railgauge.lab import faults, platforms
 
 

@@ -16,9 +16,9 @@ import pytest
 from testing.lab_bench import Bench, StartLab, cluster, ssh, ssh_argv, wait_for_listener
 from testing.waiting import wait_until
 
-from railgauge import lab
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Node, SshSettings
+from railgauge.lab import cluster as lab
 from railgauge.lab.cluster import _names
 
 
@@ -141,7 +141,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 from testing.lab_bench import cluster
-from railgauge import lab
+from railgauge.lab import cluster as lab
 one = lab.start(
     cluster("metax-c500"), nodes=2, seed=0, faults=(), folder=Path(sys.argv[1]))
 print(one.cluster.nodes[0].ssh.port, one.cluster.nodes[0].address, one._process.pid, flush=True)

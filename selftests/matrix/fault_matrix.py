@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, in_the_matrix, pairs_of, strikes
+from testing import prepared
 from testing.acceptance import Project, environment, make_project
 
 TIME_LIMIT_S = 600.0
@@ -86,16 +86,8 @@ def carry_out(
         *(word for strike in struck if strike.fault for word in ("--lab-fault", strike.fault)),
         *more,
     ]
-    done = subprocess.run(
-        project.command(*options),
-        cwd=project.folder,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_S,
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-        check=False,
-    )
+    request = prepared.Request(options, project.folder, environment(), TIME_LIMIT_S)
+    done = prepared.run(request)
     return _read(tuple(struck), project.folder / "reports" / "latest", done.stdout + done.stderr)
 
 

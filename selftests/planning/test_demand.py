@@ -1,10 +1,10 @@
 """What a level demands, computed without pytest, and what the records of a run leave unanswered."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
+from testing import prepared
+from testing.acceptance import environment
 from testing.core_values import ROOT, cluster, item
 
 from railgauge.cli import main
@@ -77,8 +77,9 @@ def test_what_is_counted_is_what_is_listed_and_nothing_is_listed_twice(name, lev
 def test_every_demand_is_an_item_of_the_ladder(lab, capsys):
     """Two ways to one number: the plan without pytest, and what pytest collects."""
     hostfile = ["--hostfile", f"{ROOT}/hostfiles/lab-{lab}.yaml", "--level", "signoff"]
-    ask = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    run = subprocess.run([*ask, *hostfile], cwd=ROOT, capture_output=True, text=True, check=True)
+    ask = ("--collect-only", "-q", "-p", "no:cacheprovider", *hostfile)
+    run = prepared.run(prepared.Request(ask, ROOT, environment(), time_limit_s=300))
+    assert run.returncode == 0, run.stdout + run.stderr
     collected = sum("::" in line for line in run.stdout.splitlines())
     assert main(["plan", *hostfile, "--root", str(ROOT)]) == 0
     assert f"judges {collected:,} items" in capsys.readouterr().out.splitlines()

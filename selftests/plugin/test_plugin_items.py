@@ -4,10 +4,10 @@ import contextlib
 import gc
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
+from testing import prepared
+from testing.acceptance import environment
 from testing.core_values import ROOT, document, limit_of, measurement_of, put, with_gpus
 
 from railgauge.plugin.items import all_to_stay
@@ -147,14 +147,9 @@ def collected(folder, doc, options, more):
     (folder / "hostfiles" / "bench.yaml").write_text(HOSTFILE)
     for name, text in {"test_ladder": TESTS, **more}.items():
         (folder / "tests" / f"{name}.py").write_text(text)
-    command = [
-        sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider",
-        "-p", "no:hypothesispytest", "--hostfile", "hostfiles/bench.yaml", "--level", "smoke",
-        *options,
-    ]  # fmt: skip
-    said = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
+    ask = ("--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    ask += ("--hostfile", "hostfiles/bench.yaml", "--level", "smoke", *options)
+    said = prepared.run(prepared.Request(ask, folder, environment(), time_limit_s=300))
     assert said.returncode == 0, said.stdout + said.stderr
     found = {}
     for line in said.stdout.splitlines():

@@ -19,6 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from railgauge.config import thresholds
+from testing import prepared
 from testing.places import ROOT
 
 HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
@@ -63,22 +64,31 @@ class Project:
     def command(self, *options: str) -> list[str]:
         return [sys.executable, "-m", "pytest", *_AS_INSTALLED, *options]
 
-    def run(self, *options: str) -> Run:
-        return self.execute(self.command(*options))
+    def run(self, *options: str, fresh: bool = False) -> Run:
+        """Run pytest; ``fresh``: in an interpreter that does its own imports, as users start it."""
+        carry_out = prepared.fresh if fresh else prepared.run
+        arguments = (*_AS_INSTALLED, *options)
+        request = prepared.Request(arguments, self.folder, environment(), TIME_LIMIT_S)
+        return self._run_of(lambda: carry_out(request))
 
     def execute(self, command: Iterable[str]) -> Run:
-        started = time.monotonic()
-        done = subprocess.run(
-            list(command),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIME_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            env=environment(),
-            check=False,
+        return self._run_of(
+            lambda: subprocess.run(
+                list(command),
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TIME_LIMIT_S,
+                stdin=subprocess.DEVNULL,
+                env=environment(),
+                check=False,
+            )
         )
+
+    def _run_of(self, carry_out: Callable[[], subprocess.CompletedProcess[str]]) -> Run:
+        started = time.monotonic()
+        done = carry_out()
         return Run(self, done.returncode, done.stdout, done.stderr, time.monotonic() - started)
 
 
@@ -107,11 +117,13 @@ class Scenario:
     """A run: its options, and what is changed in the user's project before it.
 
     ``waits`` says that it mostly waits for something to time out: such a run is started early.
+    ``fresh`` is explained at ``Project.run``.
     """
 
     options: tuple[str, ...]
     change: Change = lambda project: None
     waits: bool = False
+    fresh: bool = False
 
 
 class Runs:
@@ -151,7 +163,7 @@ class Background:
 def _carry_out(scenario: Scenario, folder: Path) -> Run:
     project = make_project(folder)
     scenario.change(project)
-    return project.run(*scenario.options)
+    return project.run(*scenario.options, fresh=scenario.fresh)
 
 
 @dataclass(frozen=True)

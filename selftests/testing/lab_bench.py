@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from railgauge import lab
 from railgauge.core.model import Cluster, Node
+from railgauge.lab import cluster as lab
 from railgauge.lab.cluster import Lab
 from railgauge.lab.sim import stored
 from testing import programs

@@ -91,7 +91,6 @@ class Checkout:
         own = {
             "PYTHONPATH": f"{self.folder / 'src'}",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONDONTWRITEBYTECODE": "1",
         }
         kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         return subprocess.run(
@@ -102,7 +101,8 @@ class Checkout:
 
 def checkout(folder: Path) -> Checkout:
     folder.mkdir(parents=True)
-    left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    # Compiled modules hold only for unchanged source files; those that pytest wrote hold paths too.
+    left_out = shutil.ignore_patterns("*-pytest-*", "*.egg-info")
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=left_out, symlinks=True)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from railgauge import lab  # noqa: PLC0415
+    from railgauge.lab import cluster as lab  # noqa: PLC0415
 
     path = options.hostfile or options.root / "hostfiles" / "lab-metax-c500.yaml"
     cluster = hostfile.load(path, schema_file=options.root / "hostfiles" / "schema.json")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from railgauge.core.errors import BadInput
@@ -63,12 +64,19 @@ def asked(root: Path) -> tuple[MarkedTest, ...]:
     return tuple(one for path in files for one in _of_file(path, path.relative_to(root)))
 
 
-def _of_file(path: Path, shown: Path) -> Iterator[MarkedTest]:
+def _of_file(path: Path, shown: Path) -> tuple[MarkedTest, ...]:
     try:
-        text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        return _of_text(path.read_text(encoding="utf-8"), path, shown)
     except (OSError, ValueError, SyntaxError) as error:
         raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
+
+
+@cache  # a run asks twice: before it opens, and when it lists what else could be measured
+def _of_text(text: str, path: Path, shown: Path) -> tuple[MarkedTest, ...]:
+    return tuple(_in_tree(ast.parse(text), path, shown))
+
+
+def _in_tree(tree: ast.Module, path: Path, shown: Path) -> Iterator[MarkedTest]:
     for_all = tuple(need for mark in _marks_of_file(tree) for need in _needs(mark, path))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):

@@ -137,7 +137,7 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
                 remedy="omit them, or name a hostfile with transport: lab",
             )
         return cluster
-    from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+    from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
     from railgauge.lab import faults  # noqa: PLC0415
 
     cluster = lab.resized(cluster, count) if count else cluster

@@ -85,7 +85,7 @@ class SessionStart:
         return transport.enter_context(opened(declared, lambda line: tell(self._config, line)))
 
     def _started(self, declared: Cluster) -> Cluster:
-        from railgauge import lab  # noqa: PLC0415 - only a lab needs it
+        from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
 
         folder = TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True)
         self._lab.callback(folder.cleanup)

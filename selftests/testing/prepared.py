@@ -1,0 +1,163 @@
+"""Runs ``python -m pytest`` in a process forked from an interpreter that has done the imports.
+
+A fresh interpreter spends about a second on importing pytest, its plugins, fabric and railgauge,
+and the selftests run the ladder some hundred times. The server (``prepared_server.py``) is an
+interpreter that has imported them; each run is a fork of it, with its own folder, arguments,
+standard streams, process ID and exit code.
+
+The environment of a run is exactly that of its server, so that a variable has its effect also if
+the interpreter or an import reads it: there is one server for each environment.
+``selftests/project/test_prepared.py`` compares such a run with one of a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_SERVER = Path(__file__).with_name("prepared_server.py")
+_CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``python -m pytest`` is to do: its arguments, folder, environment and time limit."""
+
+    arguments: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    time_limit_s: float
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "pytest", *self.arguments]
+
+
+@dataclass(frozen=True)
+class _Server:
+    process: subprocess.Popen[bytes]
+    requests: socket.socket
+
+
+_servers: dict[frozenset[tuple[str, str]], _Server] = {}
+_starting = threading.Lock()
+
+
+def run(request: Request) -> subprocess.CompletedProcess[str]:
+    """Return what came of the request, as ``fresh`` does.
+
+    If Python or the kernel lacks what the server needs, the interpreter is a fresh one. Raises
+    ``subprocess.TimeoutExpired``, and ``ChildProcessError`` if the server has ended.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return fresh(request)
+    deadline = time.monotonic() + request.time_limit_s
+    server = _server(request.environment)
+    out, err, answer = _ask(server, request)
+    streams = _read((out, err, answer), deadline)
+    words = streams[answer].split()
+    if not words:
+        _, why = server.process.communicate()
+        raise ChildProcessError(f"the prepared interpreter has ended: {why.decode()}")
+    if len(words) == 1:
+        os.kill(int(words[0]), signal.SIGKILL)
+        raise subprocess.TimeoutExpired(
+            request.command, request.time_limit_s, streams[out], streams[err]
+        )
+    return subprocess.CompletedProcess(
+        request.command, int(words[1]), _text(streams[out]), _text(streams[err])
+    )
+
+
+def fresh(request: Request) -> subprocess.CompletedProcess[str]:
+    """Run it in an interpreter of its own, as users do. Raises ``subprocess.TimeoutExpired``."""
+    return subprocess.run(
+        request.command,
+        cwd=request.folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=request.time_limit_s,
+        stdin=subprocess.DEVNULL,
+        env=dict(request.environment),
+        check=False,
+    )
+
+
+def end() -> None:
+    """End the servers, once no run goes on."""
+    while _servers:
+        _, server = _servers.popitem()
+        server.requests.close()
+        server.process.communicate()
+
+
+def _server(environment: Mapping[str, str]) -> _Server:
+    with _starting:
+        key = frozenset(environment.items())
+        if key not in _servers:
+            _servers[key] = _start(environment)
+        return _servers[key]
+
+
+def _start(environment: Mapping[str, str]) -> _Server:
+    """Start a server; at the latest it ends with this process, which has its socket's other end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, str(_SERVER), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # of the kind that a run has
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+        )
+    return _Server(process, ours)
+
+
+def _ask(server: _Server, request: Request) -> tuple[int, int, int]:
+    """Return the ends to read: the run's output, its errors, and what the server says of it."""
+    message = json.dumps({"folder": str(request.folder), "arguments": list(request.arguments)})
+    (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+    answer, answer_end = socket.socketpair()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    given = [nothing, out_end, err_end, answer_end.detach()]
+    try:
+        socket.send_fds(server.requests, [message.encode()], given)
+    finally:
+        for descriptor in given:
+            os.close(descriptor)
+    return out, err, answer.detach()
+
+
+def _read(descriptors: Sequence[int], deadline: float) -> dict[int, bytes]:
+    """Return what came from each descriptor until its end or the deadline, and close them."""
+    came = dict.fromkeys(descriptors, b"")
+    with selectors.DefaultSelector() as selector:
+        for descriptor in descriptors:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map() and (left_s := deadline - time.monotonic()) > 0:
+            for key, _ in selector.select(left_s):
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                came[key.fd] += chunk
+                if not chunk:
+                    selector.unregister(key.fd)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return came
+
+
+def _text(output: bytes) -> str:
+    """Decode it as ``subprocess`` does with ``text=True``."""
+    return output.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")

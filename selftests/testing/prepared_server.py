@@ -1,0 +1,137 @@
+"""An interpreter that has imported what a run of the ladder imports, and forks for each run.
+
+``python prepared_server.py FD`` reads requests from the socket ``FD`` until its other end closes. A
+request is one message: JSON with ``folder`` and ``arguments``, and four descriptors, which are the
+run's standard input, output and error, and a socket. Through this socket the server says the
+process ID and, at the end, the exit code. The fork goes on as ``python -m pytest ARGUMENTS``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+_MOST_BYTES = 1 << 18
+_DESCRIPTORS = 4
+# What a run of the ladder imports.
+_MODULES = (
+    "pytest",
+    "pytest_html.plugin",
+    "pytest_metadata.plugin",
+    "allure_pytest.plugin",
+    "xdist.plugin",
+    "xdist.looponfail",
+    "xdist.dsession",
+    "railgauge.plugin.fixtures",
+    "railgauge.transport.ssh",
+    "railgauge.tools.perftest",
+    "railgauge.lab.cluster",
+    "jsonschema",
+    "ClusterShell.NodeSet",
+    "email.parser",
+)
+# pytest compiles plugins in its own way, and warns about those that are already imported. Each run
+# imports them again; what they import stays.
+_AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge.plugin")
+
+
+class _Server:
+    """Starts the runs, and says how they end."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._ready = select.poll()
+        self._ready.register(requests, select.POLLIN)
+        self._running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
+
+    def serve(self) -> list[str] | None:
+        """Return the arguments in the fork of a run, and ``None`` in the server at its end."""
+        while True:
+            for descriptor, _ in self._ready.poll():
+                if descriptor in self._running:
+                    self._say_end(descriptor)
+                    continue
+                message, given, _, _ = socket.recv_fds(self._requests, _MOST_BYTES, _DESCRIPTORS)
+                if not message:
+                    return None
+                if self._is_fork(given):
+                    asked = json.loads(message)
+                    os.chdir(asked["folder"])
+                    return list(asked["arguments"])
+
+    def _is_fork(self, given: list[int]) -> bool:
+        child = os.fork()
+        if not child:
+            self._become_run(given)
+            return True
+        *streams, answer = given
+        for stream in streams:
+            os.close(stream)
+        descriptor = os.pidfd_open(child)
+        self._running[descriptor] = child, socket.socket(fileno=answer)
+        self._ready.register(descriptor, select.POLLIN)
+        self._say(descriptor, child)
+        return False
+
+    def _become_run(self, given: list[int]) -> None:
+        self._requests.close()
+        for descriptor, (_, answer) in self._running.items():
+            os.close(descriptor)
+            answer.close()
+        for number, stream in enumerate(given[:-1]):
+            os.dup2(stream, number)
+        for descriptor in given:
+            os.close(descriptor)
+
+    def _say_end(self, descriptor: int) -> None:
+        child, answer = self._running[descriptor]
+        _, status = os.waitpid(child, 0)
+        self._ready.unregister(descriptor)
+        os.close(descriptor)
+        self._say(descriptor, os.waitstatus_to_exitcode(status))
+        del self._running[descriptor]
+        answer.close()
+
+    def _say(self, descriptor: int, number: int) -> None:
+        # Nobody reads it any more if the time limit of the run is over.
+        with contextlib.suppress(ConnectionError):
+            self._running[descriptor][1].sendall(b"%d\n" % number)
+
+
+def _prepare() -> None:
+    for name in _MODULES:
+        importlib.import_module(name)
+    for name in list(sys.modules):
+        if any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
+            del sys.modules[name]
+    assert threading.active_count() == 1, "a fork would have none of the other threads"
+    gc.collect()
+    gc.freeze()  # no collection in a run goes through these objects, and copies them
+
+
+def main() -> None:
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    requests.set_inheritable(False)
+    del sys.path[0]  # the folder of this file
+    _prepare()
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # this is for the runs to hear
+    arguments = _Server(requests).serve()
+    if arguments is not None:
+        signal.signal(signal.SIGINT, interrupted)
+        sys.path.insert(0, str(Path.cwd()))
+        sys.argv = ["-m", *arguments]
+        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
