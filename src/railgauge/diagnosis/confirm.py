@@ -66,10 +66,10 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
 
 
 def _of_one_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
-    """For a pair that is slow in the one direction it was measured in, unless it comes and goes."""
-    is_open = cause.cause == DIRECTION and cause.confidence == OPEN and cause.course is None
+    """For a pair that is slow in the one direction it was measured in, each measurement once."""
+    is_open = cause.cause == DIRECTION and cause.confidence == OPEN
     if is_open and len(nodes_of(cause.where.node)) == _PAIR:
-        yield from _of_cause(results, cause, good)
+        yield from _of_cause(results, replace(cause, course=None), good)
 
 
 def _missing_partners(

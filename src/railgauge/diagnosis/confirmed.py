@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ NOT_REPRODUCED = "not reproduced"
 UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
 
-PATH = "slow-path"
+DIRECTION, PATH = "slow-direction", "slow-path"
 
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
@@ -30,7 +31,7 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     mine = [result for result in results if _is_about(result.asked, cause)]
     if not mine:
         return cause
-    if cause.course is not None and not cause.course.since:
+    if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     state = _state(mine)
     told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, mine))))
@@ -38,8 +39,14 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
-        return _decided(told, mine)
+        return _decided(replace(told, course=None), mine)
     return told
+
+
+def _each_once(results: Iterable[Confirmed]) -> bool:
+    """Whether the run followed up a direction, and did not look for a fault that comes and goes."""
+    cases = [result.asked.question.case for result in results if result.asked.cause == DIRECTION]
+    return bool(cases) and all(case is not None and case.repeats == 1 for case in cases)
 
 
 def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
@@ -128,12 +135,24 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         return cause
     if len(slow & each) == 1:
         ((node,),) = slow & each
-        where = replace(cause.where, node=node)
-        decided = replace(cause, where=where, confidence=LIKELY, would_decide="")
+        where, says = replace(cause.where, node=node), _only(cause, node)
+        decided = replace(cause, where=where, says=says, confidence=LIKELY, would_decide="")
         return _both_ways(decided) if _is_slow_back(results) else decided
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     return _between(cause, *sorted(pairs[0])) if is_path else cause
+
+
+# What follows in a cause's text are its suspects, of which one is left.
+_SUSPECTS = "; the evidence fits"
+
+
+def _only(cause: Cause, node: str) -> str:
+    """The text of a cause whose other suspects are fine with good nodes."""
+    way = re.search(rf"\b{re.escape(node)}(?: \S+)? (sending|receiving)\b", cause.says)
+    how = f", {way[1]}" if way and cause.cause == DIRECTION else ""
+    said = cause.says.partition(_SUSPECTS)[0]
+    return f"{said}; measured again with good nodes, only {node} is slow{how}"
 
 
 def _is_slow_back(results: Iterable[Confirmed]) -> bool:
@@ -158,6 +177,7 @@ def _between(cause: Cause, node: str, peer: str) -> Cause:
         cause,
         cause=PATH,
         where=replace(cause.where, node=node, peer=peer),
+        says=f"{cause.says.partition(_SUSPECTS)[0]}; measured again, both are fine with others",
         confidence=LIKELY,
         would_decide="",
         remedy=kind.remedy,
