@@ -1,4 +1,4 @@
-"""Collection: the items of a large cluster, against a plain test file with as many."""
+"""Collection: the items of a large cluster, compared with a plain test file of the same size."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _INI = "[pytest]\ntestpaths = tests\naddopts = -p no:cacheprovider\n"
 
 @dataclass(frozen=True)
 class Side:
-    """A project folder, and what it is collected with."""
+    """A project folder, and the command that collects it."""
 
     folder: Path
     options: tuple[str, ...] = ()

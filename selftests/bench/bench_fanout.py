@@ -36,7 +36,7 @@ Leases: `flock` on every node, taken, and let go of after a look for what is lef
 NODES = (1, 32, 128)
 AT_ONCE = 64
 TARGET = 0.5
-PER_NODE = 1.1  # no worse, but for the noise of a turn
+PER_NODE = 1.1  # no worse, apart from the noise of one turn
 REPEATS = {1: 20, 32: 3, 128: 1}  # within a turn
 TURNS = 5
 
@@ -47,7 +47,7 @@ _KEX = "curve25519-sha256@libssh.org"
 
 @dataclass(frozen=True)
 class Site:
-    """A lab, and OpenSSH's configuration for it: connections of its own, kept open."""
+    """A lab, and OpenSSH's configuration for it: its own connections, kept open."""
 
     cluster: Cluster
     folder: Path
@@ -144,10 +144,10 @@ Act = Callable[[str], object]
 
 
 def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str]]:
-    """What is run, how by us on a node, and the line for ``ssh``."""
+    """The command, how the suite runs it on a node, and the line for ``ssh``."""
 
     def bare(name: str) -> None:
-        link = sessions[name]._session._link  # what a session sends its lines through
+        link = sessions[name]._session._link  # the shell that a session sends its lines to
         assert link.execute("true").drain(bytes, bytes) == 0
 
     def limited(name: str) -> None:

@@ -59,7 +59,7 @@ _BASIS = {"source": "derived", "says": "made up: the tool always prints the same
 
 @dataclass(frozen=True)
 class Span:
-    """One measurement: when its tool began and ended, and the nodes that it was given."""
+    """One measurement: begin and end of its tool, and its nodes."""
 
     begun_s: float
     ended_s: float
@@ -94,14 +94,14 @@ def platform() -> dict[str, object]:
 
 
 def project(folder: Path, nodes: int, lasts_s: float) -> None:
-    """A user's folder with one test, whose tool is the script."""
+    """A user's folder with one test, which runs the script as its tool."""
     for name in ("thresholds", "hostfiles", "tests/collective", "bin"):
         (folder / name).mkdir(parents=True)
     for name in ("thresholds", "hostfiles"):
         schema = (ROOT / name / "schema.json").read_text(encoding="utf-8")
         (folder / name / "schema.json").write_text(schema, encoding="utf-8")
     (folder / "thresholds" / "sleeper.json").write_text(json.dumps(platform()), encoding="utf-8")
-    # All nodes are this machine, which can be leased once: there is no folder for leases.
+    # All nodes are this machine, which can be leased only once, so there is no folder for leases.
     hostfile = (
         "cluster: sleepers\nplatform: sleeper\ntransport: local\n"
         f"nodes: n[01-{nodes:02}]\nrootfs: {folder}/none\n"
@@ -116,7 +116,7 @@ def project(folder: Path, nodes: int, lasts_s: float) -> None:
 
 
 def measured(nodes: int, lasts_s: float, *options: str) -> list[Span]:
-    """Every pair of so many nodes, in the order in which they began."""
+    """Every pair of this many nodes, in the order in which they began."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         project(folder, nodes, lasts_s)
@@ -137,7 +137,7 @@ def _span(line: str) -> Span:
 
 
 def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
-    """Measurements that shared a node at some time."""
+    """Measurements that shared a node at the same time."""
     for place, one in enumerate(spans):
         for other in spans[place + 1 :]:
             if other.begun_s < one.ended_s and one.nodes & other.nodes:
@@ -145,7 +145,7 @@ def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
 
 
 def hand_out(units: int) -> None:
-    """As many units as there are, of 1,250 nodes in rounds of pairs, to eight workers in turn."""
+    """This many units of 1,250 nodes in rounds of pairs, given to eight workers in turn."""
     pairs = [(f"n{2 * i:04}", f"n{2 * i + 1:04}") for i in range(625)]
     handout = WorkQueue(Unit((i,), 1, pairs[i % 625], f"m[{i}]") for i in range(units))
     queues: list[list[Unit]] = [[] for _ in range(8)]

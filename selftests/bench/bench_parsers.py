@@ -54,7 +54,7 @@ def talkative(most_bytes: int) -> str:
 
 
 def transferbench(most_bytes: int) -> str:
-    """Tests of 8 GPUs: an executor's line, and its seven transfers'."""
+    """Tests of 8 GPUs: an executor's line, and those of its seven transfers."""
 
     def line(n: int) -> str:
         gpu, other = n // 8 % 8, n % 8
@@ -73,7 +73,7 @@ def transferbench(most_bytes: int) -> str:
 
 
 def nvbandwidth(most_bytes: int) -> str:
-    """One matrix of as many GPUs as fill the size: nothing in the format limits them."""
+    """One matrix with enough GPUs to fill the size; the format sets no limit."""
     gpus = int((most_bytes / 10) ** 0.5)
     numbers = "".join(f"{n:>10}" for n in range(gpus))
     cells = "".join(f"{390.5:>10.2f}" for _ in range(gpus - 1))

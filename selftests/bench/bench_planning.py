@@ -1,4 +1,4 @@
-"""Planning: what a run would do, worked out from the hostfile and the platform file alone."""
+"""Planning: what a run would do, from the hostfile and the platform file only."""
 
 from __future__ import annotations
 

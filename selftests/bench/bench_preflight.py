@@ -1,4 +1,4 @@
-"""Preflight: all nodes of a lab probed at once, and what reading their facts costs a worker."""
+"""Preflight: all nodes of a lab probed at once, and the cost of reading their facts in a worker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ each, CPU seconds."""
 
 NODES = (32, 64, 128)
 FACTS_OF = (320, 640, 1280)
-# 128 nodes are to cost no more each than 32 do, but for the noise of one turn.
+# Each of 128 nodes may cost no more than each of 32, apart from the noise of one turn.
 PER_NODE = 1.1
 
 
@@ -86,7 +86,7 @@ def _lab(
 
 
 def _facts() -> object:
-    """What the probe of one H200 node tells, as it stands in ``environment.json``."""
+    """The probe's result for one H200 node, as in ``environment.json``."""
     with (
         TemporaryDirectory() as folder,
         _lab(Path(folder), "h200", 1) as cluster,

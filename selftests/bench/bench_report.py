@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
 
 
 def night(nodes: int, capacity: dict[str, float]) -> RunResults:
-    """A run in which the nodes of ``capacity`` reach just that, in Gb/s."""
+    """A run in which the nodes of ``capacity`` reach exactly that, in Gb/s."""
     of = names(nodes)
     return findings(paths(pairs_of(of, 2), RAILS, capacity), nodes=of)
 
@@ -67,7 +67,7 @@ def _page(found: RunResults) -> Iterator[Row]:
 
 
 def write_run(folder: Path, found: RunResults) -> None:
-    """What the folder of that run would hold."""
+    """The contents of that run's folder."""
     lines = [{"schema_version": SCHEMA_VERSION, **r.to_json()} for r in found.records.values()]
     _write(folder / "records.jsonl", lines)
     facts = {"schema_version": 1, "nodes": found_to_json(found.found)}

@@ -51,7 +51,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     growth = growths(rows)
     last = {row.what: row for row in rows}
     for row in rows:
-        # An exponent belongs to a series: it stands in the last row of it.
+        # An exponent belongs to a series and is shown in its last row.
         yield f"| {' | '.join(_cells(row, growth[row.what] if last[row.what] is row else None))} |"
 
 
@@ -81,7 +81,7 @@ def _scale(row: Row, target: float) -> str:
 
 
 def verdict(row: Row, growth: float | None) -> str:
-    """``met``, ``missed``, or nothing where no target is set; growth that is too fast is missed."""
+    """``met``, ``missed``, or nothing without a target; too fast a growth is missed."""
     if row.missed:
         return "**missed**"
     if too_fast(row, growth):
@@ -100,7 +100,7 @@ def reasons(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

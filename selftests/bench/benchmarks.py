@@ -1,4 +1,4 @@
-"""Measure what the suite itself costs, and write it down.
+"""Measures what the suite itself costs, and writes the page of benchmarks.
 
     python selftests/bench/benchmarks.py [--only TOPIC]… [--json FILE] [--page FILE]
 
@@ -31,7 +31,7 @@ def topics(folder: Path = HERE) -> list[str]:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on; nothing that names the machine."""
+    """What the figures depend on; nothing identifies the machine."""
     return {
         "cores": len(os.sched_getaffinity(0)),
         "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
@@ -48,7 +48,7 @@ def measure(topic: str) -> dict[str, Any]:
 
 
 def show(result: Mapping[str, Any]) -> bool:
-    """Print a topic's table; whether all of it was met."""
+    """Print a topic's table; return whether all targets were met."""
     rows = [row_from_json(data) for data in result["rows"]]
     missed = list(reasons(rows))
     print("\n".join([result["title"], *table(rows), *missed]), flush=True)
@@ -56,7 +56,7 @@ def show(result: Mapping[str, Any]) -> bool:
 
 
 def run(names: Sequence[str], keep: Path | None) -> tuple[bool, dict[str, Any]]:
-    """Measure the topics one after the other, each kept when it is done; whether all was met."""
+    """Measure the topics one after the other and save each; return whether all targets were met."""
     met, results = True, kept(keep)
     for name in names:
         result = measure(name)
@@ -69,7 +69,7 @@ def run(names: Sequence[str], keep: Path | None) -> tuple[bool, dict[str, Any]]:
 
 
 def kept(path: Path | None) -> dict[str, Any]:
-    """All results so far, also those of a run beside this one."""
+    """All results so far, including those of a run at the same time."""
     if path is None or not path.exists():
         return {}
     results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

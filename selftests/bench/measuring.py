@@ -1,4 +1,4 @@
-"""What the benchmarks measure with: rows, two sides in one run, child processes, growth.
+"""Tools of the benchmarks: rows, two sides in one run, child processes, growth.
 
 A topic is a module ``bench_<topic>.py`` beside this one with ``TITLE`` (one line), ``ABOUT`` (a
 few lines for the page: what is measured, and how) and one function::
@@ -33,7 +33,7 @@ from typing import Any
 
 from testing.places import ROOT
 
-# Sorting grows by about 1.1 over a fourfold size, squares by 2; between them lies noise.
+# Sorting grows with exponent 1.1 over a fourfold size, squares with 2; between them is noise.
 GROWTH_MAX = 1.35
 SIZES_FOR_GROWTH = 3
 
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def judged(self) -> float:
-        """What the target is for: the ratio, or the value where nothing is compared."""
+        """The value that the target limits: the ratio, or the measured value if nothing is compared."""
         if self.ratio is not None:
             return self.ratio
         return self.measured if self.baseline is None else self.measured / self.baseline
@@ -95,7 +95,7 @@ def growths(rows: Sequence[Row]) -> dict[str, float | None]:
 
 
 def too_fast(row: Row, growth: float | None) -> bool:
-    """Whether the series of ``row`` grows faster than it may."""
+    """Whether the series of ``row`` grows faster than allowed."""
     return growth is not None and growth > row.growth_max
 
 
@@ -112,7 +112,7 @@ class Compared:
 
 
 def compare(ours: Callable[[], float], theirs: Callable[[], float], turns: int = 3) -> Compared:
-    """Both sides in turn, ``turns`` times; each gives its own cost."""
+    """Both sides in turn, ``turns`` times; each returns its own cost."""
     pairs = [(ours(), theirs()) for _ in range(turns)]
     return Compared(
         median(ours for ours, _ in pairs),
@@ -122,7 +122,7 @@ def compare(ours: Callable[[], float], theirs: Callable[[], float], turns: int =
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """CPU seconds of this process: what others do on the machine counts little."""
+    """CPU seconds of this process, which other load on the machine changes little."""
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -136,7 +136,7 @@ def wall_s(work: Callable[[], object]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process that has ended: its own cost and that of its children, and what it said."""
+    """A process that has ended: its cost, that of its children, and its output."""
 
     cpu_s: float
     wall_s: float
@@ -144,7 +144,7 @@ class Child:
     stdout: str
 
 
-# A process starts with the peak of the one that it was forked from: a small one must do that.
+# A process starts with the peak memory of its parent, so a small process must start it.
 _FORK = """
 import os, sys
 pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
@@ -155,7 +155,7 @@ os.write(int(sys.argv[1]), " ".join(map(str, words)).encode())
 
 
 def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
-    """Run ``argv`` to its end. Raises ``RuntimeError`` with what it said unless it exits 0."""
+    """Run ``argv`` to its end. Raises ``RuntimeError`` with its output unless it exits 0."""
     start = time.perf_counter()
     with TemporaryFile("w+") as out, TemporaryFile("w+") as told:
         subprocess.run(
@@ -173,12 +173,12 @@ def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
 
 
 def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> Child:
-    """``child`` of this interpreter, bytecode kept between its calls, as users have it."""
+    """``child`` of this interpreter, with bytecode kept between its calls, as users have it."""
     kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _bytecode().name}
     return child([sys.executable, *arguments], cwd, **kept, **environment)
 
 
 @cache
 def _bytecode() -> TemporaryDirectory[str]:
-    """Lives as long as this process; the first call of a program fills it."""
+    """Lives as long as this process; a program's first call fills it."""
     return TemporaryDirectory(prefix="railgauge-bench-")

@@ -1,4 +1,4 @@
-"""The benchmark harness fits growth, compares within a run, and says what was missed."""
+"""The benchmark harness fits growth, compares within a run, and reports missed targets."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ def test_two_sizes_give_no_exponent():
 
 
 def test_both_sides_are_measured_in_turn_and_the_ratio_is_that_of_a_turn():
-    """A load that doubles both sides of one turn leaves the ratio alone."""
+    """A load that doubles both sides of one turn does not change the ratio."""
     seen: list[str] = []
 
     def side(name: str, *costs: float) -> Callable[[], float]:
@@ -47,7 +47,7 @@ def test_a_child_tells_its_cost_and_its_failure():
     told = python("-c", "x = bytearray(50 << 20); print(len(x))")
     assert told.stdout == f"{50 << 20}\n"
     assert told.peak_rss_mib > 50
-    held = bytearray(150 << 20)  # what this process holds is not the child's
+    held = bytearray(150 << 20)  # this process's memory is not the child's
     assert python("-c", "pass").peak_rss_mib < len(held) / 2**20 / 2
     assert 0 < told.cpu_s < 30
     with pytest.raises(RuntimeError, match=r"exited 3: boom"):
@@ -56,7 +56,7 @@ def test_a_child_tells_its_cost_and_its_failure():
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Row]], None]:
-    """``topic(rows)`` makes them all that there is to measure."""
+    """``topic(rows)`` makes these rows the only topic."""
 
     def make(rows: list[Row]) -> None:
         module = types.ModuleType("bench_made_up")

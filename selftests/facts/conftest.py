@@ -1,4 +1,4 @@
-"""A node in a folder: a root with /sys, /proc and /etc, and executables of its own on PATH."""
+"""A node in a folder: a root with /sys, /proc and /etc, and its own executables on PATH."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Max address space         unlimited            unlimited            bytes
 
 @dataclass(frozen=True)
 class FakeNode:
-    """``root`` is the node's root, ``bin`` the folder of its executables."""
+    """``root`` is the node's root, ``bin`` the folder with its executables."""
 
     root: Path
     bin: Path
@@ -85,7 +85,7 @@ class FakeNode:
             path.write_text(text + "\n")
 
     def tool(self, name: str, says: str, code: int = 0) -> None:
-        """An executable that prints ``says`` (from a file of its own) and exits."""
+        """An executable that prints ``says`` (from a file) and exits."""
         output = self.bin / f".{name}.txt"
         output.write_text(says)
         self.script(name, f"cat '{output}'\nexit {code}\n")
@@ -108,7 +108,7 @@ class FakeNode:
         self.write({f"sys/class/infiniband/{name}/{path}": text for path, text in files.items()})
 
     def run(self, stack: Stack | None, rootfs: str = "root") -> str:
-        """What the probe prints, run as the transports run it."""
+        """The output of the probe, run as the transports run it."""
         done = subprocess.run(
             ["sh", "-c", probe_script(rootfs, stack, NONCE)],
             cwd=self.root.parent,
@@ -178,7 +178,7 @@ HOST = {
 
 @pytest.fixture
 def bare(tmp_path: Path) -> FakeNode:
-    """A node with nothing on it: no files, no tools of its own."""
+    """An empty node: no files, no tools."""
     node = FakeNode(tmp_path / "root", tmp_path / "bin")
     node.root.mkdir()
     node.bin.mkdir()

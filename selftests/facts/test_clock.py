@@ -1,4 +1,4 @@
-"""The node's clock beside the controller's: what the way there and the probe took is no offset."""
+"""The node's clock compared with the controller's: travel and probe time are not an offset."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SPAN = Span(1000.25, 1005.5)
 @pytest.mark.parametrize(
     ("printed", "offset"),
     [
-        (1000, 0.0),  # 1000.9 was cut off to 1000
+        (1000, 0.0),  # 1000.9 was truncated to 1000
         (1003, 0.0),
         (1005, 0.0),
         (999, -0.2),

@@ -1,4 +1,4 @@
-"""What the next boot brings: the modules that it loads, and daemons that move memory about."""
+"""Facts about the next boot: the modules that it loads, and daemons that move memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHERS = "usr/lib/modules-load.d/hpc.conf"
 
 
 def test_modules_of_document_004_are_listed_for_the_boot(node):
-    """As its ``tee`` writes them; the kernel spells nvidia-peermem with an underscore."""
+    """The files of the document's ``tee``; the kernel spells nvidia-peermem with an underscore."""
     node.write({HPC: "ib_ipoib\nib_umad\nib_uverbs\nnvidia-peermem"})
     found = node.facts(None).boot_modules
     assert found == ("ib_ipoib", "ib_umad", "ib_uverbs", "nvidia_peermem")
@@ -30,7 +30,7 @@ def test_comments_and_blanks_list_nothing(node):
 
 
 def test_an_empty_file_hides_that_of_the_distribution(node):
-    """modules-load.d(5): of two files with one name only that under /etc is read."""
+    """modules-load.d(5): of two files with the same name only the one under /etc is read."""
     node.write({OTHERS: "ib_umad", "usr/lib/modules-load.d/other.conf": "ib_uverbs"})
     assert node.facts(None).boot_modules == ("ib_umad", "ib_uverbs")
     (node.root / HPC).parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def test_numad_that_runs_is_found(node):
 
 
 def test_numad_that_the_next_boot_starts_is_found(node):
-    """It was stopped by hand, and is back after the boot: the document says disabled."""
+    """Stopped by hand it starts again at the next boot; the document wants it disabled."""
     wants = node.root / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True)
     (wants / "numad.service").symlink_to("/usr/lib/systemd/system/numad.service")

@@ -29,7 +29,7 @@ esac
 
 @pytest.fixture
 def gpus(node):
-    """The healthy node with one NVIDIA GPU more."""
+    """The healthy node with one more NVIDIA GPU."""
     node.script("nvidia-smi", NVIDIA_SMI)
     node.tool("smi-query", QUERY)
     node.write({"proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module"})

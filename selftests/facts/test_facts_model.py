@@ -1,4 +1,4 @@
-"""Facts travel as JSON without loss, and a missing one can't be taken for a value."""
+"""Facts pass through JSON without loss, and a missing fact is never read as a value."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LATER = ("machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "m
 
 
 def test_facts_of_an_earlier_version_are_read_and_say_what_they_lack():
-    """As they were saved before these were collected (9b78d9d)."""
+    """Facts as saved before these were collected (9b78d9d)."""
     saved = {key: value for key, value in to_plain(NODE).items() if key not in LATER}
     facts = from_json(saved)
     assert replace(facts, missing=NODE.missing) == NODE

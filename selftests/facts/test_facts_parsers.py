@@ -1,4 +1,4 @@
-"""Each reader against recorded outputs and their ground truths, and against awkward lines."""
+"""Each reader against recorded outputs and their ground truths, and against unusual lines."""
 
 from __future__ import annotations
 

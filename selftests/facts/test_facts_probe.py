@@ -1,4 +1,4 @@
-"""The probe, really run by sh on small trees, and what becomes of it."""
+"""The probe, run by sh on small trees, and the facts from its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METAX = stack("metax")
 
 
 def missing(facts):
-    """What could not be read, but for values that mx-smi shows of no GPU at all."""
+    """The facts that could not be read, without those that mx-smi shows for no GPU."""
     return {path: why for path, why in facts.missing.items() if not path.startswith("gpus.*.")}
 
 
@@ -132,7 +132,7 @@ def test_failing_tool_gives_its_last_word(node):
 
 
 def test_tool_that_hangs_is_cut_off_and_the_rest_goes_on(node):
-    # The time limit is real; this test shortens it instead of waiting for it.
+    # The time limit is real; this test shortens it to save time.
     node.script("timeout", 'shift 3\nexec /usr/bin/timeout -k 1 0.3 "$@"\n')
     node.script("lspci", "sleep 30\n")
     facts = node.facts(METAX)

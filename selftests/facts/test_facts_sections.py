@@ -1,4 +1,4 @@
-"""Output that is cut off, torn, forged or garbage never crashes and never counts as a fact."""
+"""Truncated, torn, forged or binary output never crashes and never counts as a fact."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_words_of_the_tools_in_any_order_never_crash(sections):
     ],
 )
 def test_an_eighth_of_a_megabyte_is_read_in_seconds(text):
-    """Time that grows with the square of the input would be 80 s for half a megabyte."""
+    """At this limit, time quadratic in the input would be 80 s for half a megabyte."""
     started = time.process_time()
     for vendor in STACKS:
         for name in NAMES:

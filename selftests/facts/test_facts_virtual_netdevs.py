@@ -1,4 +1,4 @@
-"""Network devices of a container or a namespace, which have no hardware behind them."""
+"""Network devices of a container or a namespace, without hardware behind them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two names for one machine are told by name; what only looks alike is not confused."""
+"""Two names for one machine are reported; machines that only look alike are not confused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nic(guid: int, link_layer: str | None = "InfiniBand", name: str = "mlx5_0") 
 
 
 def node(name: str, number: int = 0, **changes) -> NodeFacts:
-    """A machine like any other: all that identifies it is its own."""
+    """A machine with unique identifiers."""
     number = number or ord(name[0])
     boot = str(uuid.UUID(int=number, version=4))
     plain = NodeFacts(name, hostname=name, boot_id=boot, nics=(nic(number),))
@@ -52,7 +52,7 @@ def test_a_machine_without_nics_that_are_tested():
 
 
 def test_containers_of_one_machine_that_have_the_same_nic():
-    """Their traffic would never leave the adapter."""
+    """Traffic between them would never leave the adapter."""
     found = [node(name, boot_id=BOOT, nics=(nic(9),)) for name in ("a", "b")]
     assert confusions(found)[0].startswith("a, b are 2 names of one machine")
 
@@ -61,12 +61,12 @@ def test_containers_of_one_machine_that_have_the_same_nic():
     "changes",
     [
         {"boot_id": BOOT, "nics": ()},  # namespaces of one kernel
-        {"boot_id": BOOT},  # containers, each with a NIC of its own
-        {"hostname": "localhost"},  # machines that nobody gave a name
+        {"boot_id": BOOT},  # containers, each with its own NIC
+        {"hostname": "localhost"},  # machines without host names
         {"hostname": "localhost", "nics": ()},
         {"boot_id": None, "hostname": None, "nics": ()},
         {"hostname": None, "boot_id": BOOT, "nics": ()},
-        {"nics": (nic(9, "Ethernet"),)},  # an address of a virtual machine that was copied
+        {"nics": (nic(9, "Ethernet"),)},  # an address copied with a virtual machine
     ],
 )
 def test_what_only_looks_alike(changes):

@@ -1,1 +1,1 @@
-"""What several folders of selftests use: values, stand-ins, and programs that tests start."""
+"""What several folders of selftests share: values, stand-ins, and programs that tests start."""

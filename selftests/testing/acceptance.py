@@ -1,4 +1,4 @@
-"""A user's project folder, a run of pytest in it, and all that the run left behind."""
+"""A user's project folder, a run of pytest in it, and everything that the run leaves behind."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ MI300X = ("--hostfile", "hostfiles/lab-mi300x.yaml")
 TCPX = ("--hostfile", "hostfiles/lab-h100-tcpx.yaml")
 H200 = ("--hostfile", "hostfiles/lab-h200.yaml")
 SMOKE = ("--level", "smoke")
-# Of a run whose reports for people nobody looks at.
+# For runs whose HTML and Allure reports no test reads.
 BARE = ("-p", "no:html", "-p", "no:allure_pytest")
 BARE_SMOKE = (*SMOKE, *BARE)
-# A user has no Hypothesis, whose plugin takes most of a second at the end of a run.
+# Users do not have Hypothesis, whose plugin takes most of a second at the end of a run.
 _AS_INSTALLED = ("-p", "no:hypothesispytest")
-# Two of the nodes, so that there is one pair: viper sends to columbia.
+# Two nodes, so that there is one pair: viper sends to columbia.
 ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
-# Against a run that hangs, not against a machine that is busy.
+# A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
 
 Change = Callable[["Project"], None]
@@ -44,12 +44,12 @@ Change = Callable[["Project"], None]
 
 @dataclass(frozen=True)
 class Project:
-    """What somebody has who runs the suite: copies, so that a test may change them."""
+    """The files of a user who runs the suite: copies, which a test may change."""
 
     folder: Path
 
     def edit_platform(self, name: str, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change its long form, which stands in its place from then on."""
+        """Changes its long form, which replaces it from then on."""
         folder = self.folder / "thresholds"
         document = json.loads(thresholds.load(name, folder).text)
         change(document)
@@ -65,7 +65,7 @@ class Project:
         return [sys.executable, "-m", "pytest", *_AS_INSTALLED, *options]
 
     def run(self, *options: str, fresh: bool = False) -> Run:
-        """Run pytest; ``fresh``: in an interpreter that does its own imports, as users start it."""
+        """Run pytest; ``fresh``: in a new interpreter that does its own imports, as for users."""
         carry_out = prepared.fresh if fresh else prepared.run
         arguments = (*_AS_INSTALLED, *options)
         request = prepared.Request(arguments, self.folder, environment(), TIME_LIMIT_S)
@@ -93,7 +93,7 @@ class Project:
 
 
 def environment() -> dict[str, str]:
-    """This process's, without what the outer pytest tells its own children.
+    """This process's environment, without the variables that the outer pytest sets.
 
     Importing hypothesis costs a run a second, and no run of the ladder uses it. Runs are started in
     threads, and that pytest's own variables come and go meanwhile: they are not even read.
@@ -114,7 +114,7 @@ def make_project(folder: Path) -> Project:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A run: its options, and what is changed in the user's project before it.
+    """A run: its options, and changes of the user's project before it.
 
     ``waits`` says that it mostly waits for something to time out: such a run is started early.
     ``fresh`` is explained at ``Project.run``.
@@ -127,7 +127,7 @@ class Scenario:
 
 
 class Runs:
-    """The runs of one module's scenarios by name; each is carried out once."""
+    """The runs of one module's scenarios by name; each scenario runs once."""
 
     def __init__(self, started: Mapping[str, Future[Run]]) -> None:
         self._started = started
@@ -137,7 +137,7 @@ class Runs:
 
 
 class Background:
-    """Carries out scenarios of several modules while tests look at those that have ended."""
+    """Runs scenarios of several modules while tests read those that have ended."""
 
     def __init__(self, folder: Path, pool: ThreadPoolExecutor) -> None:
         self._folder = folder
@@ -145,7 +145,7 @@ class Background:
         self._started: dict[tuple[str, str], Future[Run]] = {}
 
     def start(self, scenarios: Mapping[str, Mapping[str, Scenario]]) -> None:
-        """``scenarios`` by module and name; what was started before is not started again."""
+        """``scenarios`` by module and name; a scenario that was started before is not started again."""
         wanted = [
             (module, name, scenario)
             for module, named in scenarios.items()
@@ -168,7 +168,7 @@ def _carry_out(scenario: Scenario, folder: Path) -> Run:
 
 @dataclass(frozen=True)
 class Run:
-    """One run that has ended, and what ``reports/latest`` holds of it."""
+    """One run that has ended, with the contents of ``reports/latest``."""
 
     project: Project
     code: int
@@ -182,7 +182,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """The output without its line breaks: the terminal folds long reasons."""
+        """The output without its line breaks, since the terminal wraps long reasons."""
         return " ".join(self.output.split())
 
     @property
@@ -199,13 +199,13 @@ class Run:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts that are not 0, without planned and asserted."""
+        """The counts other than 0, without planned and asserted."""
         counts = self.verdict["counts"]
         return {k: n for k, n in counts.items() if n and k not in ("planned", "asserted")}
 
     @property
     def is_good(self) -> bool:
-        """Whether all that ran passed, in a run of a part of the level."""
+        """Whether every item that ran passed, for a run of a part of the level."""
         return self.code == 10 and set(self.counts) <= {"passed", "marginal", "not_run"}
 
     @cached_property
@@ -215,7 +215,7 @@ class Run:
 
     @cached_property
     def order(self) -> list[str]:
-        """The ids of the items in the order in which they ended."""
+        """The ids of the items, in the order in which they ended."""
         text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
         return [json.loads(line)["id"] for line in text.splitlines()]
 
@@ -269,7 +269,7 @@ class Run:
 
     @cached_property
     def html_rows(self) -> dict[str, str]:
-        """What the table of the HTML report shows of each item, as text."""
+        """The texts of each row in the table of the HTML report."""
         blob = re.search(r'data-jsonblob="([^"]*)"', self.html)
         assert blob
         rows = {}
@@ -288,7 +288,7 @@ class JunitCase:
 
 
 def _junit_case(case: ElementTree.Element) -> JunitCase:
-    module = case.attrib["classname"]  # what no item was collected for stands in no file
+    module = case.attrib["classname"]  # a demand that no item was collected for is in no file
     path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
     bad = [child for child in case if child.tag in ("failure", "error", "skipped")]
     assert len(bad) <= 1, "an item that ends twice"
@@ -301,7 +301,7 @@ def _junit_case(case: ElementTree.Element) -> JunitCase:
 
 
 def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
-    """All values of each name: the traffic of a pair is told once for each of its nodes."""
+    """All values of each name; the traffic of a pair is listed once for each of its nodes."""
     found: dict[str, list[str]] = {}
     for one in case.iter("property"):
         found.setdefault(one.attrib["name"], []).append(one.attrib["value"])
@@ -309,12 +309,12 @@ def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
 
 
 def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The transcripts of the tool, without those of the NIC counters around it."""
+    """The transcripts of the tool, without the readings of the NIC counters."""
     return [one for one in repeat if not one["role"].startswith("counters-")]
 
 
 def assert_sound(run: Run) -> None:
-    """What must hold of every run that came to a verdict, whatever the verdict is."""
+    """What holds for every run with a verdict, whatever the verdict."""
     assert_clean(run)
     counts, suite = run.verdict["counts"], run.junit_suite.attrib
     assert run.code in (
@@ -331,6 +331,6 @@ def assert_sound(run: Run) -> None:
 
 
 def assert_clean(run: Run) -> None:
-    """Whatever goes wrong on a node is no reason to show the suite's inside."""
+    """Whatever fails on a node, the output shows no traceback."""
     for word in ("Traceback", "INTERNALERROR", "KeyError", "AttributeError"):
         assert word not in run.output, run.output[-3000:]

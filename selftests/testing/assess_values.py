@@ -47,7 +47,7 @@ def parse(text):
 
 
 def made_up_tool(monkeypatch):
-    """What the tool claims of its output, and how much payload it says it moved."""
+    """The claims that the tool makes, and the payload that it reports."""
     fake = SimpleNamespace(parse=parse, payload_bytes=lambda parsed: 1e6, heard=[], asked=[])
     fake.said = ()
 
@@ -87,7 +87,7 @@ SCALED = platform(limits=(*PLAIN.limits, limit(metric="scaling", unit="1", floor
 
 
 class Kept:
-    """Evidence that counts how often it was asked."""
+    """Evidence that counts its requests."""
 
     def __init__(self, *transcripts, found=None, error=None):
         self.results, self.error, self.asked = runs(*transcripts), error, []

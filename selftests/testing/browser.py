@@ -1,4 +1,4 @@
-"""Headless Chromium on a page of a disk: what it made of it, what it said, whom it asked."""
+"""Headless Chromium on a page on disk: the rendered page, its console, and its requests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FLAGS = (
     "--no-first-run", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
     "--virtual-time-budget=20000", "--enable-logging=stderr", "--window-size=1280,900",
 )  # fmt: skip
-# What Chromium itself asks for, whatever page it shows.
+# Hosts that Chromium itself contacts for any page.
 _OWN = ("google.com", "googleapis.com", "gvt1.com", "gstatic.com")
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The document after its scripts, lines of the console, and hosts that the page asked for."""
+    """The document after its scripts, console lines, and hosts that the page contacted."""
 
     dom: str
     console: list[str]
@@ -31,7 +31,7 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """What can be read: no scripts, no styles, no tags."""
+        """The visible text: no scripts, no styles, no tags."""
         shown = re.sub(r"<(script|style)\b.*?</\1>", " ", self.dom, flags=re.DOTALL)
         return " ".join(re.sub(r"<[^>]*>", " ", shown).split())
 
@@ -41,7 +41,7 @@ def program() -> str | None:
 
 
 def look(page: Path, folder: Path, then: str = "") -> Seen:
-    """Show a page; ``then`` is JavaScript that is run a moment after it has loaded."""
+    """Show a page; ``then`` is JavaScript that runs a moment after it has loaded."""
     name = program()
     assert name
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,13 +62,13 @@ def look(page: Path, folder: Path, then: str = "") -> Seen:
 
 
 def _hosts(log: Path) -> set[str]:
-    """The hosts of all requests that Chromium began, but for its own."""
+    """The hosts of all requests, except Chromium's own."""
     found = re.findall(r'"url":"(?:https?|wss?)://([^/:"]+)', log.read_text(encoding="utf-8"))
     return {host for host in found if not host.endswith(_OWN)}
 
 
 def at_phone_width(page: Path, folder: Path) -> dict[str, int]:
-    """How wide the page is, and how wide its window, in a window as wide as a phone's."""
+    """The width of the page and of its window, in a window as wide as a phone."""
     folder.mkdir(parents=True, exist_ok=True)
     inner, outer = folder / "inner.html", folder / "outer.html"
     tell = (

@@ -1,4 +1,4 @@
-"""What the bundle tests share: two small runs, their bundles, and bundles that somebody changed."""
+"""Shared by the bundle tests: two small runs, their bundles, and ways to change a bundle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Bundled:
-    """A run that has ended, and the unsigned bundle of it."""
+    """A run that has ended, and its unsigned bundle."""
 
     run: Run
     path: Path

@@ -1,4 +1,4 @@
-"""Where the project lies, and the documents beside it, which only some machines have."""
+"""The folders of the project and of the shared documents, which not every machine has."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Request:
-    """What ``python -m pytest`` is to do: its arguments, folder, environment and time limit."""
+    """One ``python -m pytest``: its arguments, folder, environment and time limit."""
 
     arguments: Sequence[str]
     folder: Path
@@ -54,7 +54,7 @@ _starting = threading.Lock()
 
 
 def run(request: Request) -> subprocess.CompletedProcess[str]:
-    """Return what came of the request, as ``fresh`` does.
+    """Return the result of the request, as ``fresh`` does.
 
     If Python or the kernel lacks what the server needs, the interpreter is a fresh one. Raises
     ``subprocess.TimeoutExpired``, and ``ChildProcessError`` if the server has ended.
@@ -80,7 +80,7 @@ def run(request: Request) -> subprocess.CompletedProcess[str]:
 
 
 def fresh(request: Request) -> subprocess.CompletedProcess[str]:
-    """Run it in an interpreter of its own, as users do. Raises ``subprocess.TimeoutExpired``."""
+    """Run it in a new interpreter, as users do. Raises ``subprocess.TimeoutExpired``."""
     return subprocess.run(
         request.command,
         cwd=request.folder,
@@ -95,7 +95,7 @@ def fresh(request: Request) -> subprocess.CompletedProcess[str]:
 
 
 def end() -> None:
-    """End the servers, once no run goes on."""
+    """End the servers when no run is in progress."""
     while _servers:
         _, server = _servers.popitem()
         server.requests.close()
@@ -111,7 +111,7 @@ def _server(environment: Mapping[str, str]) -> _Server:
 
 
 def _start(environment: Mapping[str, str]) -> _Server:
-    """Start a server; at the latest it ends with this process, which has its socket's other end."""
+    """Start a server; it ends with this process at the latest, which holds the socket's other end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -119,7 +119,7 @@ def _start(environment: Mapping[str, str]) -> _Server:
             pass_fds=[theirs.fileno()],
             cwd="/",
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,  # of the kind that a run has
+            stdout=subprocess.PIPE,  # the same kind of stream that a run has
             stderr=subprocess.PIPE,
             env=dict(environment),
         )
@@ -127,7 +127,7 @@ def _start(environment: Mapping[str, str]) -> _Server:
 
 
 def _ask(server: _Server, request: Request) -> tuple[int, int, int]:
-    """Return the ends to read: the run's output, its errors, and what the server says of it."""
+    """Return the read ends: the run's output, its errors, and the server's messages about it."""
     message = json.dumps({"folder": str(request.folder), "arguments": list(request.arguments)})
     (out, out_end), (err, err_end) = os.pipe(), os.pipe()
     answer, answer_end = socket.socketpair()
@@ -142,7 +142,7 @@ def _ask(server: _Server, request: Request) -> tuple[int, int, int]:
 
 
 def _read(descriptors: Sequence[int], deadline: float) -> dict[int, bytes]:
-    """Return what came from each descriptor until its end or the deadline, and close them."""
+    """Return what each descriptor delivers until its end or the deadline, and close them."""
     came = dict.fromkeys(descriptors, b"")
     with selectors.DefaultSelector() as selector:
         for descriptor in descriptors:

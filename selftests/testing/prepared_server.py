@@ -46,7 +46,7 @@ _AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge
 
 
 class _Server:
-    """Starts the runs, and says how they end."""
+    """Starts the runs and reports their ends."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
@@ -55,7 +55,7 @@ class _Server:
         self._running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
 
     def serve(self) -> list[str] | None:
-        """Return the arguments in the fork of a run, and ``None`` in the server at its end."""
+        """Return the arguments in a run's fork; return ``None`` in the server when it ends."""
         while True:
             for descriptor, _ in self._ready.poll():
                 if descriptor in self._running:
@@ -103,7 +103,7 @@ class _Server:
         answer.close()
 
     def _say(self, descriptor: int, number: int) -> None:
-        # Nobody reads it any more if the time limit of the run is over.
+        # If the run's time limit is over, the other end is closed.
         with contextlib.suppress(ConnectionError):
             self._running[descriptor][1].sendall(b"%d\n" % number)
 
@@ -116,7 +116,7 @@ def _prepare() -> None:
             del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
-    gc.freeze()  # no collection in a run goes through these objects, and copies them
+    gc.freeze()  # a run's garbage collection does not touch these objects, so their pages are not copied
 
 
 def main() -> None:
@@ -124,7 +124,7 @@ def main() -> None:
     requests.set_inheritable(False)
     del sys.path[0]  # the folder of this file
     _prepare()
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # this is for the runs to hear
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # signals are for the runs
     arguments = _Server(requests).serve()
     if arguments is not None:
         signal.signal(signal.SIGINT, interrupted)

@@ -1,4 +1,4 @@
-"""Which programs of this machine a selftest has: those that it names, and no other one.
+"""Which programs of this machine a selftest can use: only those that it names.
 
 A node of a test has a folder of its own as PATH, with links to what a node is stated to have
 (``NODE``). The tools of GPUs and NICs are there where a test puts them. What is tested on real
@@ -23,7 +23,7 @@ from railgauge.lab.tree import CORE_UTILITIES
 NODE = tuple(CORE_UTILITIES)
 """What every node is stated to have: a shell and the utilities that the suite's shell text uses."""
 
-# What the suite asks of a node, and no test of this machine.
+# Tools that the suite calls on a node; no test may use this machine's.
 STAND_INS = (  # noqa: SIM905 - read as words
     "nvidia-smi dcgmi nvbandwidth rocm-smi amd-smi rvs TransferBench mx-smi all_reduce_perf"
     " lspci ibv_devinfo ibdev2netdev show_gids ethtool numactl docker podman"
@@ -38,7 +38,7 @@ exit 9
 
 
 def folder_of(folder: Path, *names: str) -> Path:
-    """A new folder with links to these programs of this machine, which must be there."""
+    """A new folder with links to these programs of this machine, which must exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         found = shutil.which(name, path=machine())
@@ -48,7 +48,7 @@ def folder_of(folder: Path, *names: str) -> Path:
 
 
 def node_path(own: Path, scratch: Path) -> str:
-    """The PATH of a node: its own programs, then what every node has, linked in ``scratch``.
+    """The PATH of a node: its own programs, then those that every node has, linked in ``scratch``.
 
     What of it this machine lacks, the node lacks.
     """
@@ -69,12 +69,12 @@ def cannot_run(reason: str) -> NoReturn:
 
 
 def asked(name: str) -> str:
-    """The path of a program of this machine, which a test cannot run without."""
+    """The path of a program of this machine that a test needs."""
     return shutil.which(name, path=machine()) or cannot_run(f"{name} is not installed")
 
 
 def machine() -> str:
-    """The PATH of this machine and its administrators, for tests that ask for programs by name."""
+    """This machine's PATH with the administrator's folders, for tests that name their programs."""
     stand_ins = os.environ.get(_FOLDER)
     kept = [
         part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != stand_ins
@@ -83,7 +83,7 @@ def machine() -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """Put stand-ins first on the PATH of this process and of all that it starts."""
+    """Put stand-ins first on the PATH of this process and its children."""
     folder.mkdir(parents=True)
     for name in STAND_INS:
         path = folder / name
@@ -94,10 +94,10 @@ def stand_in(folder: Path) -> None:
 
 
 def asked_for() -> list[str]:
-    """Who asked which stand-in so far."""
+    """The calls of each stand-in so far."""
     asked = Path(os.environ.get(_FOLDER, ""), _ASKED)
     return asked.read_text(encoding="utf-8").splitlines() if asked.is_file() else []
 
 
-if __name__ == "__main__":  # a PATH with next to nothing, for make bare
+if __name__ == "__main__":  # a PATH with few programs, for make bare
     node_path(Path(), Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Small whole outputs of the tools that are only read."""
+"""Small complete outputs of the tools that are only parsed."""
 
 TABLE = """\
          RocmBandwidthTest Version: 2.6.0

@@ -1,4 +1,4 @@
-"""Renders ``report.html`` from the records of a run that has ended, or from many times as many.
+"""Renders ``report.html`` from the records of a finished run, or from many times as many.
 
     python render_page.py RUN_FOLDER OUT.html [ITEMS]
 
@@ -35,7 +35,7 @@ _PHASES = {
 
 
 class Replacement:
-    """A plugin that reports records in place of pytest's own loop."""
+    """A plugin that reports records instead of pytest's own loop."""
 
     def __init__(self, folder: Path, items: int | None) -> None:
         held = FolderContents(folder)
@@ -66,7 +66,7 @@ class Replacement:
 
 
 def many(records: dict[str, ItemRecord], items: int) -> Iterator[tuple[str, ItemRecord]]:
-    """As many records as are wanted, each with an id of its own."""
+    """This many records, each with a unique id."""
     for number, record in enumerate(islice(cycle(records.values()), items)):
         again = replace(record, id=record.id.replace("[", f"[{number}-"))
         yield again.id, again
@@ -88,7 +88,7 @@ def reports(record: ItemRecord) -> Iterator[pytest.TestReport]:
 
 
 def render(folder: Path, out: Path, items: int | None = None) -> Replacement:
-    """Write the page; what it was made from is returned."""
+    """Write the page and return the records that it was made from."""
     plugin = Replacement(folder, items)
     with tempfile.TemporaryDirectory() as empty:
         options = ["-p", "no:terminal", "-p", "no:cacheprovider"]

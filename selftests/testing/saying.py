@@ -1,4 +1,4 @@
-"""A measurement as the suite plans it, played by a lab's tools, and read as a run reads it."""
+"""A measurement as the suite plans it, run with a lab's tools, and parsed as in a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PORT = 18611
 
 @dataclass(frozen=True)
 class Said:
-    """One run of a case, with all that its reading needs. ``found`` are facts of its nodes."""
+    """One run of a case, with everything needed to parse it. ``found`` are the facts of its nodes."""
 
     platform: Platform
     case: Case
@@ -33,7 +33,7 @@ class Said:
     found: dict[str, NodeFacts]
 
     def edited(self, pattern: str, by: str, at: int = 0) -> Said:
-        """The same, but output ``at`` (0 is the client's) says something else everywhere."""
+        """The same run with other text in output ``at`` (0 is the client's)."""
         one = self.run[at]
         text = re.sub(pattern, by, one.stdout, flags=re.MULTILINE)
         assert text != one.stdout, f"{pattern} is not in:\n{one.stdout}"
@@ -46,7 +46,7 @@ class Said:
 
 
 def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None) -> Said:
-    """What the lab's tools print for ``name`` at the lowest level that makes it.
+    """The output of the lab's tools for ``name`` at the lowest level that measures it.
 
     Reading must find nothing against it.
     """
@@ -81,7 +81,7 @@ def _end(child: subprocess.Popen[str], command: Command, role: str) -> Transcrip
 
 
 def facts(platform: Platform, node: str) -> NodeFacts:
-    """What the survey of a node of this platform would find, as far as tools are held to it."""
+    """The survey's result for a node of this platform, as far as tools are compared with it."""
     gpus = platform.gpus
     buses = gpus.bus_ids if gpus else ()
     return NodeFacts(

@@ -21,9 +21,9 @@ PROGRAMS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "sminfo", "perfquery
 _PATH = programs.machine()
 _LIBRARY = "*/umad2sim/libumad2sim.so"
 _PROMPT = "sim> "  # printed after each command
-_READY_S = 60.0  # a guard: a thousand hosts take two seconds on an idle machine
+_READY_S = 60.0  # a generous limit: a thousand hosts take two seconds on an idle machine
 _TRIES = 5
-_CRASHED = (139, -11)  # by SIGSEGV: as a shell and as Python say it
+_CRASHED = (139, -11)  # SIGSEGV, as a shell and as Python report it
 # A simulator that is starved answers late: what the tools wait for an answer (-t, in ms) is longer
 # than the second that they wait by themselves.
 _WRAPPER = """#!/bin/sh
@@ -41,7 +41,7 @@ exit $code
 
 
 def lacking() -> str:
-    """What this machine lacks, or nothing."""
+    """The programs that this machine lacks, or nothing."""
     wanted = ("ibsim", "opensm", *PROGRAMS)
     missing = [name for name in wanted if not shutil.which(name, path=_PATH)]
     return ", ".join(missing) if missing or _library() else "umad2sim's library"
@@ -122,7 +122,7 @@ class Subnet:
         return self.folder / "tools"
 
     def tell(self, command: str) -> None:
-        """A command to the simulator (Unlink, PerformanceSet, …), which is carried out then."""
+        """A command to the simulator (Unlink, PerformanceSet, …); returns when it is done."""
         before = self.log().count(_PROMPT)
         with (self.folder / "control").open("w", encoding="utf-8") as control:
             control.write(f"{command}\n")
@@ -131,11 +131,11 @@ class Subnet:
         )
 
     def tell_after(self, program: str, command: str) -> None:
-        """The same, once ``program`` has been run for the first time from now on."""
+        """The same, carried out when ``program`` is next run for the first time."""
         (self.folder / "scratch" / f"then-{program}").write_text(f"{command}\n", encoding="utf-8")
 
     def ask(self, program: str, *arguments: str) -> str:
-        """What a tool says; the simulator's library in it can crash it on a busy machine."""
+        """A tool's output; on a busy machine the simulator's library can crash the tool."""
         for _ in range(_TRIES):
             done = self._asked(program, *arguments)
             if done.returncode not in _CRASHED:

@@ -1,4 +1,4 @@
-"""A real Slurm on this machine: one slurmctld and several slurmd, as whoever runs the tests."""
+"""A real Slurm on this machine: one slurmctld and several slurmd, run by the tests' user."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Slurm:
 
     @contextmanager
     def job(self, node: str) -> Iterator[str]:
-        """Somebody else's, on the whole node."""
+        """Another user's job, on the whole node."""
         said = self.call("sbatch", "--parsable", "--exclusive", f"--nodelist={node}",
                          "--output=/dev/null", "--wrap", "sleep 600")  # fmt: skip
         try:
@@ -109,7 +109,7 @@ class Slurm:
             wait_until(lambda: node in self.idle(), UP_LIMIT_S, f"{node} to be idle")
 
     def idle(self) -> list[str]:
-        """Nodes that are there and free; ``idle*`` is one that does not answer (yet)."""
+        """Nodes that are up and free; ``idle*`` is one that does not answer (yet)."""
         lines = self.call("sinfo", "-h", "-a", "-N", "-o", "%N %T").splitlines()
         return [line.split()[0] for line in lines if line.split()[1] == "idle"]
 
@@ -118,7 +118,7 @@ class Slurm:
 
     @contextmanager
     def frozen(self, node: str) -> Iterator[None]:
-        """Its slurmd takes connections and never answers: a machine that hangs."""
+        """A slurmd that accepts connections and never answers, like a machine that hangs."""
         os.kill(self.daemon(node), signal.SIGSTOP)
         try:
             yield
@@ -134,7 +134,7 @@ def cluster(*names: str, **settings: object) -> Cluster:
 
 @contextmanager
 def slurm_cluster(folder: Path) -> Iterator[Slurm]:
-    """Everything that was started is ended by its process group."""
+    """Every started process is ended by its process group."""
     names = [f"n{number:02}" for number in range(1, 6)]
     conf = folder / "slurm.conf"
     conf.write_text(_conf(folder, names))
@@ -179,7 +179,7 @@ def _daemon(slurm: Slurm, *argv: str) -> Iterator[None]:
     said = slurm.folder / f"{'-'.join(argv)}.out"
     with said.open("wb") as out:
         process = subprocess.Popen(
-            # Also if the tests are killed: nothing is left running.
+            # Even if the tests are killed, nothing is left running.
             ("setpriv", "--pdeathsig", "KILL", *argv),
             env=slurm.environment,
             stdin=subprocess.DEVNULL,

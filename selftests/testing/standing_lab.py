@@ -1,4 +1,4 @@
-"""A lab that stands by itself (``railgauge lab up``), reached like any cluster over SSH.
+"""A lab that runs on its own (``railgauge lab up``), reached like any cluster over SSH.
 
 A test may look into its nodes' files and change their programs, before a run, during it and after.
 """
@@ -35,11 +35,11 @@ class StandingLab:
         return Path(words[words.index("-i") + 1]).parent / "nodes" / node
 
     def file(self, node: str, path: str) -> Path:
-        """A file of the node's own /proc or /sys."""
+        """A file of the node's simulated /proc or /sys."""
         return self.home(node) / "root" / path
 
     def files(self) -> dict[str, str]:
-        """All files of all nodes that only a change of theirs would change."""
+        """All files of all nodes that change only if a run changes the node."""
         return {
             f"{node}/{path.relative_to(self.home(node))}": path.read_text(errors="replace")
             for node in self.logins
@@ -48,7 +48,7 @@ class StandingLab:
         }
 
     def hostfile(self, project: Project, more: str = "") -> tuple[str, str]:
-        """Write a hostfile that points to this lab; the options that name it."""
+        """Write a hostfile for this lab; returns the options that name it."""
         nodes = "".join(_node(name, login) for name, login in self.logins.items())
         text = f"cluster: standing\nplatform: {self.platform}\ntransport: ssh\nrootfs: root\n"
         path = project.write("standing.yaml", f"{text}nodes:\n{nodes}{more}\n")
@@ -90,7 +90,7 @@ def standing_lab(folder: Path, platform: str, *options: str) -> Iterator[Standin
 
 
 def _printed(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The JSON document that is printed when the lab is up; the program goes on."""
+    """The JSON document that is printed when the lab is up; the program keeps running."""
     assert process.stdout
     text = ""
     while not text.endswith("}\n"):

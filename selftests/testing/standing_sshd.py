@@ -41,7 +41,7 @@ _UP_LIMIT_S = 20.0
 
 
 def sshd() -> str | None:
-    """The server's path, which it must be called by; ``None`` if it is not installed."""
+    """The server's full path, by which it must be called; ``None`` if it is not installed."""
     return shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 
 
@@ -72,12 +72,12 @@ class StandingServers:
 
 @contextmanager
 def standing_servers(lab: StandingLab, folder: Path) -> Iterator[StandingServers]:
-    """Servers of all nodes of a lab; those processes that they leave are not ended with them."""
+    """Servers of all nodes of a lab; processes that they leave behind are not ended with them."""
     folder.mkdir()
     for name in ("host_key", "client_key"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(keygen, check=True)
-    Path("/run/sshd").mkdir(exist_ok=True)  # where root's server locks itself in
+    Path("/run/sshd").mkdir(exist_ok=True)  # where root's server confines itself
     servers = StandingServers(lab, folder)
     with ExitStack() as running:
         for node in lab.logins:

@@ -1,4 +1,4 @@
-"""Runs whose items keep their limits although a node, a NIC or a path is behind its peers."""
+"""Runs that keep all limits although a node, a NIC or a path is behind its peers."""
 
 from __future__ import annotations
 

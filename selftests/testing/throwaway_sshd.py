@@ -1,4 +1,4 @@
-"""A throwaway ssh server on 127.0.0.1 that runs real commands."""
+"""A temporary SSH server on 127.0.0.1 that runs real commands."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SshServer:
         assert not self.thread.is_alive()
 
     def vanish(self) -> None:
-        """Cut every connection, as a node does that loses its power and comes back."""
+        """Cuts every connection, like a node that loses power and comes back."""
         self.on_loop(lambda: [connection.abort() for connection in self.open_connections])
 
 
@@ -102,7 +102,7 @@ async def execute(process: asyncssh.SSHServerProcess) -> None:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        # Not wait(): that waits for the pipes, which a grandchild of another group may hold.
+        # Not wait(): that waits for the pipes, which a grandchild in another group may hold.
         child._transport.close()
 
 
@@ -137,7 +137,7 @@ def serve(server: SshServer, ready: threading.Event) -> None:
 
 
 async def abandon_commands() -> None:
-    """A task left to the garbage collector is ended in whatever it interrupts, in another test."""
+    """A task that is garbage collected raises in whatever code it interrupts, in another test."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()

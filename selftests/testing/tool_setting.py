@@ -20,7 +20,7 @@ def setting(
     environment=None,
     pairing=None,
 ):
-    """All that the small tools look at, with the given parts."""
+    """Everything that the small tools read, with the given parts."""
     measurement = SimpleNamespace(
         name="measured", tool=tool, time_limit_s=90.0, options=options or {}
     )
@@ -34,7 +34,7 @@ def setting(
 
 
 def recorded(folder, name):
-    """The text of a recorded output; ``name`` is its number, or its whole name."""
+    """The text of a recorded output; ``name`` is its number, or its full name."""
     paths = sorted((SHARED / folder).glob(f"{name}*"))
     if not paths:
         pytest.skip(f"recorded output {folder}/{name} is not beside this repository")

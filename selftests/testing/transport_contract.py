@@ -1,4 +1,4 @@
-"""What every transport does alike; each test runs over each of them."""
+"""The contract of all transports; each test runs over each of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ print("up", flush=True)
 time.sleep(60)
 """
 SLOW_SERVER = "import time; time.sleep(0.4)\n" + SERVER
-# A parent that ignores TERM, and a child that does too; both pids go into a file.
+# A parent and a child that both ignore TERM; both pids go into a file.
 STUBBORN = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -70,7 +70,7 @@ def python(code: str, *argv: str, **options: object) -> Command:
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie that nobody reaped is dead enough."""
+    """A zombie counts as ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -89,7 +89,7 @@ def environment_of(process: Path) -> bytes:
 
 
 def group_of_timeout(process: Path) -> int:
-    """The group that the process is in, whose leader is its ``timeout``."""
+    """The process group of the process, whose leader is its ``timeout``."""
     group = os.getpgid(int(process.name))
     assert Path(f"/proc/{group}/cmdline").read_bytes().startswith(b"timeout\0")
     return group

@@ -1,4 +1,4 @@
-"""Waiting for a state, and the few places where time itself is what a test needs."""
+"""Waiting for a state, and the few places where a test needs time to pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Seen = TypeVar("Seen")
 
 
 def wait_until(condition: Callable[[], Seen], within_s: float, what: str) -> Seen:
-    """What ``condition`` returns, as soon as it is true; it is asked at least once.
+    """The result of ``condition`` as soon as it is true; it is called at least once.
 
     Raises ``AssertionError`` after ``within_s`` seconds, which says ``what`` was waited for and
     what ``condition`` returned last.
@@ -24,7 +24,7 @@ def wait_until(condition: Callable[[], Seen], within_s: float, what: str) -> See
 
 
 def stays(condition: Callable[[], object], for_s: float, what: str) -> None:
-    """Assert that ``condition`` is true now and all through the next ``for_s`` seconds."""
+    """Assert that ``condition`` is true now and during the next ``for_s`` seconds."""
     deadline = time.monotonic() + for_s
     while time.monotonic() < deadline:
         assert (seen := condition()), f"it did not stay so: {what}; last seen: {seen!r}"
@@ -32,6 +32,6 @@ def stays(condition: Callable[[], object], for_s: float, what: str) -> None:
 
 
 def pass_time(seconds: float, why: str) -> None:
-    """Where a test needs something to last; ``why`` is for the reader."""
+    """For tests that need something to last; ``why`` is for the reader."""
     assert why
     time.sleep(seconds)

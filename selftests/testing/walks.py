@@ -1,4 +1,4 @@
-"""The walks of docs/extending.md, carried out in a copy of this checkout."""
+"""The tutorials of docs/extending.md, carried out in a copy of this checkout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHELL = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Step:
-    """Text for a file: the whole of it, or to stand after or in place of one ``line``."""
+    """Text for a file: the whole file, or text after or instead of one ``line``."""
 
     path: str
     how: str
@@ -63,24 +63,24 @@ def steps(title: str) -> tuple[Step, ...]:
 
 def _steps(text: str) -> Iterator[Step]:
     for found in _STEP.finditer(text):
-        # A page's list is three columns in; what the text itself has more of is its own.
+        # Text in a list is indented by three columns; more indentation belongs to the text itself.
         own = re.sub(r"^ {3}", "", found["text"], flags=re.MULTILINE)
         yield Step(found["path"], found["how"] or "", found["line"] or "", own)
 
 
 def commands(title: str) -> tuple[str, ...]:
-    """What is to be typed."""
+    """The commands to type."""
     return tuple(textwrap.dedent(text) for text in _SHELL.findall(part(title)))
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of what a user of this project has; ``railgauge`` and ``pytest`` there are its own."""
+    """A copy of what a user of this project has, with its own ``railgauge`` and ``pytest``."""
 
     folder: Path
 
     def walk(self, *titles: str) -> tuple[Step, ...]:
-        """Carry out the steps under these titles."""
+        """Carry out the steps below these titles."""
         found = tuple(step for title in titles for step in steps(title))
         for step in found:
             step.carry_out(self.folder)
@@ -101,7 +101,7 @@ class Checkout:
 
 def checkout(folder: Path) -> Checkout:
     folder.mkdir(parents=True)
-    # Compiled modules hold only for unchanged source files; those that pytest wrote hold paths too.
+    # Compiled modules are valid only for unchanged sources; those that pytest wrote hold paths too.
     left_out = shutil.ignore_patterns("*-pytest-*", "*.egg-info")
     for name in COPIED:
         if (ROOT / name).is_dir():

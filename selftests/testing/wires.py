@@ -16,13 +16,13 @@ from testing.acceptance import Project
 from testing.standing_lab import StandingLab
 
 _AT_ONCE_BYTES = 1 << 16
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: an end without a goodbye
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 _LOOK_S = 0.05
 
 
 @dataclass
 class Wire:
-    """A port of this machine that leads to a node's ssh port, as long as it is not cut.
+    """A port of this machine that leads to a node's ssh port until it is cut.
 
     ``hold`` keeps what is sent until ``release``, as a network does that is away for a moment.
     ``cut`` ends all connections and refuses new ones until ``mend``.
@@ -123,7 +123,7 @@ def wired(lab: StandingLab) -> Iterator[dict[str, Wire]]:
 def hostfile_over(
     lab: StandingLab, wires: dict[str, Wire], project: Project, patience_s: float
 ) -> tuple[str, str]:
-    """Write a hostfile that reaches the lab over the wires; the options that name it."""
+    """Write a hostfile that reaches the lab over the wires; returns the options that name it."""
     nodes, known = "", ""
     for node, login in lab.logins.items():
         words, wire = shlex.split(login), wires[node]
