@@ -57,7 +57,7 @@ class Row:
 
     @property
     def judged(self) -> float:
-        """The value that the target limits: the ratio, or the measured value if nothing is compared."""
+        """What the target limits: the ratio, or the value if nothing is compared."""
         if self.ratio is not None:
             return self.ratio
         return self.measured if self.baseline is None else self.measured / self.baseline

@@ -145,7 +145,7 @@ class Background:
         self._started: dict[tuple[str, str], Future[Run]] = {}
 
     def start(self, scenarios: Mapping[str, Mapping[str, Scenario]]) -> None:
-        """``scenarios`` by module and name; a scenario that was started before is not started again."""
+        """``scenarios`` by module and name; each is started once."""
         wanted = [
             (module, name, scenario)
             for module, named in scenarios.items()

@@ -111,7 +111,7 @@ def _server(environment: Mapping[str, str]) -> _Server:
 
 
 def _start(environment: Mapping[str, str]) -> _Server:
-    """Start a server; it ends with this process at the latest, which holds the socket's other end."""
+    """Start a server; it ends with this process, which holds the other end of its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(

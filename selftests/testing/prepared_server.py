@@ -116,7 +116,7 @@ def _prepare() -> None:
             del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
-    gc.freeze()  # a run's garbage collection does not touch these objects, so their pages are not copied
+    gc.freeze()  # garbage collection in a run does not copy these objects
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ _PORT = 18611
 
 @dataclass(frozen=True)
 class Said:
-    """One run of a case, with everything needed to parse it. ``found`` are the facts of its nodes."""
+    """One run of a case, with all that parsing needs. ``found`` are facts of its nodes."""
 
     platform: Platform
     case: Case
