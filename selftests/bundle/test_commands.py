@@ -110,7 +110,7 @@ def test_both_ends_have_one_port(homelab, case):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda run: (replace(run[0], node="prometheus"), *run[1:]),
+        lambda run: (replace(run[0], node=run[1].node), *run[1:]),
         lambda run: (replace(run[0], argv=(*run[0].argv, "-q", "16")), *run[1:]),
         lambda run: (replace(run[0], argv=run[0].argv[:-1]), *run[1:]),
         lambda run: (replace(run[0], environment={"A": "b"}), *run[1:]),

@@ -62,7 +62,7 @@ SCENARIOS = {
     "not-limited": Scenario((*ONE_PAIR, *BARE), without_an_expectation),
 }
 LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size", "not-limited"})
-DEMANDED = 46  # of two nodes at smoke
+DEMANDED = 70  # of two nodes at smoke
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)

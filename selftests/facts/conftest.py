@@ -148,6 +148,7 @@ SYSFS = {
     "device/max_link_width": "16",
 }
 HOST = {
+    "opt/maca/lib/libmccl.so": "ELF",
     "sys/module/mlx5_core/version": "24.10-1.1.4",
     "proc/sys/kernel/hostname": "mx-sh-demo",
     "proc/sys/kernel/osrelease": "5.15.0-119-generic",

@@ -48,7 +48,9 @@ def test_healthy_node_has_every_fact(node):
         GpuFacts(1, "MetaX C500", "0000:09:00.0", 65536, 0, vbios=BIOS, power_limit_w=350.0),
     )
     assert facts.gpu_driver == "3.5.0"
-    assert facts.gpu_software == {"runtime": "2.32.0.6"}
+    assert facts.gpu_software == {
+        "runtime": "2.32.0.6", "collective_library": "libmccl.so of 4 bytes",
+    }  # fmt: skip
     assert facts.topology["gpu0"] == {"gpu1": "MX", "mlx5_0": "PXB"}
     assert facts.gpu_processes == ()
 
@@ -143,7 +145,7 @@ def test_tools_are_limited_to_20_seconds(node):
     node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
     node.facts(METAX)
     limits = (node.root.parent / "limits.txt").read_text().splitlines()
-    assert len(limits) == 5
+    assert len(limits) == 6
     assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
 
 

@@ -28,6 +28,7 @@ from railgauge.lab import faults, platforms
 from railgauge.lab.cluster import resized
 from railgauge.lab.sim import (
     collective,
+    directions,
     hosts,
     iperf,
     main,
@@ -184,9 +185,13 @@ def _iperf(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
     node = nodes[-1]
     options, _ = iperf.parse(list(argv[1:]), iperf._SHORT, iperf._LONG, iperf._VALUED)
     known = {"name": node["name"], "slow_paths": node["slow_paths"]}
-    return lambda asked: (
-        known | {"gbps": iperf._able(node, iperf._device(options, node), asked["streams"])}
-    )
+    device = iperf._device(options, node)
+
+    def reply(asked: dict[str, Any]) -> dict[str, Any]:
+        way = directions.SENDS if asked["reverse"] else directions.RECEIVES
+        return known | {"gbps": iperf._able(node, device, asked["streams"], way)}
+
+    return reply
 
 
 def _vllm(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:

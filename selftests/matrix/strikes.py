@@ -101,8 +101,8 @@ INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
      "tool-garbage"}
 )  # fmt: skip
-# What no file declares, nodes differ in: the cause tells who has which version.
-BLAMES_NOBODY = frozenset({"firmware", "vbios", "version", "cpu-model", "nic-numa"})
+# These causes blame nobody: they list each value with its nodes.
+DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
 # takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
 LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
@@ -154,7 +154,7 @@ class Strike:
     def is_named_by(self, cause: Mapping[str, Any]) -> bool:
         """Whether a cause of ``verdict.json`` is this strike's, at its node and device."""
         where, own = cause["where"], {self.node, self.peer} - {""}
-        if self.name in BLAMES_NOBODY:
+        if self.cause in DIFFERENCES:
             return self._is_told_by(cause, where)
         node = where["node"]
         nodes = {*(node.split("|") if "|" in node else unfolded(node)), where["peer"]} - {""}
@@ -278,7 +278,8 @@ def landed(
         return None
     if platform in NIC_LOOKS_LIKE_NODE and name in _OF_NICS:
         return Strike(platform, name, fault, _OF_NICS[name], node)
-    return Strike(platform, name, fault, ALL_CAUSES[name], node, named, peer)
+    cause = _DECLARED.get((platform, name), ALL_CAUSES[name])
+    return Strike(platform, name, fault, cause, node, named, peer)
 
 
 # Documents 001 and 003 say what the variables are worth; of the other platforms nobody does.
@@ -314,6 +315,8 @@ def _twin(nodes: Sequence[str], node: str) -> str:
 _OF_NICS = {
     "slow-nic": "slow-node", "slow-send": "slow-direction", "slow-receive": "slow-direction",
 }  # fmt: skip
+# Document 003 states the NUMA node of each NIC.
+_DECLARED = {("h100-tcpx", "nic-numa"): "wrong-numa-node"}
 NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
 
 Choice = tuple[str, str]

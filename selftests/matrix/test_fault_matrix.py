@@ -34,7 +34,7 @@ TOGETHER = {
     "hosts": ("connectx4-homelab", 6, ("clock", "cpu-model", "cpus-offline", "memory-missing")),
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
-    "tools": ("connectx4-homelab", 6, ("tool-garbage", "tool-missing", "tool-silent")),
+    "tools": ("connectx4-homelab", 6, ("tool-missing", "tool-garbage", "tool-silent")),
     "facts-and-gpus": ("h100-tcpx", 9,
                        ("ecc", "gpu-missing", "numa-balancing", "governor", "mtu", "link-rate",
                         "numad", "unreachable")),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from testing.assess_values import PLATFORM
 from testing.core_values import cluster, transcript
 
 from railgauge.bundle.contents import FolderContents
@@ -112,7 +113,7 @@ def test_who_was_there_is_who_answered_the_survey(run):
 
 
 def test_notes_tell_of_each_reboot_and_change_nothing():
-    found = RunResults({}, {}, None, cluster("n1"))
+    found = RunResults({}, {}, PLATFORM, cluster("n1"))
     reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
     assert notes(found) == ()
     assert notes(replace(found, reboots=(*reboots, *reboots))) == (

@@ -132,7 +132,7 @@ def test_a_drained_node_is_an_error_with_slurms_reason(with_a_drained_node: Run)
 
 def test_the_other_nodes_are_measured(with_a_drained_node: Run) -> None:
     run = with_a_drained_node
-    assert "tests/network/test_tcp.py::test_tcp_bandwidth[n02:n01-lo]" in run.with_outcome("passed")
+    assert "tests/network/test_tcp.py::test_tcp_bandwidth[n01:n02-lo]" in run.with_outcome("passed")
     assert all("n03" in name for name in run.with_outcome("error") | run.with_outcome("blocked"))
 
 

@@ -101,9 +101,12 @@ PLANS: dict[str, Callable[[Path, Parsed], ToolRequest]] = {
 }
 
 
-@pytest.mark.skipif(not OUTPUTS, reason="recorded output is not beside this checkout")
-@pytest.mark.parametrize(("name", "path"), OUTPUTS, ids=lambda value: getattr(value, "stem", value))
+@pytest.mark.parametrize(
+    ("name", "path"), OUTPUTS or [("", SHARED)], ids=lambda value: getattr(value, "stem", value)
+)
 def test_what_real_outputs_say_of_themselves(name: str, path: Path) -> None:
+    if not OUTPUTS:
+        pytest.skip("recorded output is not beside this checkout")
     said = tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
     claims = tool(name).claims(PLANS[name](path, said), (SideOutput("a", "client", said),))
     denied = "; ".join(str(claim) for claim in claims if not claim.agrees)

@@ -34,7 +34,7 @@ def test_a_step_is_named_with_night_node_and_metric(railgauge, stepped):
     assert scope["metric"] == "bw_average"
     assert finding["worse"] == pytest.approx(0.04, abs=0.003)
     assert {tuple(m["key"]["nodes"]) for m in finding["series"]} == {
-        ("columbia", "viper"), ("viper", "prometheus"),
+        ("viper", "columbia"), ("prometheus", "viper"),
     }  # fmt: skip
 
 

@@ -91,8 +91,8 @@ def test_hardware_that_is_lacking_is_the_reason_where_the_file_gives_none():
     verdict = said(silent)
     assert verdict.not_applicable["gpu_count"] == "the platform declares no GPU"
     assert "gpu_count" not in verdict.not_limited
-    assert HOMELAB.not_applicable["cpus"]
-    assert "cpus" in verdict.not_limited
+    assert HOMELAB.not_applicable["nvme_count"]
+    assert "nvme_count" in verdict.not_limited
     ruled = replace(silent, not_applicable={"gpu_count": "sold last week"})
     assert said(ruled).not_applicable["gpu_count"] == "sold last week"
 

@@ -114,7 +114,7 @@ def _is_near(other: CauseClaim, where: Where, nodes: int) -> bool:
         return False
     named = nodes_of(other.where.node) | ({other.where.peer} - {""})
     device = other.where.device
-    same = not device or bool(devices_of(device) & devices_of(where.device))
+    same = not (device and where.device) or bool(devices_of(device) & devices_of(where.device))
     return same and bool(named & nodes_of(where.node)) and 2 * len(named) <= max(nodes, 4)
 
 
