@@ -26,7 +26,8 @@ def text(name):
 
 
 def metax(table, topo="", code=0):
-    sections = {"mx-smi": Section("mx-smi", table, code)}
+    mccl = Section("metax-mccl", "libmccl.so 41230336\n")
+    sections = {"mx-smi": Section("mx-smi", table, code), "metax-mccl": mccl}
     return stack("metax").parse(sections | {"mx-smi-topo": Section("mx-smi-topo", topo)})
 
 
@@ -64,7 +65,9 @@ def test_table_of_2_2_3():
     assert facts.gpus[0] == c500(0, "0000:08:00.0", vbios="1.26.1.0")
     assert facts.gpus[7] == c500(7, "0000:3c:00.0", vbios="1.26.1.0")
     assert facts.driver == "3.5.0"
-    assert facts.software == {"runtime": "2.32.0.6"}
+    assert facts.software == {
+        "runtime": "2.32.0.6", "collective_library": "libmccl.so of 41230336 bytes",
+    }  # fmt: skip
     assert facts.processes == ()
 
 
