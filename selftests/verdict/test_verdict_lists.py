@@ -7,7 +7,8 @@ from testing.core_values import ROOT, cluster, item, judgement
 
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import Cause
+from railgauge.core.terms import Verdict
+from railgauge.diagnosis import STRAGGLER, Cause
 from railgauge.diagnosis.model import Where
 from railgauge.verdict import counts as verdict
 from railgauge.verdict.counts import (
@@ -72,6 +73,24 @@ def listing(level, names):
 def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
     """``tuned`` comes after ``signoff`` in the alphabet, ``smoke`` too, ``nightly`` before it."""
     assert listing(level, names).excluded == line
+
+
+@pytest.mark.parametrize(
+    ("said", "causes", "line"),
+    [
+        (Verdict.ACCEPTED, ("zebra", STRAGGLER, "acs-enabled"), "but n2"),
+        (Verdict.ACCEPTED, (STRAGGLER, STRAGGLER), "but n1, and 1 more parts are behind"),
+        (Verdict.ACCEPTED, (STRAGGLER,) * 4, "but n1, and 3 more parts are behind"),
+        (Verdict.ACCEPTED, ("zebra", "acs-enabled"), ""),
+        (Verdict.REJECTED, (STRAGGLER,), ""),
+        (Verdict.ACCEPTED, (), ""),
+    ],
+)
+def test_an_accepted_run_says_who_is_behind(said, causes, line):
+    made = [SimpleNamespace(cause=name, headline=f"n{i}") for i, name in enumerate(causes, 1)]
+    names = ("run-1", "prod", "bench", "hardware", "smoke")
+    run = RunVerdict(*names, said, counts(), {}, {}, causes=made)
+    assert run.reservation == line
 
 
 @pytest.mark.parametrize("names", [(), ("a", "b")])
