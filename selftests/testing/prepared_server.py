@@ -21,6 +21,8 @@ import sys
 import threading
 from pathlib import Path
 
+import prepared_children
+
 _MOST_BYTES = 1 << 18
 _DESCRIPTORS = 4
 # What a run of the ladder imports.
@@ -36,6 +38,7 @@ _MODULES = (
     "railgauge.transport.ssh",
     "railgauge.tools.perftest",
     "railgauge.lab.cluster",
+    "railgauge.lab.server",
     "jsonschema",
     "ClusterShell.NodeSet",
     "email.parser",
@@ -128,6 +131,9 @@ def main() -> None:
     arguments = _Server(requests).serve()
     if arguments is not None:
         signal.signal(signal.SIGINT, interrupted)
+        if process := prepared_children.prepare():
+            process.run()
+            return
         sys.path.insert(0, str(Path.cwd()))
         sys.argv = ["-m", *arguments]
         runpy.run_module("pytest", run_name="__main__", alter_sys=True)
