@@ -27,8 +27,6 @@ from random import SystemRandom
 from shutil import rmtree
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from blind_count import (
     MEASURED,
     RULES,

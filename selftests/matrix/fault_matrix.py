@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, in_the_matrix, pairs_of, strikes
 from testing import prepared
 from testing.acceptance import Project, environment, make_project
