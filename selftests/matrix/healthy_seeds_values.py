@@ -108,9 +108,9 @@ def _latencies(_test: Mapping[str, Any], size: int, printed: Sequence[str]) -> V
 def _collective(lab: InProcessLab, case: Case) -> Callable[[], Values]:
     """The launcher runs up to the point where it would start the ranks."""
     (command,) = lab.commands(case)
-    with patch.object(collective, "play", return_value=0) as play:
+    with patch.object(collective, "run_job", return_value=0) as run_job:
         lab.run_tool(command)
-    tool, arguments, slots, environment = play.call_args.args
+    tool, arguments, slots, environment = run_job.call_args.args
     options = collective.read_options(tool, arguments, slots[0][0]["collectives"]["dialect"])
     job = collective._job(options, arguments, slots, environment)
     collective._start(job)

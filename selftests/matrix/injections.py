@@ -17,7 +17,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import unfolded
 from railgauge.lab import faults, platforms
-from railgauge.lab.fault_courses import injection as apply_faults
+from railgauge.lab.fault_courses import apply_faults
 from railgauge.planning import pairing
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
