@@ -239,8 +239,8 @@ def test_a_swing_is_explained_by_processes_in_the_facts():
         for pair in pairs_of(names(4), 2)
     ]
     busy = replace(healthy("n2"), gpu_processes=("dcgmi diag -r 4",))
-    innocent = replace(healthy("n3"), gpu_processes=("python train.py",))
-    found = causes(records, facts=[busy, innocent])
+    training = replace(healthy("n3"), gpu_processes=("python train.py",))
+    found = causes(records, facts=[busy, training])
     assert named(found) == [("background-gpu-diagnostics", "n2")]
     assert "dcgmi diag -r 4" in found[0].says
     other = causes(records, facts=[replace(busy, gpu_processes=("python train.py",))])

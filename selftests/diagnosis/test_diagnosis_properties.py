@@ -71,7 +71,7 @@ of_gpus = st.builds(
     st.integers(0, 7),
     value,
 )
-told = st.one_of(
+logged = st.one_of(
     st.builds(corrupt, st.one_of(pair, node.map(lambda name: (name,)))),
     st.builds(transport, st.one_of(pair, group), st.sampled_from(["Socket", "IB", "GDRDMA"])),
     st.builds(
@@ -79,7 +79,7 @@ told = st.one_of(
         pair, st.sampled_from(["link_errors", "traffic_spread", "traffic"]), st.sampled_from(NICS),
     ),
 )  # fmt: skip
-sound = st.one_of(facts_wrong, over_paths, over_nodes, over_links, of_gpus, told)
+sound = st.one_of(facts_wrong, over_paths, over_nodes, over_links, of_gpus, logged)
 
 
 @dataclass(frozen=True)
