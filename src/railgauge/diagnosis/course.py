@@ -112,13 +112,21 @@ def _seen(
     """The events of ``node`` for which ``near`` holds, of the kinds of the ``slow`` ones.
 
     A fine event counts only if the fault would have shown in it: it reached clearly more of the
-    peers' value than the slow ones did.
+    peers' value than the slow ones did, in each of its directions.
     """
     kinds = {event.kind for event in slow}
     events = [event for event in history.of(node) if event.kind in kinds and near(event)]
     shares = [event.share for event in slow if event.share is not None]
     least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
-    fine = (e for e in events if not e.slow and (e.share is None or e.share > least))
+    one_way = [e.least for e in slow if not e.both and e.least is not None]
+    hidden = max(one_way, default=0.0)
+    fine = (
+        event
+        for event in events
+        if not event.slow
+        and (event.share is None or event.share > least)
+        and not (event.both and event.least is not None and event.least <= hidden)
+    )
     return _Seen(tuple(e for e in events if e.slow), tuple(fine))
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.each_way import EachWay
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.pattern import has_value
 from railgauge.diagnosis.shares import Shares
@@ -26,7 +27,8 @@ class Event:
     It is ``slow`` if it missed a limit, ``marginal`` if the measurement came close to one.
     ``share`` is the share of the peers' value that it reached, ``None`` without a peer. ``part``
     is what the node that it is an event of used of the ``pairing``. ``kind`` is the metric and
-    unit: only events of one kind can be compared.
+    unit: only events of one kind can be compared. ``least`` is what each direction reached at least
+    (see ``each_way``), ``both`` whether there were two.
     """
 
     key: str
@@ -41,6 +43,8 @@ class Event:
     size_bytes: int | None
     rung: Rung
     share: float | None
+    least: float | None
+    both: bool
 
 
 class History:
@@ -50,6 +54,8 @@ class History:
         self._results = results
         records = results.records.values()
         self._shares = Shares(records)
+        good = (record for record in records if record.outcome in _GOOD)
+        self._each_way = EachWay.of(good, results.platform.measurements)
         self._of_node: dict[str, list[ItemRecord]] = {}
         for record in records:
             if record.outcome in (*_GOOD, Outcome.FAILED) and has_value(record):
@@ -86,6 +92,8 @@ class History:
                     size_bytes=judged.size_bytes or record.size_bytes,
                     rung=record.rung,
                     share=share,
+                    least=self._each_way.least(record, judged),
+                    both=self._each_way.is_both(record),
                 )
 
     def sends(self, event: Event, node: str) -> str:

@@ -17,6 +17,7 @@ from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.each_way import EachWay
 from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import (
     SENDING,
@@ -77,9 +78,15 @@ def _over_paths(
     # Counters show which way the payload went, not how fast it was.
     paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
-    fine = [record for record in paths if not _falls_short(record, needed)]
-    wrong = {record.id for record in slow}
     flows = scene.results.platform.measurements
+    each_way = EachWay.of(paths, flows)
+    slowest = each_way.slowest(slow)
+    fine = [
+        record
+        for record in paths
+        if not _falls_short(record, needed) and not each_way.hides(record, slowest)
+    ]
+    wrong = {record.id for record in slow}
     located = blame_paths([_flowing(r, r.id in wrong, flows) for r in (*fine, *slow)])
     open_ = [one for some in located.undecided for one in _undecided(some, slow, located.parts)]
     whole = [part for part in located.parts if part.kind != "pair"]
