@@ -119,7 +119,7 @@ def test_a_run_says_that_it_measures_more_only_if_it_does():
     assert confirming.lacking_partners(scene({"n2"}), told.append)
     assert told == [
         "",
-        "confirm: a partner of a suspect could not be measured; good nodes take its place",
+        "confirm: the plan does not tell some suspects apart; good nodes help to decide",
     ]
 
 

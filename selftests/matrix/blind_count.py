@@ -77,7 +77,10 @@ Which items can show a fault is worked out from the platform file before the run
 harmless and must not be named.
 """
 _SLOW = frozenset(
-    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
+    {
+        *("slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"),
+        "slow-direction",
+    }
 )
 # These may name all nodes and blame none of them, and say which one has what.
 _DIFFERENCES = frozenset({"firmware-mismatch", "nodes-differ"})
