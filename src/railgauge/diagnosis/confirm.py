@@ -21,9 +21,9 @@ from math import ceil, log
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, TRANSPORT, Question
 from railgauge.core.terms import Flow, Rung
-from railgauge.diagnosis import CERTAIN, OPEN, Cause, RunResults, nodes_of
-from railgauge.diagnosis.course import nic_of
+from railgauge.diagnosis import CERTAIN, OPEN, Cause, RunResults, elimination, nodes_of
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
+from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.partners import good_nodes, partners, spare_nodes
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
@@ -80,6 +80,22 @@ def _telling_apart(
     """The measurements that the plan lacks for this cause."""
     yield from _missing_partners(results, causes, cause, good)
     yield from _gpu_or_path(results, cause, good)
+    yield from _by_elimination(results, cause, good)
+
+
+def _by_elimination(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """Pairs of suspects that have not met, or each suspected path of a node."""
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in shown if len(set(r.nodes)) == _PAIR)
+    if worst is None:
+        return
+    met, _ = _met(results.records.values(), worst.subject)
+    for pair in elimination.unmet(cause, met):
+        yield _asked(cause, pair, worst, dict(zip(worst.nodes, pair, strict=True)))
+    for partner in good[:1]:
+        yield from elimination.on_paths(cause, results.records, results.platform, partner)
 
 
 def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:

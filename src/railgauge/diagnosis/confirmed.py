@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
-from railgauge.diagnosis import gpu_or_path
+from railgauge.diagnosis import elimination, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
@@ -32,8 +32,9 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     mine = [result for result in results if _is_about(result.asked, cause)]
     if not mine:
         return cause
-    if (told := gpu_or_path.decided(cause, mine)) is not None:
-        return told
+    for decided in (gpu_or_path.decided, elimination.decided):
+        if (told := decided(cause, mine)) is not None:
+            return told
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     state = _state(mine)

@@ -72,6 +72,11 @@ class History:
             self._made[node] = events
         return self._made[node]
 
+    def nics(self, node: str, among: Iterable[Event] | None = None) -> set[str]:
+        """The NICs that the node used in its events, or in those that are ``among`` these."""
+        keys = None if among is None else {event.key for event in among}
+        return {nic_of(e.part) for e in self.of(node) if keys is None or e.key in keys}
+
     def _events(self, record: ItemRecord, node: str) -> Iterator[Event]:
         case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
         starts = [_moment(text) for text in self._results.starts(case)] if case else []
@@ -103,6 +108,11 @@ class History:
             return "both"
         backwards = "read" in measurement.command or bool(measurement.options.get("reverse"))
         return "sends" if (event.nodes[0] == node) is not backwards else "receives"
+
+
+def nic_of(part: str) -> str:
+    """The NIC of a pairing: ``mlx5_0`` of ``gpu3-mlx5_0``."""
+    return part.rpartition("-")[2]
 
 
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)

@@ -138,27 +138,39 @@ def _inside(
     """Slow connections, and slow parts inside the parts that are slow as a ``whole``.
 
     A slow item that its slow parts explain counts as fine for them, and tells nothing about the
-    other node of its pair. Directions are not told apart here.
+    other node of its pair.
     """
-    on = [[r for r in slow if _lies_on(part, r) and _has_way(part, r, flows)] for part in whole]
-    nodes = {part.node for part in whole}
-    slower = slower_than_their_part(Shares(fine), on, nodes)
-    explained = {r.id: r for records in on for r in records if r.id not in slower}
+    nodes, shares = {part.node for part in whole}, Shares(fine)
+    behind = [record for record in fine if shares.is_behind(record, nodes)]
+    on = [
+        [r for r in (*slow, *behind) if _lies_on(part, r) and _has_way(part, r, flows)]
+        for part in whole
+    ]
+    slower = slower_than_their_part(shares, on, nodes)
+    explained = {r.id: r for records in on for r in records if r.id not in slower and missed(r)}
     left = [record for record in slow if record.id not in explained]
     alone = [
-        _of_one(_result(record, slow=False), node, record.id)
+        _of_one(_flowing(record, False, flows), node, record.id)
         for record in explained.values()
         for node in sorted(nodes.intersection(record.nodes))
     ]
     wrong = {record.id for record in left}
-    located = blame_paths([*(_result(r, r.id in wrong) for r in (*fine, *left)), *alone])
-    fresh = [part for part in located.parts if part not in whole]
+    results = [*(_flowing(r, r.id in wrong, flows) for r in (*fine, *left)), *alone]
+    fresh = [part for part in _located(results) if part not in whole]
     for claim in _claims(fresh, left, fine, flows):
         told = [slower[record.id] for record in claim.evidence if record.id in slower]
         ends = {claim.where.node, claim.where.peer}
         around = naming.listed([str(part) for part in whole if part.node in ends])
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
         yield replace(claim, says=says)
+
+
+def _located(results: Sequence[PathResult]) -> Sequence[Part]:
+    """The slow parts: directions of nodes if there are any, else nodes and paths."""
+    parts = blame_paths(results).parts
+    if any(part.way for part in parts):
+        return parts
+    return blame_paths(replace(result, flow=Flow.UNTOLD) for result in results).parts
 
 
 def _of_one(result: PathResult, node: str, name: str) -> PathResult:
