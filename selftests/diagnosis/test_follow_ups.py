@@ -133,3 +133,53 @@ def test_a_slow_pair_is_not_a_slow_path_if_one_end_was_not_measured():
     causes = diagnose(replace(found, confirmed=tuple(results)))
     (cause,) = [one for one in causes if one.cause.startswith("slow")]
     assert (cause.cause, cause.confidence) == ("slow-direction", "open")
+
+
+# --- a node behind a gate as a partner ---
+
+
+def three_nodes(gate, part):
+    """n3 sends to n1 slowly; n2 is behind a gate."""
+    down = fact("n2", gate, part)
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    items = [asking(path(*pair, "mlx5_0", SLOW)) for pair in pairs]
+    return findings([down, *(blocked(i, down) if "n2" in i.nodes else i for i in items)])
+
+
+def test_a_gated_node_takes_part_if_its_cause_cannot_reach_the_measurement():
+    found = three_nodes("gpu_links", "gpu3")
+    assert planned_again(found) == [
+        (("n1",), ("n2", "n1")), ((), ("n1", "n2")),
+        (("n3",), ("n3", "n2")), ((), ("n2", "n3")),
+        (("n3", "n1"), ("n3", "n1")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gate", "part"), [("port_state", "mlx5_0"), ("memlock", "")])
+def test_a_gated_node_whose_cause_can_reach_it_takes_no_part(gate, part):
+    partners = {name for _, nodes in planned_again(three_nodes(gate, part)) for name in nodes}
+    assert "n2" not in partners
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ({("n2", "n1")}, ("slow-direction", "n1", "")),
+        ({("n2", "n1"), ("n1", "n2")}, ("slow-nic", "n1", "")),
+        ({("n3", "n2")}, ("slow-direction", "n3", "")),
+        ({("n3", "n2"), ("n2", "n3")}, ("slow-nic", "n3", "")),
+        (set(), ("slow-path", "n1", "n3")),
+    ],
+)
+def test_both_directions_of_a_suspect_tell_a_direction_from_a_nic(slow, named):
+    found = three_nodes("gpu_links", "gpu3")
+    results = []
+    for one in follow_ups(found, diagnose(found)):
+        nodes = one.question.case.nodes
+        is_slow = nodes in slow or set(nodes) == {"n1", "n3"}
+        results.append(Confirmed(one, (judgement(Outcome.FAILED if is_slow else Outcome.PASSED),)))
+    causes = diagnose(replace(found, confirmed=tuple(results)))
+    (cause,) = [one for one in causes if one.cause.startswith("slow")]
+    name = cause.cause.replace("slow-node", "slow-nic")  # one NIC: the two look alike
+    assert (name, cause.where.node, cause.where.peer) == named
+    assert cause.confidence == "likely"

@@ -197,7 +197,9 @@ def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemReco
 
 def asking(item: ItemRecord) -> ItemRecord:
     """The item as a run makes it: with what it asked."""
+    on_gpus = {str(pairing): pairing for pairing in platform("h200").pairings("gpu")}
     pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
+    pairing = on_gpus.get(item.pairing, pairing)
     case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
     return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
 

@@ -135,7 +135,8 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """
     slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
     each = {(node,) for node in nodes_of(cause.where.node)}
-    if not each <= slow | fast:
+    parts_of_one = len(each) == 1 and "," in cause.where.device
+    if parts_of_one or not each <= slow | fast:
         return cause
     if len(slow & each) == 1:
         ((node,),) = slow & each

@@ -88,7 +88,11 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return None
     where = cause.where
     place = replace(where, device=",".join(left)) if is_paths else replace(where, node=left[0])
-    said = "only it misses its limit" if is_paths else f"{listed(sorted(fast))} are fine together"
+    said = (
+        "only it misses its limit"
+        if is_paths
+        else f"{listed(sorted(fast))} are fine with each other"
+    )
     seen = tuple(_line(result, names) for result, names in covered)
     return replace(
         cause,
