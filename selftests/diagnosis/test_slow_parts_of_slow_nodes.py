@@ -61,7 +61,7 @@ def test_a_direction_of_a_slow_node_that_is_slower_still_is_no_path():
     pairs, nics = [("n4", "n3"), ("n3", "n1"), ("n1", "n2"), ("n2", "n4")], NICS[:1]
 
     def value(pair, subject):
-        sender, receiver = pair[::-1] if subject == READS else pair
+        receiver = pair[0 if subject == READS else 1]
         return 400.0 * (0.92 if "n3" in pair else 1) * (0.55 if receiver == "n3" else 1)
 
     subjects = ("", READS)

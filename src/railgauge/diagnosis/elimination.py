@@ -26,7 +26,8 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
-_MOST = 6  # suspects; more would be most of the measurements that a run adds
+_MOST_PATHS = 6  # more would be most of the measurements that a run adds
+_MOST_NODES = 3
 _FEW = 2  # suspects that other rules tell apart
 _PATHS = "slow-pcie-path"
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -39,8 +40,8 @@ def suspects(cause: Cause) -> tuple[str, ...]:
     nodes = sorted(nodes_of(cause.where.node))
     paths = cause.where.device.split(",")
     is_paths = cause.cause == _PATHS and len(nodes) == 1
-    found = paths if is_paths else nodes
-    return tuple(found) if _FEW < len(found) <= _MOST else ()
+    found, most = (paths, _MOST_PATHS) if is_paths else (nodes, _MOST_NODES)
+    return tuple(found) if _FEW < len(found) <= most else ()
 
 
 def unmet(cause: Cause, met: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
@@ -88,11 +89,8 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return None
     where = cause.where
     place = replace(where, device=",".join(left)) if is_paths else replace(where, node=left[0])
-    said = (
-        "only it misses its limit"
-        if is_paths
-        else f"{listed(sorted(fast))} are fine with each other"
-    )
+    together = f"{listed(sorted(fast))} are fine with each other"
+    said = "only it misses its limit" if is_paths else together
     seen = tuple(_line(result, names) for result, names in covered)
     return replace(
         cause,
