@@ -7,7 +7,7 @@ from test_confirmations import asking
 from testing.assess_values import PLATFORM
 from testing.core_values import cluster as of_nodes
 from testing.core_values import judgement
-from testing.diagnose_scenes import blocked, fact, findings, path
+from testing.diagnose_scenes import READS, blocked, fact, findings, path
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults, diagnose
@@ -182,4 +182,35 @@ def test_both_directions_of_a_suspect_tell_a_direction_from_a_nic(slow, named):
     (cause,) = [one for one in causes if one.cause.startswith("slow")]
     name = cause.cause.replace("slow-node", "slow-nic")  # one NIC: the two look alike
     assert (name, cause.where.node, cause.where.peer) == named
+    assert cause.confidence == "likely"
+
+
+def one_sender():
+    """n2 answers a read of n1 slowly, and sends to nobody else: n3 is behind a gate."""
+    down = fact("n3", "nic_present", "mlx5_0")
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n1")]
+    writes = [asking(path(*pair, "mlx5_0", FINE)) for pair in pairs]
+    reads = [
+        asking(path(*pair, "mlx5_0", SLOW if pair == ("n1", "n2") else FINE, READS))
+        for pair in pairs
+    ]
+    items = [*writes, *reads]
+    return findings([down, *(blocked(i, down) if "n3" in i.nodes else i for i in items)])
+
+
+def test_a_sender_that_nobody_else_measured_is_measured_with_a_good_node():
+    found = one_sender()
+    (cause,) = [one for one in diagnose(found) if one.cause == "slow-direction"]
+    assert (cause.where.node, cause.confidence) == ("n2", "open")
+    assert planned_again(found) == [(("n2",), ("n4", "n2")), (("n1", "n2"), ("n1", "n2"))]
+    assert all(one.question.case.repeats == 1 for one in follow_ups(found, diagnose(found)))
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [([{"n2"}], ("slow-direction", "n2", "")), ([{"n1", "n2"}], ("slow-path", "n1", "n2"))],
+)
+def test_that_decides_between_the_sender_and_the_path(slow, named):
+    (cause,) = [one for one in answered(one_sender(), slow) if one.cause.startswith("slow")]
+    assert (cause.cause, cause.where.node, cause.where.peer) == named
     assert cause.confidence == "likely"

@@ -69,9 +69,21 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
 
 def _of_one_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
     """For a pair that is slow in the one direction it was measured in, each measurement once."""
-    is_open = cause.cause == DIRECTION and cause.confidence == OPEN
-    if is_open and len(nodes_of(cause.where.node)) == _PAIR:
-        yield from _of_cause(results, replace(cause, course=None), good)
+    if cause.cause != DIRECTION or cause.confidence != OPEN:
+        return
+    cause, suspects = replace(cause, course=None), nodes_of(cause.where.node)
+    if len(suspects) == _PAIR:
+        yield from _of_cause(results, cause, good)
+        return
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in _telling(results, cause, shown) if suspects < set(r.nodes))
+    if worst is not None and len(suspects) == 1:  # the other suspect is the path
+        (suspect,) = suspects
+        fit = partners(
+            results.records, suspect, worst.subject, [n for n in good if n not in worst.nodes]
+        )
+        yield from _with(cause, suspect, worst, fit)
+        yield _asked(cause, worst.nodes, worst, {})
 
 
 def _telling_apart(
