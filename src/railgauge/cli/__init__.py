@@ -17,6 +17,7 @@ from railgauge.cli import (
     allure,
     bundle,
     causes,
+    init,
     judge,
     lab,
     leaves,
@@ -35,6 +36,7 @@ from railgauge.core.errors import RailgaugeError
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
 _COMMANDS = (
+    init,
     parse,
     judge,
     plan,
