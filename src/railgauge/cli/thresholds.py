@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, schema, str(options.runs[0] / LIMITS))
     values = [value for folder in options.runs for value in _values(folder)]
-    wish = _wish(options, platform)
-    proposal, outcomes = derive(platform, document, values, fleet.evidence, wish)
+    strictness = _strictness(options, platform)
+    proposal, outcomes = derive(platform, document, values, fleet.evidence, strictness)
     if not any(outcome.now for outcome in outcomes):
         reasons = dict.fromkeys(outcome.stays for outcome in outcomes)
         raise BadInput(f"no limit can be derived: {'; '.join(reasons)}")
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     return _SOME_STAY if any(outcome.stays for outcome in outcomes) else 0
 
 
-def _wish(options: argparse.Namespace, platform: Platform) -> Strictness:
+def _strictness(options: argparse.Namespace, platform: Platform) -> Strictness:
     """The strictness as asked. Raises ``BadInput`` for a measurement that does not exist."""
     shares = dict(options.accept_below)
     every = shares.pop("", CEILING_SHARE_MIN)
