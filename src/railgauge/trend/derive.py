@@ -338,7 +338,8 @@ def _says(
     each = "; ".join(_one_level(one, sought.unit) for one in levels)
     return (
         f"calibration run{'s' if len(runs) > 1 else ''} {', '.join(runs)} ({evidence} evidence), "
-        f"{len(nodes)} nodes, {of}{rule} {sought.strictness.fraction:g}, spread = 1.4826 MAD: {each}."
+        f"{len(nodes)} nodes, {of}{rule} {sought.strictness.fraction:g}, "
+        f"spread = 1.4826 MAD: {each}."
     )
 
 
