@@ -58,7 +58,7 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     if more_s := forecast.follow_up_s(platform, level):
         yield (
             f"at most {forecast.FOLLOW_UPS} measurements more, about {duration(more_s)}, if a "
-            "cause is undecided because a partner could not be measured"
+            "cause is undecided without them"
         )
 
 
