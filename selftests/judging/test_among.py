@@ -154,6 +154,14 @@ def test_the_port_is_found_among_others_by_its_name(beside):
     assert within.points_at == tuple(sorted((("n1", "mlx5_0"), ("n1", beside))))
 
 
+@pytest.mark.parametrize("kind", [4116, 4118, 4120, 4122, 4124, 4126, 41683])
+def test_virtual_functions_may_have_the_lid_of_their_port(kind):
+    known = {"lid": 1, "hca_type": f"MT{kind}"}
+    assert ports([port(1, **known)], [port(2, **known)]).outcome is PASSED
+    known["hca_type"] = "MT4129"
+    assert ports([port(1, **known)], [port(2, **known)]).outcome is FAILED
+
+
 def test_an_address_of_roce_that_two_nodes_have():
     found = ports([roce("10.0.0.1")], [roce("10.0.0.1")])
     assert (found.outcome, found.reason) == (FAILED, "GID 10.0.0.1 is also that of n2 mlx5_0")
