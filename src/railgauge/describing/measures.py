@@ -1,0 +1,187 @@
+"""What is measured on the hardware of a survey, by templates of ``shared/derived``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from railgauge.config.thresholds.model import NEAR_LINKS, PCIE_GTS
+from railgauge.config.thresholds.physics import pcie_gbps
+from railgauge.describing.choice import Chosen
+from railgauge.describing.hardware import INFINIBAND, NicFound, affinity
+from railgauge.stacks import Stack
+
+_HOST = (
+    "host_write_bandwidth,host_write_bandwidth_bidirectional,host_read_bandwidth",
+    "host_read_bandwidth_bidirectional,host_send_bandwidth,host_send_bandwidth_bidirectional",
+    "host_write_latency,host_read_latency,host_send_latency",
+)
+_SUBNET = (
+    "fabric_manager,fabric_cabling,fabric_links,fabric_errors,fabric_errors_growth",
+)
+_NODE = (
+    "node_all_reduce",
+    "node_all_gather,node_reduce_scatter,node_alltoall",
+    "node_sendrecv,node_broadcast,node_reduce",
+)
+_OPERATIONS = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
+# The shares of the templates in shared/derived, for an entry that asks for less.
+_ALL_REDUCE, _OTHERS, _ALLTOALL = 0.6, 0.45, 0.35
+_UNKNOWN_LINKS, _SOCKETS = 0.5, 0.6
+_BITS = 8
+# Open MPI over TCP, as a ring that sends each part whole: what the traffic and the ideal assume.
+_RING = (
+    *("--mca", "btl", "tcp,self"),
+    *("--mca", "mpi_yield_when_idle", "1"),
+    *("--mca", "coll_tuned_use_dynamic_rules", "1"),
+    *("--mca", "coll_tuned_allreduce_algorithm", "4"),
+    *("--mca", "btl_tcp_eager_limit", "33554432"),
+    *("--mca", "btl_tcp_max_send_size", "33554432"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The section ``measurements``, tests that the platform leaves out, and what to tell."""
+
+    entries: dict[str, Any]
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What the nodes have besides their hardware.
+
+    ``link`` is the data sheet's link between GPUs, if known. ``has_peer_memory``: the survey found
+    on every node what GPUDirect RDMA needs. ``has_mpi_bench``: every node has mpi-bench.
+    """
+
+    link: Mapping[str, Any] | None
+    has_peer_memory: bool
+    has_mpi_bench: bool
+
+
+def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
+    """Return what is measured."""
+    link, has_peer_memory = means.link, means.has_peer_memory
+    entries: dict[str, Any] = {}
+    notes: list[str] = []
+    gpus, fabric = kind.hardware.gpus, kind.fabric
+    rdma = bool(fabric) and fabric[0].is_rdma
+    entries |= dict.fromkeys(_HOST if rdma else ("host_tcp_bandwidth",) if fabric else (), {})
+    if fabric and fabric[0].link_layer == INFINIBAND:
+        entries |= dict.fromkeys(_SUBNET, {})
+    if gpus and stack and rdma:
+        entries["gpu_write_bandwidth"] = {"extends": _reach(kind)}
+    if gpus and stack:
+        entries |= _inside(gpus.count, stack, link)
+    if gpus and fabric:
+        entries |= _between(kind, link, has_peer_memory)
+    if not gpus and fabric and not rdma and means.has_mpi_bench:
+        entries["pair_all_reduce,group_all_reduce"] = _between_hosts(fabric)
+    if gpus and rdma and not has_peer_memory:
+        notes.append(
+            "GPUDirect RDMA: not every node shows what it needs, so collectives may go through "
+            "host memory; once it is set up, make the file again, and they must not"
+        )
+    absent = {"host_tcp_bandwidth": _RDMA_CARRIES} if rdma and not _is_ib(fabric) else {}
+    return Measured(entries, absent, tuple(notes))
+
+
+_RDMA_CARRIES = "RDMA carries the payload of these NICs; TCP over them is limited by cores."
+
+
+def _is_ib(fabric: tuple[NicFound, ...]) -> bool:
+    return fabric[0].link_layer == INFINIBAND
+
+
+def _reach(kind: Chosen) -> str:
+    """Return the template for GPUs near the NICs, far from them, or some of each."""
+    rows = affinity(kind.hardware, kind.fabric).values()
+    near = {distance in NEAR_LINKS for row in rows for distance in row.values()}
+    return {(True,): "near_gpus", (False,): "far_gpus"}.get(tuple(near), "near_and_far_gpus")
+
+
+def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    if stack.name == "nvidia":
+        entries["gpu_host_bandwidth"] = {}
+    if link is None or count == 1:
+        return entries
+    if stack.name == "nvidia":
+        entries["gpu_copy_bandwidth"] = {}
+    if stack.name == "amd":
+        entries["gpu_link_bandwidth"] = {}
+    return {**entries, **dict.fromkeys(_NODE, {})}
+
+
+def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool) -> dict[str, Any]:
+    """Return the collectives between nodes.
+
+    Where the links between the GPUs of a node are slower than its NICs, they decide, and the
+    floors are shares of them. Where they are not known, only all_reduce is limited.
+    """
+    gpus, fabric = kind.hardware.gpus, kind.fabric
+    assert gpus is not None
+    over = ["over_gpudirect" if has_peer_memory else "over_rdma"] if fabric[0].is_rdma else []
+    first: dict[str, Any] = {"extends": over} if over else {}
+    key = "pair_all_reduce,group_all_reduce"
+    if gpus.count > 1 and link is None:
+        return {key: {**first, **_limited(_UNKNOWN_LINKS, _UNKNOWN)}}
+    factor = _factor(gpus.count, fabric, link)
+    sockets = 1.0 if fabric[0].is_rdma else _SOCKETS
+    why = _why(factor, sockets)
+    share = factor * sockets
+    if share == 1.0:
+        names = ",".join(f"{where}_{op}" for op in _OPERATIONS for where in ("pair", "group"))
+        return {key: first, names: {}, **_one_gpu(fabric)}
+    own = {
+        f"pair_{op},group_{op}": _limited((_ALLTOALL if op == "alltoall" else _OTHERS) * share, why)
+        for op in _OPERATIONS
+    }
+    return {key: {**first, **_limited(_ALL_REDUCE * share, why)}, **own, **_one_gpu(fabric)}
+
+
+def _between_hosts(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
+    own = ("--mca", "btl_tcp_if_include", ",".join(nic.name for nic in fabric))
+    arguments = {"launcher_args": {"openmpi": [*_RING, *own]}}
+    return {"extends": "between_hosts", "options": arguments}
+
+
+def _one_gpu(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
+    return {"pair_all_reduce_one_gpu": {}} if fabric[0].is_rdma else {}
+
+
+_UNKNOWN = (
+    "how fast the links between the GPUs of a node are is not known, so the floor is lower than on "
+    "a platform whose links are"
+)
+
+
+def _factor(count: int, fabric: tuple[NicFound, ...], link: Mapping[str, Any] | None) -> float:
+    """Return what the GPUs' links carry as a share of what the NICs carry, at most 1."""
+    if link is None or count == 1:
+        return 1.0
+    together = link["gb_per_s"] * (1 if link.get("to") == "switch" else count - 1)
+    nics = sum(_gbps(nic) for nic in fabric) / _BITS
+    return min(1.0, together / nics) if nics else 1.0
+
+
+def _gbps(nic: NicFound) -> float:
+    rate = nic.rate_gbps or 0.0
+    known = nic.pcie is not None and nic.pcie[0] in PCIE_GTS
+    return min(rate, pcie_gbps(*nic.pcie)) if known and nic.pcie else rate
+
+
+def _why(factor: float, sockets: float) -> str:
+    inner = f"the links between the GPUs of a node carry {factor:.0%} of what its NICs carry"
+    cores = "without RDMA the cores that copy the payload decide"
+    return " and ".join([inner] * (factor < 1) + [cores] * (sockets < 1))
+
+
+def _limited(share: float, why: str) -> dict[str, Any]:
+    floor = int(share * 100) / 100
+    basis = f"derived: {floor:.0%} of the ideal (docs/floors.md): {why}. Not yet calibrated."
+    return {"limits": [{"floor": floor, "of": "ideal", "basis": basis}]}
