@@ -154,11 +154,10 @@ def _nics(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any]:
             sets.append((entry, [nic.name]))
         else:
             same.append(nic.name)
-    result = {_key(names): entry for entry, names in sets}
+    result = {folded(names): entry for entry, names in sets}
     for nic in (*kind.fabric, *kind.others):
         if own := _own(nic, survey):
-            key = nic.name
-            result[key] = {**result.get(key, {}), **own}
+            result[nic.name] = {**result.get(nic.name, {}), **own}
     for names in (names for entry, names in sets if "extends" not in entry):
         notes.append(
             f"UNKNOWN NIC {folded(names)}: {SHEETS_FILE} has no data sheet of its model, so rate "
@@ -167,10 +166,6 @@ def _nics(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any]:
         )
     notes.extend(_below_sheet(kind, sheets))
     return result
-
-
-def _key(names: Sequence[str]) -> str:
-    return folded(names)
 
 
 def _nic(nic: NicFound, sheets: Sheets, *, is_fabric: bool) -> dict[str, Any]:
@@ -204,7 +199,7 @@ def _own(nic: NicFound, survey: Survey) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if nic.pci_address and survey.same("address", (address for address, _ in every)):
         found["pci_address"] = nic.pci_address
-    if nic.numa_node is not None and survey.same("NUMA node", (node for _, node in every)):
+    if not nic.is_rdma and nic.numa_node is not None and survey.same("NUMA node", (node for _, node in every)):
         found["numa_node"] = nic.numa_node
     return found
 

@@ -106,9 +106,23 @@ def kept(
             names.append(name)
         if answers.failing:
             notes.append(answers.told(is_expected=name in names))
-    for why, left in unread.items():
-        notes.append(f"not readable here, not expected: {', '.join(left)} ({why})")
-    return tuple(names), tuple(notes)
+    return tuple(names), (*notes, *_unreadable(unread))
+
+
+# Parts of reasons that the site can do something about.
+_MENDABLE = ("command not found", "denied", "time limit")
+
+
+def _unreadable(unread: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield a line for each reason that can be mended, and one for all others together."""
+    rest: list[str] = []
+    for why, names in unread.items():
+        if any(words in why for words in _MENDABLE):
+            yield f"not readable here, so not expected: {', '.join(names)} ({why})"
+        else:
+            rest += names
+    if rest:
+        yield f"not reported by these nodes, so not expected: {', '.join(rest)}"
 
 
 class _Answers:

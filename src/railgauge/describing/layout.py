@@ -23,6 +23,8 @@ def _value(value: Any, key: str, depth: int, used: int = 0) -> str:
     if not is_section and 2 * depth + used + len(line) <= _WIDTH:
         return line
     inner, outer = "  " * (depth + 1), "  " * depth
+    if not value:
+        return line
     if isinstance(value, Mapping):
         named = [(name, json.dumps(name, ensure_ascii=False)) for name in value]
         body = [
@@ -31,12 +33,29 @@ def _value(value: Any, key: str, depth: int, used: int = 0) -> str:
         ]
         return "{\n" + ",\n".join(body) + f"\n{outer}}}"
     if isinstance(value, list):
-        body = [f"{inner}{_value(item, key, depth + 1)}" for item in value]
+        body = _filled(value, inner) if _is_flat(value) and key not in _TEXTS else [
+            f"{inner}{_value(item, key, depth + 1)}" for item in value
+        ]
         return "[\n" + ",\n".join(body) + f"\n{outer}]"
     if isinstance(value, str) and key in _TEXTS:
         width = _WIDTH - len(inner) - 3
-        return _value(textwrap.wrap(value, width, break_long_words=False), "", depth, used)
+        return _value(textwrap.wrap(value, width, break_long_words=False), key, depth, used)
     return line
+
+
+def _is_flat(value: list[Any]) -> bool:
+    return not any(isinstance(item, Mapping | list) for item in value)
+
+
+def _filled(value: list[Any], inner: str) -> list[str]:
+    """Return the items, as many to a line as fit."""
+    lines: list[str] = []
+    for item in (json.dumps(one, ensure_ascii=False) for one in value):
+        if lines and len(lines[-1]) + len(item) + 3 <= _WIDTH:
+            lines[-1] += f", {item}"
+        else:
+            lines.append(f"{inner}{item}")
+    return lines
 
 
 def _text_key(section: str, name: str) -> str:

@@ -26,9 +26,9 @@ _NODE = (
     "node_sendrecv,node_broadcast,node_reduce",
 )
 _OPERATIONS = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
+_ALL_REDUCE = "all_reduce"
 # The shares of the templates in shared/derived, for an entry that asks for less.
-_ALL_REDUCE, _OTHERS, _ALLTOALL = 0.6, 0.45, 0.35
-_UNKNOWN_LINKS, _SOCKETS = 0.5, 0.6
+_SHARES, _OTHERS = {_ALL_REDUCE: 0.6, "alltoall": 0.35}, 0.45
 _BITS = 8
 # Open MPI over TCP, as a ring that sends each part whole: what the traffic and the ideal assume.
 _RING = (
@@ -80,7 +80,7 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
     if gpus and fabric:
         entries |= _between(kind, link, has_peer_memory)
     if not gpus and fabric and not rdma and means.has_mpi_bench:
-        entries["pair_all_reduce,group_all_reduce"] = _between_hosts(fabric)
+        entries[_key(_ALL_REDUCE)] = _between_hosts(fabric)
     if gpus and rdma and not has_peer_memory:
         notes.append(
             "GPUDirect RDMA: not every node shows what it needs, so collectives may go through "
@@ -125,39 +125,27 @@ def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool
     """
     gpus, fabric = kind.hardware.gpus, kind.fabric
     assert gpus is not None
-    over = ["over_gpudirect" if has_peer_memory else "over_rdma"] if fabric[0].is_rdma else []
-    first: dict[str, Any] = {"extends": over} if over else {}
-    key = "pair_all_reduce,group_all_reduce"
+    rdma = fabric[0].is_rdma
+    over = ("over_gpudirect" if has_peer_memory else "over_rdma") if rdma else "over_sockets"
     if gpus.count > 1 and link is None:
-        return {key: {**first, **_limited(_UNKNOWN_LINKS, _UNKNOWN)}}
+        return {_key(_ALL_REDUCE): {"extends": ["unknown_links", over]}}
     factor = _factor(gpus.count, fabric, link)
-    sockets = 1.0 if fabric[0].is_rdma else _SOCKETS
-    why = _why(factor, sockets)
-    share = factor * sockets
-    if share == 1.0:
-        names = ",".join(f"{where}_{op}" for op in _OPERATIONS for where in ("pair", "group"))
-        return {key: first, names: {}, **_one_gpu(fabric)}
-    own = {
-        f"pair_{op},group_{op}": _limited((_ALLTOALL if op == "alltoall" else _OTHERS) * share, why)
-        for op in _OPERATIONS
-    }
-    return {key: {**first, **_limited(_ALL_REDUCE * share, why)}, **own, **_one_gpu(fabric)}
+    entries: dict[str, Any] = {_key(_ALL_REDUCE): {"extends": over}}
+    entries |= {_key(name): {} if rdma else {"extends": "over_sockets"} for name in _OPERATIONS}
+    if factor < 1:
+        for name in (_ALL_REDUCE, *_OPERATIONS):
+            entries[_key(name)] |= _slower_inside(_SHARES.get(name, _OTHERS), factor)
+    return {**entries, **({"pair_all_reduce_one_gpu": {}} if rdma else {})}
+
+
+def _key(operation: str) -> str:
+    return f"pair_{operation},group_{operation}"
 
 
 def _between_hosts(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
     own = ("--mca", "btl_tcp_if_include", ",".join(nic.name for nic in fabric))
     arguments = {"launcher_args": {"openmpi": [*_RING, *own]}}
     return {"extends": "between_hosts", "options": arguments}
-
-
-def _one_gpu(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
-    return {"pair_all_reduce_one_gpu": {}} if fabric[0].is_rdma else {}
-
-
-_UNKNOWN = (
-    "how fast the links between the GPUs of a node are is not known, so the floor is lower than on "
-    "a platform whose links are"
-)
 
 
 def _factor(count: int, fabric: tuple[NicFound, ...], link: Mapping[str, Any] | None) -> float:
@@ -175,13 +163,11 @@ def _gbps(nic: NicFound) -> float:
     return min(rate, pcie_gbps(*nic.pcie)) if known and nic.pcie else rate
 
 
-def _why(factor: float, sockets: float) -> str:
-    inner = f"the links between the GPUs of a node carry {factor:.0%} of what its NICs carry"
-    cores = "without RDMA the cores that copy the payload decide"
-    return " and ".join([inner] * (factor < 1) + [cores] * (sockets < 1))
-
-
-def _limited(share: float, why: str) -> dict[str, Any]:
-    floor = int(share * 100) / 100
-    basis = f"derived: {floor:.0%} of the ideal (docs/floors.md): {why}. Not yet calibrated."
+def _slower_inside(share: float, factor: float) -> dict[str, Any]:
+    floor = int(share * factor * 100) / 100
+    basis = (
+        f"derived: {floor * 100:.0f} % of the ideal (docs/floors.md): {share * 100:.0f} % of what "
+        "the links between the GPUs of a node carry, which is "
+        f"{factor * 100:.0f} % of what its NICs carry. Not yet calibrated."
+    )
     return {"limits": [{"floor": floor, "of": "ideal", "basis": basis}]}
