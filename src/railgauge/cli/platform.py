@@ -203,9 +203,7 @@ class _Made:
 
     def of(self, survey: document.Survey) -> _Result:
         described = document.described(self.name, survey, self.sheets)
-        asked = candidates(
-            survey.kind, survey.stack, survey.facts, one_kernel=survey.said.one_kernel
-        )
+        asked = candidates(survey.kind, survey.stack, survey.facts, survey.said)
         names, notes = kept(self._loaded({**described.document, "expected": asked}), survey.facts)
         written = {**described.document, "expected": _grouped(names, asked)}
         platform = self._loaded(written)

@@ -43,36 +43,33 @@ class Chosen:
 def chosen(found: Mapping[str, Hardware], facts: Mapping[str, NodeFacts], said: Answers) -> Chosen:
     """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
     _refuse_unknown(found, said)
-    lines = [] if said.like else list(differences(found))
-    lines += [] if said.one_kernel else _shared_kernels(facts)
-    if lines:
-        raise _question("the nodes differ, and a platform file describes one kind of node", lines)
     hardware = _rated(found[said.like or next(iter(found))], said)
     up = [nic for nic in hardware.nics if nic.is_up]
+    questions = [] if said.like else list(differences(found))
+    questions += [] if said.one_kernel else _shared_kernels(facts)
+    questions += [] if said.fabric else _undecided(up)
     fabric = _fabric(up, said)
-    if unknown := [nic for nic in fabric if nic.rate_gbps is None]:
-        raise _question("the rate of a link is not known", map(_unrated, unknown))
+    questions += [_unrated(nic) for nic in fabric if nic.rate_gbps is None]
     if hardware.gpus and len(hardware.gpus.models) > 1:
-        models = ", ".join(hardware.gpus.models)
-        raise BadInput(f"a node has GPUs of several models: {models}", remedy="declare one of them")
+        questions.append(f"a node has GPUs of {' and '.join(hardware.gpus.models)}")
+    if questions:
+        what = "a platform file describes one kind of node, and the survey leaves this open"
+        raise BadInput("\n  ".join([f"{what} (nothing was written):", *questions]))
     others = tuple(nic for nic in up if nic not in fabric)
     down = [nic.name for nic in hardware.nics if not nic.is_up]
-    notes = [f"{folded(down)}: no link on any node, left out"] if down else []
-    return Chosen(hardware, fabric, others, tuple(notes))
+    notes = (f"{folded(down)}: no link, left out",) if down else ()
+    return Chosen(hardware, fabric, others, notes)
 
 
 def _refuse_unknown(found: Mapping[str, Hardware], said: Answers) -> None:
-    known = {nic.name for hardware in found.values() for nic in hardware.nics}
+    nics = [nic for hardware in found.values() for nic in hardware.nics]
     if said.like and said.like not in found:
-        raise BadInput(f"--like {said.like}: no such node in the survey")
+        raise BadInput(f"--like {said.like}: the survey has no such node")
     for option, names in (("--fabric", said.fabric), ("--rate", tuple(said.rates))):
+        known = {nic.name for nic in nics if nic.is_up or option == "--rate"}
         if absent := sorted(set(names) - known):
             remedy = f"the survey found {folded(sorted(known)) or 'none'}"
-            raise BadInput(f"{option} {', '.join(absent)}: no such NIC", remedy=remedy)
-
-
-def _question(what: str, lines: Sequence[str] | Iterator[str]) -> BadInput:
-    return BadInput("\n  ".join([f"{what}; nothing was written:", *lines]))
+            raise BadInput(f"{option} {', '.join(absent)}: no such NIC with a link", remedy=remedy)
 
 
 def _rated(hardware: Hardware, said: Answers) -> Hardware:
@@ -82,27 +79,30 @@ def _rated(hardware: Hardware, said: Answers) -> Hardware:
 
 
 def _unrated(nic: NicFound) -> str:
-    why = "is virtual, so what it reports is not the rate of a wire" if nic.is_virtual else "is up"
-    return f"{nic.name} {why}: say it with --rate {nic.name}=GBPS"
+    why = "is virtual: what it reports is not the rate of a wire"
+    said = why if nic.is_virtual else "does not report its rate"
+    return f"{nic.name} {said}; say it with --rate {nic.name}=GBPS"
 
 
 def _fabric(up: Sequence[NicFound], said: Answers) -> tuple[NicFound, ...]:
-    """Return the NICs that the user names, else the fastest ones. Raises ``BadInput``."""
+    """Return the NICs that the user names, else the fastest ones, else those of unknown rate."""
     if said.fabric:
-        if dead := [name for name in said.fabric if name not in {nic.name for nic in up}]:
-            raise BadInput(f"--fabric {', '.join(dead)}: the port has no link")
         return tuple(nic for nic in up if nic.name in said.fabric)
-    unknown = [nic for nic in up if nic.rate_gbps is None]
-    if len(up) > 1 and unknown:
-        lines = [*map(_unrated, unknown), "or name the NICs that carry payload: --fabric NICS"]
-        raise _question("the rate of a link is not known", lines)
     best = max((nic.rate_gbps or 0.0 for nic in up), default=0.0)
-    fastest = tuple(nic for nic in up if (nic.rate_gbps or 0.0) == best)
-    if len({nic.link_layer for nic in fastest}) > 1:
-        lines = [f"{nic.name}: {nic.link_layer}, {best:g} Gb/s" for nic in fastest]
-        lines.append("name those that carry the payload of collectives: --fabric NICS")
-        raise _question("NICs of two link layers are equally fast", lines)
-    return fastest
+    return tuple(nic for nic in up if (nic.rate_gbps or 0.0) == best)
+
+
+def _undecided(up: Sequence[NicFound]) -> list[str]:
+    """Return the questions about which NICs carry the payload."""
+    lines = []
+    if any(nic.rate_gbps for nic in up):
+        lines += [_unrated(nic) for nic in up if nic.rate_gbps is None]
+    if len(kinds := {(nic.link_layer, nic.is_rdma) for nic in _fabric(up, Answers())}) > 1:
+        each = (f"{nic.name} {nic.link_layer}" for nic in _fabric(up, Answers()))
+        lines.append(f"NICs of {len(kinds)} kinds are equally fast: {', '.join(each)}")
+    if lines:
+        lines.append("or name the NICs that carry the payload: --fabric NICS")
+    return lines
 
 
 # --- what differs ---

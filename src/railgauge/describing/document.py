@@ -5,6 +5,7 @@ Pure. Example: eight equal NICs become one entry ``mlx5_[0-7]`` that extends a d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ from railgauge.stacks import Stack
 
 DERIVED = "shared/derived"
 SHEETS_FILE = "thresholds/shared/datasheets.json"
+# Haswell and Broadwell: their root ports must not be sent relaxed ordering (Linux, pci/quirks.c), and
+# perftest says so.
+_ERRATUM = re.compile(r"Xeon\(R\).* v[34]\b")
 # InfiniBand reports the signalling rate up to FDR: 8b/10b up to QDR, 64b/66b for FDR. The rates of
 # EDR and later are payload rates.
 _DATA_RATES = {2.5: 2.0, 5.0: 4.0, 10.0: 8.0, 20.0: 16.0, 40.0: 32.0, 56.0: 54.3}
@@ -71,6 +75,7 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
         "bases": {"survey": f"derived: As {survey.nodes} showed it in the survey."},
         "hardware": hardware,
         **_environment(survey),
+        **_strict_order(survey),
         "expected": {},
         "measurements": made.entries,
         **_left_out(survey, made),
@@ -106,7 +111,7 @@ def _hardware(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any
                 "place in their order are declared near: check it under hardware"
             )
     if kind.fabric:
-        notes.append(f"fabric: {folded(nic.name for nic in kind.fabric)} carry the payload")
+        notes.append(f"the fabric, which carries the payload: {folded(nic.name for nic in kind.fabric)}")
     if kind.others:
         slower = folded(nic.name for nic in kind.others)
         notes.append(f"not the fabric: {slower} (--fabric NICS says otherwise)")
@@ -263,6 +268,14 @@ def _environment(survey: Survey) -> dict[str, Any]:
     return {"environment": {"variables": variables, "basis": basis}}
 
 
+def _strict_order(survey: Survey) -> dict[str, Any]:
+    """Return the option that perftest asks for on processors with an erratum."""
+    if not any(_ERRATUM.search(one.cpu_model or "") for one in survey.facts.values()):
+        return {}
+    option = {"options": {"disable_pcie_relaxed": True}}
+    return {"templates": {"measurements": {"bandwidth,latency": option}}}
+
+
 def _has_peer_memory(survey: Survey) -> bool:
     every = survey.facts.values()
     return survey.stack is not None and all(survey.stack.peer_memory in f.peer_memory for f in every)
@@ -272,4 +285,7 @@ def _left_out(survey: Survey, made: Measured) -> dict[str, Any]:
     reasons: dict[str, str] = dict(made.not_applicable)
     if survey.said.one_kernel:
         reasons["boot_id,machine_id"] = "The nodes are containers or namespaces of one machine."
+    if survey.kind.fabric and survey.said.rates:
+        rate = "link_rate" if survey.kind.fabric[0].is_rdma else "netdev_rate"
+        reasons[rate] = "The NICs do not know the rate of their links; the site gave it."
     return {"not_applicable": reasons} if reasons else {}

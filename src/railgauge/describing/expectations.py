@@ -13,7 +13,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded
-from railgauge.describing.choice import Chosen
+from railgauge.describing.choice import Answers, Chosen
 from railgauge.describing.hardware import INFINIBAND
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import judge_at
@@ -45,11 +45,11 @@ _SETTINGS = frozenset((
     "cpu_governor", "numa_balancing", "numa_daemons", "memlock", "acs", "active_mtu",
     "gpu_persistence_mode", "gpu_ecc_mode", "gpu_mig", "gpu_power_limit", "gpu_pcie_generation",
 ))  # fmt: skip
-_ONE_KERNEL = frozenset(("boot_id", "machine_id"))
+_ONE_KERNEL, _RATES = ("boot_id", "machine_id"), ("link_rate", "netdev_rate")
 
 
 def candidates(
-    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], *, one_kernel: bool
+    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], said: Answers
 ) -> dict[str, dict[str, Any]]:
     """Return every expectation that the hardware makes possible, with what the survey adds."""
     names = list(_HOST)
@@ -60,7 +60,7 @@ def candidates(
         names += _GPUS
         names += _LINKED if kind.hardware.gpus.count > 1 else ()
         names += _GPUS_AND_NICS if kind.fabric else ()
-    dropped = _ONE_KERNEL if one_kernel else frozenset[str]()
+    dropped = {*(_ONE_KERNEL if said.one_kernel else ()), *(_RATES if said.rates else ())}
     entries: dict[str, dict[str, Any]] = {name: {} for name in names if name not in dropped}
     for name, rule in _surveyed(kind, stack, facts):
         if name in entries or name == "peer_memory":

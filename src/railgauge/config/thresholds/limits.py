@@ -191,9 +191,12 @@ def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
 def _beyond_physics(
     platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int | None
 ) -> Iterator[str]:
-    """Yield a message if the hardware cannot reach the floor, so that every cluster would fail."""
+    """Yield a message if the hardware cannot reach the floor, so that every cluster would fail.
+
+    A floor that is a share of what the hardware reaches is not a value in the limit's unit.
+    """
     floor = bound_at(limit.floor, size_bytes)
-    if floor is None or limit.unit not in KNOWN_UNITS:
+    if floor is None or limit.of or limit.unit not in KNOWN_UNITS:
         return
     paths = platform.paths(measurement) if measurement.scope == Scope.PATH else [None]
     for pairing in paths:
