@@ -172,4 +172,3 @@ def _shared_kernels(facts: Mapping[str, NodeFacts]) -> list[str]:
         for nodes in by_boot.values()
         if len(nodes) > 1
     ]
-

@@ -6,7 +6,7 @@ Pure. Example: eight equal NICs become one entry ``mlx5_[0-7]`` that extends a d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,13 @@ from railgauge.describing.hardware import INFINIBAND, NicFound, affinity, is_pri
 from railgauge.describing.measures import Means, Measured, measured
 from railgauge.describing.sheets import Sheets
 from railgauge.facts import NodeFacts
+from railgauge.facts.model import NetdevFacts, NicFacts
 from railgauge.stacks import Stack
 
 DERIVED = "shared/derived"
 SHEETS_FILE = "thresholds/shared/datasheets.json"
-# Haswell and Broadwell: their root ports must not be sent relaxed ordering (Linux, pci/quirks.c), and
-# perftest says so.
+# Haswell and Broadwell: their root ports must not be sent relaxed ordering (pci/quirks.c of Linux),
+# and perftest refuses to be silent about it.
 _ERRATUM = re.compile(r"Xeon\(R\).* v[34]\b")
 # InfiniBand reports the signalling rate up to FDR: 8b/10b up to QDR, 64b/66b for FDR. The rates of
 # EDR and later are payload rates.
@@ -111,7 +112,9 @@ def _hardware(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any
                 "place in their order are declared near: check it under hardware"
             )
     if kind.fabric:
-        notes.append(f"the fabric, which carries the payload: {folded(nic.name for nic in kind.fabric)}")
+        notes.append(
+            f"the fabric, which carries the payload: {folded(nic.name for nic in kind.fabric)}"
+        )
     if kind.others:
         slower = folded(nic.name for nic in kind.others)
         notes.append(f"not the fabric: {slower} (--fabric NICS says otherwise)")
@@ -204,13 +207,17 @@ def _own(nic: NicFound, survey: Survey) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if nic.pci_address and survey.same("address", (address for address, _ in every)):
         found["pci_address"] = nic.pci_address
-    if not nic.is_rdma and nic.numa_node is not None and survey.same("NUMA node", (node for _, node in every)):
+    if (
+        not nic.is_rdma
+        and nic.numa_node is not None
+        and survey.same("NUMA node", (node for _, node in every))
+    ):
         found["numa_node"] = nic.numa_node
     return found
 
 
 def _of(facts: NodeFacts, name: str) -> tuple[str | None, int | None]:
-    every = (*facts.nics, *facts.netdevs)
+    every: tuple[NicFacts | NetdevFacts, ...] = (*facts.nics, *facts.netdevs)
     return next(((n.pci_address, n.numa_node) for n in every if n.name == name), (None, None))
 
 
@@ -231,7 +238,8 @@ def _below_sheet(kind: Chosen, sheets: Sheets) -> Iterable[str]:
             line = f"{nic.rate_gbps:g} Gb/s, its data sheet says {rate:g}"
             found.setdefault(line, []).append(nic.name)
     for line, names in found.items():
-        yield f"BELOW THE DATA SHEET {folded(names)}: {line}; declared as found: check that it is meant"
+        what = f"BELOW THE DATA SHEET {folded(names)}: {line}"
+        yield f"{what}; declared as found: check that it is meant"
 
 
 def _gts(slot: tuple[int, int]) -> float:
@@ -278,7 +286,9 @@ def _strict_order(survey: Survey) -> dict[str, Any]:
 
 def _has_peer_memory(survey: Survey) -> bool:
     every = survey.facts.values()
-    return survey.stack is not None and all(survey.stack.peer_memory in f.peer_memory for f in every)
+    return survey.stack is not None and all(
+        survey.stack.peer_memory in f.peer_memory for f in every
+    )
 
 
 def _left_out(survey: Survey, made: Measured) -> dict[str, Any]:

@@ -83,9 +83,9 @@ def _surveyed(
         best = {getattr(gpu, field) for one in every for gpu in one.gpus}
         if len(best) == 1 and (value := next(iter(best))):
             yield f"gpu_pcie_{name}", {"equals": value}
-    if stack and fabric and fabric[0].is_rdma:
-        if all(stack.peer_memory in one.peer_memory for one in every):
-            yield "peer_memory", {"contains": [stack.peer_memory]}
+    shown = stack is not None and all(stack.peer_memory in one.peer_memory for one in every)
+    if stack and shown and fabric and fabric[0].is_rdma:
+        yield "peer_memory", {"contains": [stack.peer_memory]}
 
 
 def kept(

@@ -28,14 +28,17 @@ def _value(value: Any, key: str, depth: int, used: int = 0) -> str:
     if isinstance(value, Mapping):
         named = [(name, json.dumps(name, ensure_ascii=False)) for name in value]
         body = [
-            f"{inner}{shown}: {_value(value[name], _text_key(key, name), depth + 1, len(shown) + 3)}"
+            f"{inner}{shown}: "
+            + _value(value[name], _text_key(key, name), depth + 1, len(shown) + 3)
             for name, shown in named
         ]
         return "{\n" + ",\n".join(body) + f"\n{outer}}}"
     if isinstance(value, list):
-        body = _filled(value, inner) if _is_flat(value) and key not in _TEXTS else [
-            f"{inner}{_value(item, key, depth + 1)}" for item in value
-        ]
+        body = (
+            _filled(value, inner)
+            if _is_flat(value) and key not in _TEXTS
+            else [f"{inner}{_value(item, key, depth + 1)}" for item in value]
+        )
         return "[\n" + ",\n".join(body) + f"\n{outer}]"
     if isinstance(value, str) and key in _TEXTS:
         width = _WIDTH - len(inner) - 3

@@ -17,9 +17,7 @@ _HOST = (
     "host_read_bandwidth_bidirectional,host_send_bandwidth,host_send_bandwidth_bidirectional",
     "host_write_latency,host_read_latency,host_send_latency",
 )
-_SUBNET = (
-    "fabric_manager,fabric_cabling,fabric_links,fabric_errors,fabric_errors_growth",
-)
+_SUBNET = "fabric_manager,fabric_cabling,fabric_links,fabric_errors,fabric_errors_growth"
 _NODE = (
     "node_all_reduce",
     "node_all_gather,node_reduce_scatter,node_alltoall",
@@ -30,6 +28,7 @@ _ALL_REDUCE = "all_reduce"
 # The shares of the templates in shared/derived, for an entry that asks for less.
 _SHARES, _OTHERS = {_ALL_REDUCE: 0.6, "alltoall": 0.35}, 0.45
 _BITS = 8
+_ONE_CORE_GBPS = 10.0
 # Open MPI over TCP, as a ring that sends each part whole: what the traffic and the ideal assume.
 _RING = (
     *("--mca", "btl", "tcp,self"),
@@ -70,9 +69,11 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
     notes: list[str] = []
     gpus, fabric = kind.hardware.gpus, kind.fabric
     rdma = bool(fabric) and fabric[0].is_rdma
-    entries |= dict.fromkeys(_HOST if rdma else ("host_tcp_bandwidth",) if fabric else (), {})
-    if fabric and fabric[0].link_layer == INFINIBAND:
-        entries |= dict.fromkeys(_SUBNET, {})
+    if fabric and not rdma:
+        entries["host_tcp_bandwidth"] = _one_stream(fabric)
+    entries |= {names: {} for names in (_HOST if rdma else ())}
+    if fabric and _is_ib(fabric):
+        entries[_SUBNET] = {}
     if gpus and stack and rdma:
         entries["gpu_write_bandwidth"] = {"extends": _reach(kind)}
     if gpus and stack:
@@ -93,6 +94,12 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
 _RDMA_CARRIES = "RDMA carries the payload of these NICs; TCP over them is limited by cores."
 
 
+def _one_stream(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
+    """Return the options of iperf3 where one core fills the link; several threads need 3.16."""
+    is_slow = max(nic.rate_gbps or 0.0 for nic in fabric) <= _ONE_CORE_GBPS
+    return {"options": {"streams": 1}} if is_slow else {}
+
+
 def _is_ib(fabric: tuple[NicFound, ...]) -> bool:
     return fabric[0].link_layer == INFINIBAND
 
@@ -101,7 +108,9 @@ def _reach(kind: Chosen) -> str:
     """Return the template for GPUs near the NICs, far from them, or some of each."""
     rows = affinity(kind.hardware, kind.fabric).values()
     near = {distance in NEAR_LINKS for row in rows for distance in row.values()}
-    return {(True,): "near_gpus", (False,): "far_gpus"}.get(tuple(near), "near_and_far_gpus")
+    if len(near) > 1:
+        return "near_and_far_gpus"
+    return "near_gpus" if True in near else "far_gpus"
 
 
 def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -110,11 +119,18 @@ def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[st
         entries["gpu_host_bandwidth"] = {}
     if link is None or count == 1:
         return entries
+    over: dict[str, Any] = {"extends": "over_slots"} if _is_slot(link) else {}
     if stack.name == "nvidia":
-        entries["gpu_copy_bandwidth"] = {}
+        entries["gpu_copy_bandwidth"] = over
     if stack.name == "amd":
-        entries["gpu_link_bandwidth"] = {}
-    return {**entries, **dict.fromkeys(_NODE, {})}
+        entries["gpu_link_bandwidth"] = over
+    return {**entries, **{names: over for names in _NODE}}
+
+
+def _is_slot(link: Mapping[str, Any]) -> bool:
+    """Whether the data sheet's link is the slot of the GPU, which has no other."""
+    slots = (pcie_gbps(generation, 16) / _BITS for generation in PCIE_GTS)
+    return link.get("to") == "switch" and any(abs(link["gb_per_s"] - one) < 1 for one in slots)
 
 
 def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool) -> dict[str, Any]:
