@@ -22,7 +22,7 @@ from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
 from railgauge.describing import document, layout
-from railgauge.describing.choice import Answers, chosen
+from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
 from railgauge.describing.hardware import hardware_of
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
@@ -85,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
     with _reached(cluster) as (reached, sessions):
         found, stack = describe.found_by_vendor(reached, sessions, _tell, _Progress(cluster))
         facts = _answered(found, options.like)
-        said = Answers(options.like, _nics(options.fabric), dict(options.rate), options.one_kernel)
+        said = SiteAnswers(
+            options.like, _nics(options.fabric), dict(options.rate), options.one_kernel
+        )
         kind = chosen({node: hardware_of(one) for node, one in facts.items()}, facts, said)
         survey = document.Survey(
             facts, kind, stack if kind.hardware.gpus else None, said, has_mpi_bench=True

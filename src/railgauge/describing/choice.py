@@ -16,7 +16,7 @@ from railgauge.facts import NodeFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class SiteAnswers:
     """What the user says where the survey cannot decide.
 
     ``like`` is the node whose hardware is right. ``fabric`` are the NICs that carry the payload.
@@ -40,7 +40,9 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-def chosen(found: Mapping[str, Hardware], facts: Mapping[str, NodeFacts], said: Answers) -> Chosen:
+def chosen(
+    found: Mapping[str, Hardware], facts: Mapping[str, NodeFacts], said: SiteAnswers
+) -> Chosen:
     """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
     _refuse_unknown(found, said)
     hardware = _rated(found[said.like or next(iter(found))], said)
@@ -61,7 +63,7 @@ def chosen(found: Mapping[str, Hardware], facts: Mapping[str, NodeFacts], said: 
     return Chosen(hardware, fabric, others, notes)
 
 
-def _refuse_unknown(found: Mapping[str, Hardware], said: Answers) -> None:
+def _refuse_unknown(found: Mapping[str, Hardware], said: SiteAnswers) -> None:
     nics = [nic for hardware in found.values() for nic in hardware.nics]
     if said.like and said.like not in found:
         raise BadInput(f"--like {said.like}: the survey has no such node")
@@ -72,7 +74,7 @@ def _refuse_unknown(found: Mapping[str, Hardware], said: Answers) -> None:
             raise BadInput(f"{option} {', '.join(absent)}: no such NIC with a link", remedy=remedy)
 
 
-def _rated(hardware: Hardware, said: Answers) -> Hardware:
+def _rated(hardware: Hardware, said: SiteAnswers) -> Hardware:
     rates = said.rates
     nics = (replace(n, rate_gbps=rates.get(n.name, n.rate_gbps)) for n in hardware.nics)
     return replace(hardware, nics=tuple(nics))
@@ -84,7 +86,7 @@ def _unrated(nic: NicFound) -> str:
     return f"{nic.name} {said}; say it with --rate {nic.name}=GBPS"
 
 
-def _fabric(up: Sequence[NicFound], said: Answers) -> tuple[NicFound, ...]:
+def _fabric(up: Sequence[NicFound], said: SiteAnswers) -> tuple[NicFound, ...]:
     """Return the NICs that the user names, else the fastest ones, else those of unknown rate."""
     if said.fabric:
         return tuple(nic for nic in up if nic.name in said.fabric)
@@ -97,8 +99,8 @@ def _undecided(up: Sequence[NicFound]) -> list[str]:
     lines = []
     if any(nic.rate_gbps for nic in up):
         lines += [_unrated(nic) for nic in up if nic.rate_gbps is None]
-    if len(kinds := {(nic.link_layer, nic.is_rdma) for nic in _fabric(up, Answers())}) > 1:
-        each = (f"{nic.name} {nic.link_layer}" for nic in _fabric(up, Answers()))
+    if len(kinds := {(nic.link_layer, nic.is_rdma) for nic in _fabric(up, SiteAnswers())}) > 1:
+        each = (f"{nic.name} {nic.link_layer}" for nic in _fabric(up, SiteAnswers()))
         lines.append(f"NICs of {len(kinds)} kinds are equally fast: {', '.join(each)}")
     if lines:
         lines.append("or name the NICs that carry the payload: --fabric NICS")

@@ -12,15 +12,15 @@ from typing import Any
 
 from railgauge.config.thresholds.model import PCIE_GTS
 from railgauge.core.naming import folded
-from railgauge.describing.choice import Answers, Chosen
+from railgauge.describing.choice import Chosen, SiteAnswers
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity, is_printed
-from railgauge.describing.measures import Means, Measured, measured
+from railgauge.describing.measures import Means, MeasuredHere, measured
 from railgauge.describing.sheets import Sheets
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import NetdevFacts, NicFacts
 from railgauge.stacks import Stack
 
-DERIVED = "shared/derived"
+EXTENDS = tuple(f"shared/{name}" for name in ("datasheets", "hosts", "rdma", "gpus", "derived"))
 SHEETS_FILE = "thresholds/shared/datasheets.json"
 # Haswell and Broadwell: their root ports must not be sent relaxed ordering (pci/quirks.c of Linux),
 # and perftest refuses to be silent about it.
@@ -48,7 +48,7 @@ class Survey:
     facts: Mapping[str, NodeFacts]
     kind: Chosen
     stack: Stack | None
-    said: Answers
+    said: SiteAnswers
     has_mpi_bench: bool = False
 
     @property
@@ -72,12 +72,16 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
         "schema_version": 1,
         "platform": name,
         "title": _title(survey.kind, sheets),
-        "extends": [DERIVED],
+        "extends": list(EXTENDS),
         "bases": {"survey": f"derived: As {survey.nodes} showed it in the survey."},
         "hardware": hardware,
         **_environment(survey),
         **_strict_order(survey),
         "expected": {},
+        "levels": {
+            "smoke,nightly": {"scheme": "tournament", "rounds": 2},
+            "signoff": {"scheme": "all"},
+        },
         "measurements": made.entries,
         **_left_out(survey, made),
     }
@@ -291,7 +295,7 @@ def _has_peer_memory(survey: Survey) -> bool:
     )
 
 
-def _left_out(survey: Survey, made: Measured) -> dict[str, Any]:
+def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:
     reasons: dict[str, str] = dict(made.not_applicable)
     if survey.said.one_kernel:
         reasons["boot_id,machine_id"] = "The nodes are containers or namespaces of one machine."

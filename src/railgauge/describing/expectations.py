@@ -13,7 +13,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded
-from railgauge.describing.choice import Answers, Chosen
+from railgauge.describing.choice import Chosen, SiteAnswers
 from railgauge.describing.hardware import INFINIBAND
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import judge_at
@@ -49,7 +49,7 @@ _ONE_KERNEL, _RATES = ("boot_id", "machine_id"), ("link_rate", "netdev_rate")
 
 
 def candidates(
-    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], said: Answers
+    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], said: SiteAnswers
 ) -> dict[str, dict[str, Any]]:
     """Return every expectation that the hardware makes possible, with what the survey adds."""
     names = list(_HOST)

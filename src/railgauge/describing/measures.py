@@ -41,7 +41,7 @@ _RING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredHere:
     """The section ``measurements``, tests that the platform leaves out, and what to tell."""
 
     entries: dict[str, Any]
@@ -62,7 +62,7 @@ class Means:
     has_mpi_bench: bool
 
 
-def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
+def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
     """Return what is measured."""
     link, has_peer_memory = means.link, means.has_peer_memory
     entries: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> Measured:
             "host memory; once it is set up, make the file again, and they must not"
         )
     absent = {"host_tcp_bandwidth": _RDMA_CARRIES} if rdma and not _is_ib(fabric) else {}
-    return Measured(entries, absent, tuple(notes))
+    return MeasuredHere(entries, absent, tuple(notes))
 
 
 _RDMA_CARRIES = "RDMA carries the payload of these NICs; TCP over them is limited by cores."
@@ -124,7 +124,7 @@ def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[st
         entries["gpu_copy_bandwidth"] = over
     if stack.name == "amd":
         entries["gpu_link_bandwidth"] = over
-    return {**entries, **{names: over for names in _NODE}}
+    return {**entries, **dict.fromkeys(_NODE, over)}
 
 
 def _is_slot(link: Mapping[str, Any]) -> bool:
