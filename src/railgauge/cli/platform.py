@@ -24,7 +24,6 @@ from railgauge.core.naming import folded
 from railgauge.describing import document, layout
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
-from railgauge.describing.hardware import hardware_of
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.planning import plan
@@ -64,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--one-kernel", action="store_true",
         help="the nodes are containers or namespaces of one machine",
     )  # fmt: skip
+    parser.add_argument(
+        "--no-gpus", action="store_true", help="the nodes have no GPUs, whatever their tools say"
+    )
 
 
 def _rate(word: str) -> tuple[str, float]:
@@ -83,15 +85,12 @@ def run(options: argparse.Namespace) -> int:
     cluster = _cluster(options)
     sheets = _sheets(options.root)
     with _reached(cluster) as (reached, sessions):
-        found, stack = describe.found_by_vendor(reached, sessions, _tell, _Progress(cluster))
-        facts = _answered(found, options.like)
-        said = SiteAnswers(
-            options.like, _nics(options.fabric), dict(options.rate), options.one_kernel
-        )
-        kind = chosen({node: hardware_of(one) for node, one in facts.items()}, facts, said)
-        survey = document.Survey(
-            facts, kind, stack if kind.hardware.gpus else None, said, has_mpi_bench=True
-        )
+        seen = describe.found_by_vendor(reached, sessions, _tell, _Progress())
+        facts = _answered(seen.found, options.like)
+        said = _said(options)
+        kind = chosen(facts, seen.failing, said)
+        stack = seen.stack if kind.hardware.gpus else None
+        survey = document.Survey(facts, kind, stack, said, has_mpi_bench=True)
         made = _Made(options.name, path, options.root, sheets)
         result, lines = made.of(survey), []
         absent = describe.lacking(reached, sessions, facts, _programs(result.platform, cluster))
@@ -129,6 +128,16 @@ def _sheets(root: Path) -> Sheets:
     return sheets_of(str(path), source.parsed(path, source.text(path, path.parent)))
 
 
+def _said(options: argparse.Namespace) -> SiteAnswers:
+    return SiteAnswers(
+        like=options.like,
+        fabric=_nics(options.fabric),
+        rates=dict(options.rate),
+        one_kernel=options.one_kernel,
+        no_gpus=options.no_gpus,
+    )
+
+
 def _nics(written: str) -> tuple[str, ...]:
     return nodeset.expanded(written, _NICS_MOST) if written else ()
 
@@ -160,11 +169,10 @@ def _tell(line: str) -> None:
 
 
 class _Progress:
-    """Tells of each node that gives no facts."""
+    """Tells once of each node that gives no facts."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self) -> None:
         self._told: set[str] = set()
-        self._names = {node.name for node in cluster.nodes}
 
     def __call__(self, answer: NodeAnswer) -> None:
         if isinstance(answer, NoEvidence) and str(answer) not in self._told:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded
-from railgauge.describing.hardware import Hardware, NicFound
+from railgauge.describing.hardware import Hardware, NicFound, hardware_of
 from railgauge.facts import NodeFacts
 
 
@@ -20,14 +20,15 @@ class SiteAnswers:
     """What the user says where the survey cannot decide.
 
     ``like`` is the node whose hardware is right. ``fabric`` are the NICs that carry the payload.
-    ``rates`` is NIC -> Gb/s. ``one_kernel`` says that the nodes are containers or namespaces of one
-    machine.
+    ``rates`` is NIC -> Gb/s. ``one_kernel``: the nodes are containers or namespaces of one machine.
+    ``no_gpus``: the nodes have none, whatever their tools say.
     """
 
     like: str = ""
     fabric: tuple[str, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict)
     one_kernel: bool = False
+    no_gpus: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,15 @@ class Chosen:
 
 
 def chosen(
-    found: Mapping[str, Hardware], facts: Mapping[str, NodeFacts], said: SiteAnswers
+    facts: Mapping[str, NodeFacts], failing: Mapping[str, Sequence[str]], said: SiteAnswers
 ) -> Chosen:
-    """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
+    """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open.
+
+    ``failing`` are the reasons why tools of GPUs list none, each with its nodes.
+    """
+    found = {node: hardware_of(one) for node, one in facts.items()}
+    if said.no_gpus:
+        found = {node: replace(one, gpus=None) for node, one in found.items()}
     _refuse_unknown(found, said)
     hardware = _rated(found[said.like or next(iter(found))], said)
     up = [nic for nic in hardware.nics if nic.is_up]
@@ -52,6 +59,8 @@ def chosen(
     questions += [] if said.fabric else _undecided(up)
     fabric = _fabric(up, said)
     questions += [_unrated(nic) for nic in fabric if nic.rate_gbps is None]
+    if not said.no_gpus:
+        questions += [_unlisted(why, nodes) for why, nodes in failing.items()]
     if hardware.gpus and len(hardware.gpus.models) > 1:
         questions.append(f"a node has GPUs of {' and '.join(hardware.gpus.models)}")
     if questions:
@@ -61,6 +70,10 @@ def chosen(
     down = [nic.name for nic in hardware.nics if not nic.is_up]
     notes = (f"{folded(down)}: no link, left out",) if down else ()
     return Chosen(hardware, fabric, others, notes)
+
+
+def _unlisted(why: str, nodes: Sequence[str]) -> str:
+    return f"GPUs of {folded(nodes)} are not listed: {why}; mend it, or say --no-gpus"
 
 
 def _refuse_unknown(found: Mapping[str, Hardware], said: SiteAnswers) -> None:

@@ -56,10 +56,6 @@ class Survey:
         """The nodes whose hardware the file declares, in NodeSet syntax."""
         return self.said.like or folded(self.facts)
 
-    def same(self, what: str, of: Iterable[Any]) -> bool:
-        """Whether a value is one on all nodes; ``what`` is for the reader only."""
-        return bool(what) and len({*map(str, of)}) == 1
-
 
 def described(name: str, survey: Survey, sheets: Sheets) -> Described:
     """Return the platform file ``name``. It expects only what ``hardware`` itself asks for."""
@@ -136,7 +132,7 @@ def _gpus(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any]:
     if sheets.gpus.get(sheet, {}).get("memory_mib") != memory_mib:
         entry["memory_mib"] = memory_mib
     every = [[gpu.bus_id for gpu in facts.gpus] for facts in survey.facts.values()]
-    if gpus.bus_ids and survey.same("bus ids", every):
+    if gpus.bus_ids and _is_one(every):
         entry["bus_ids"] = list(gpus.bus_ids)
     if not sheet:
         notes.append(
@@ -209,15 +205,15 @@ def _own(nic: NicFound, survey: Survey) -> dict[str, Any]:
     """Return what this NIC has on every node and its equals do not: its address, its NUMA node."""
     every = [_of(facts, nic.name) for facts in survey.facts.values()]
     found: dict[str, Any] = {}
-    if nic.pci_address and survey.same("address", (address for address, _ in every)):
+    if nic.pci_address and _is_one(address for address, _ in every):
         found["pci_address"] = nic.pci_address
-    if (
-        not nic.is_rdma
-        and nic.numa_node is not None
-        and survey.same("NUMA node", (node for _, node in every))
-    ):
+    if not nic.is_rdma and nic.numa_node is not None and _is_one(node for _, node in every):
         found["numa_node"] = nic.numa_node
     return found
+
+
+def _is_one(values: Iterable[Any]) -> bool:
+    return len({*map(str, values)}) == 1
 
 
 def _of(facts: NodeFacts, name: str) -> tuple[str | None, int | None]:

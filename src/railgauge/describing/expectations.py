@@ -154,4 +154,4 @@ class _Answers:
         others = len(self.failing) - 1
         where = folded(self.failing) if others else node
         is_so = "expected all the same" if is_expected else "not expected until you add it"
-        return f"NOT AS RECOMMENDED {self._name} on {where}: {reason}; {is_so}"
+        return f"NOT AS IT SHOULD BE {self._name} on {where}: {reason}; {is_so}"

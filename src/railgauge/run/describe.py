@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command
@@ -13,25 +14,41 @@ from railgauge.stacks import Stack, stack, vendors
 from railgauge.transport.sessions import Sessions
 
 _AT_ONCE = 64
+_NOT_INSTALLED = "command not found"
 _TIME_LIMIT_S = 30.0
 _FIND = 'for name in "$@"; do command -v -- "$name" >/dev/null 2>&1 || echo "$name"; done'
 
 
+@dataclass(frozen=True, slots=True)
+class VendorSurvey:
+    """The survey by the tools of one vendor.
+
+    ``stack`` is ``None`` if no node has a GPU. ``failing`` are the reasons why the tools of a
+    vendor list no GPU although they are there, each with its nodes.
+    """
+
+    found: Mapping[str, NodeAnswer]
+    stack: Stack | None
+    failing: Mapping[str, list[str]]
+
+
 def found_by_vendor(
     cluster: Cluster, sessions: Sessions, tell: Callable[[str], None], progress: Progress
-) -> tuple[Mapping[str, NodeAnswer], Stack | None]:
-    """Return the facts of every node, and the stack of the vendor whose tools list GPUs.
-
-    The tools of each vendor are asked in turn, until those of one list a GPU.
-    """
+) -> VendorSurvey:
+    """Survey the nodes with the tools of each vendor in turn, until those of one list a GPU."""
     found: Mapping[str, NodeAnswer] = {}
+    failing: dict[str, list[str]] = {}
     for vendor in vendors():
         tell(f"survey: asking {len(cluster.nodes)} nodes, GPUs by the tools of {vendor}")
         found = survey(cluster, sessions, stack(vendor), progress)
         answers = [answer for answer in found.values() if isinstance(answer, NodeFacts)]
         if not answers or any(answer.gpus for answer in answers):
-            return found, stack(vendor)
-    return found, None
+            return VendorSurvey(found, stack(vendor), {})
+        for answer in answers:
+            why = answer.missing.get("gpus", "")
+            if why and _NOT_INSTALLED not in why:
+                failing.setdefault(why, []).append(answer.node)
+    return VendorSurvey(found, None, failing)
 
 
 def lacking(
