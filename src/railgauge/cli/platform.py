@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from railgauge import launchers
 from railgauge.cli import text
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import Platform, source
@@ -21,6 +20,7 @@ from railgauge.core import nodeset
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
+from railgauge.core.terms import Scope
 from railgauge.describing import document, layout
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
@@ -43,7 +43,10 @@ EXAMPLE = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MPI_BENCH = "mpi-bench"
+# Tools that a launcher starts -> their program; empty if it is the measurement's command.
+_LAUNCHED = {_MPI_BENCH: _MPI_BENCH, "ccl-tests": ""}
 _NICS_MOST = 1024
+_PORT = 18515  # any is good for a command that is only planned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -242,17 +245,14 @@ def _programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
         one = replace(platform, measurements={measurement.name: measurement})
         level = plan.level(one, cluster, thresholds.LEVELS[-1])
         case = next((case for _, case in plan.cases(one, level)), None)
-        if case is None:
+        if case is None or measurement.scope == Scope.FABRIC:  # one node alone scans the subnet
             continue
         setting = Setting(case, measurement, cluster, plan.platform_stack(one), one, {})
-        command = _MPI_BENCH if measurement.tool == _MPI_BENCH else measurement.command
-        found[program(setting, command)] = None
-        if measurement.tool in (_MPI_BENCH, "ccl-tests"):
-            found[_STARTERS.get(cluster.launcher, "mpirun")] = None
+        for command in plan.commands(case, one, cluster, _PORT):
+            found[command.argv[0]] = None
+        if measurement.tool in _LAUNCHED:
+            found[program(setting, _LAUNCHED[measurement.tool] or measurement.command)] = None
     return tuple(found)
-
-
-_STARTERS = {"slurm": "srun", launchers.NAMES[0]: "mpirun"}
 
 
 def _absent(absent: Mapping[str, list[str]], needed: tuple[str, ...]) -> Iterator[str]:

@@ -138,8 +138,7 @@ def _gpus(survey: Survey, sheets: Sheets, notes: list[str]) -> dict[str, Any]:
         notes.append(
             f"UNKNOWN GPU {model}: {SHEETS_FILE} has no data sheet of this model. The rate of the "
             "links between GPUs is missing, so nothing inside a node is limited by them. Enter it "
-            "under templates/gpus (vendor, model, memory_mib, link), or as hardware/gpus/link of "
-            "this platform file, and make the file again"
+            "under templates/gpus (vendor, model, memory_mib, link), and make the file again"
         )
     return entry
 
@@ -285,10 +284,8 @@ def _strict_order(survey: Survey) -> dict[str, Any]:
 
 
 def _has_peer_memory(survey: Survey) -> bool:
-    every = survey.facts.values()
-    return survey.stack is not None and all(
-        survey.stack.peer_memory in f.peer_memory for f in every
-    )
+    stack, every = survey.stack, survey.facts.values()
+    return stack is not None and all(stack.peer_memory in one.peer_memory for one in every)
 
 
 def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:

@@ -87,11 +87,16 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
             "GPUDirect RDMA: not every node shows what it needs, so collectives may go through "
             "host memory; once it is set up, make the file again, and they must not"
         )
-    absent = {"host_tcp_bandwidth": _RDMA_CARRIES} if rdma and not _is_ib(fabric) else {}
+    absent = _OF_ETHERNET if rdma and not _is_ib(fabric) else {}
     return MeasuredHere(entries, absent, tuple(notes))
 
 
-_RDMA_CARRIES = "RDMA carries the payload of these NICs; TCP over them is limited by cores."
+_OF_ETHERNET = {
+    "host_tcp_bandwidth": "RDMA carries the payload of these NICs; TCP over them is limited by cores.",
+    "netdev,netdev_present,netdev_rate,netdev_mtu,netdev_numa,netdev_driver": (
+        "RDMA carries the payload of these NICs; port_state, link_rate and active_mtu assert them."
+    ),
+}
 
 
 def _one_stream(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
