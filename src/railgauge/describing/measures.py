@@ -92,7 +92,9 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
 
 
 _OF_ETHERNET = {
-    "host_tcp_bandwidth": "RDMA carries the payload of these NICs; TCP over them is limited by cores.",
+    "host_tcp_bandwidth": (
+        "RDMA carries the payload of these NICs; TCP over them is limited by cores."
+    ),
     "netdev,netdev_present,netdev_rate,netdev_mtu,netdev_numa,netdev_driver": (
         "RDMA carries the payload of these NICs; port_state, link_rate and active_mtu assert them."
     ),
