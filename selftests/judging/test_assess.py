@@ -283,7 +283,12 @@ def test_the_judgement_has_the_limit_and_its_ceiling():
 @pytest.fixture
 def best(monkeypatch):
     """``best(value)`` in Gb/s: the best that a run can reach; the NIC of its path carries 400."""
-    return lambda value: monkeypatch.setattr(assess, "ideal", lambda *of: value)
+
+    def reach(value):
+        for name in ("ideal", "whole"):
+            monkeypatch.setattr(assess, name, lambda *of: value)
+
+    return reach
 
 
 def test_the_judgement_has_the_ideal_where_that_is_not_the_ceiling(best):

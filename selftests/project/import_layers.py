@@ -11,7 +11,7 @@ from pathlib import Path
 # Lowest first: a folder may import from those before it only.
 ORDER = (
     "core", "subnet", "stacks", "launchers", "config", "transport", "facts", "leases", "tools",
-    "planning", "judging", "diagnosis", "verdict", "trend", "run", "report", "bundle",
+    "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run", "report", "bundle",
     "site", "plugin", "cli",
 )  # fmt: skip
 LAB = "lab"

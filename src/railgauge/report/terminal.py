@@ -27,7 +27,7 @@ from railgauge.verdict.counts import (
     left_out,
     worst_measurements,
 )
-from railgauge.verdict.decision import subnet_notes
+from railgauge.verdict.decision import limit_notes, subnet_notes
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
@@ -51,7 +51,7 @@ def header(settings: RunSettings, folder: Path | None) -> list[str]:
         f"platform {platform.name} ({platform.title})",
         f"level: {level.name}, {len(level.pairs)} node pairs in {len(level.rounds)} rounds",
     ]
-    lines += subnet_notes(level)
+    lines += (*limit_notes(platform), *subnet_notes(level))
     evidence = settings.evidence_of(())  # what is known before the survey
     if evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(evidence))
