@@ -46,6 +46,8 @@ _MODULES = (
 # pytest compiles plugins in its own way, and warns about those that are already imported. Each run
 # imports them again; what they import stays.
 _AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge.plugin")
+# pytest asks the names of installed plugins only; what is below this one may stay.
+_ALONE = "railgauge"
 
 
 class _Server:
@@ -115,7 +117,7 @@ def _prepare() -> None:
     for name in _MODULES:
         importlib.import_module(name)
     for name in list(sys.modules):
-        if any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
+        if name == _ALONE or any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
             del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
