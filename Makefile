@@ -42,6 +42,7 @@ $(VENV)/.ready: pyproject.toml
 		{ echo "railgauge needs Python 3.10 or later: make PYTHON=python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest]'
+	@$(BIN)/python -m compileall -q src  # also where PYTHONDONTWRITEBYTECODE is set
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready

@@ -95,12 +95,13 @@ class Project:
 def environment() -> dict[str, str]:
     """This process's environment, without the variables that the outer pytest sets.
 
-    Importing hypothesis costs a run a second, and no run of the ladder uses it. Runs are started in
-    threads, and that pytest's own variables come and go meanwhile: they are not even read.
+    Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
+    any ``assert`` that pytest would have to rewrite in each copy of it. Runs are started in
+    threads, and pytest's own variables come and go meanwhile: they are not even read.
     """
     names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
     own = {name: value for name in names if (value := os.environ.get(name)) is not None}
-    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
 
 
 def make_project(folder: Path) -> Project:
