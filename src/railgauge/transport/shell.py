@@ -6,7 +6,8 @@ The line runs under any login shell and needs only ``sh``, ``timeout``, ``env``,
 marker.
 
 ========== =====================================================================
-``pid N``  the leader of the process group; printed before any output of the command
+``pid N``  the leader of the process group; printed before any output of the command, on stderr
+           too: what comes before it is of the login shell's start-up files
 ``ready``  the port of ``Command.listens_on`` is open
 ``in-use`` another process listens there; the command was not started
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
@@ -15,7 +16,7 @@ marker.
 
 ``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes (shortened)::
 
-    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; … (exec sleep 3) </dev/null; …'
+    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; …; (exec sleep 3) </dev/null; …'
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _DECODED = re.compile(r"""['"\\!\n%$`]""")
 # knows the group by its parent's pid, and the group exists before the marker is printed.
 # The child lives as long as the command, so that timeout goes on to KILL a command that ignores
 # TERM.
-_BEGIN = 'echo "{marker} pid $PPID"; late=; trap late={late} TERM; '
+_BEGIN = 'echo "{marker} pid $PPID"; echo "{marker} pid" >&2; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
