@@ -6,8 +6,8 @@ import shlex
 import shutil
 from pathlib import Path
 
-# The start-up file that each shell reads for a command over ssh. bash reads its own only if it finds
-# itself started by sshd; Debian's and Red Hat's do.
+# The start-up file that each shell reads for a command over ssh. bash reads its own only if it
+# finds itself started by sshd; Debian's and Red Hat's do.
 START_FILES = {
     "bash": ".bashrc",
     "zsh": ".zshenv",

@@ -31,7 +31,7 @@ class SshSettings:
     jump: str | None = None
     config: str | None = None
     known_hosts: str | None = None
-    host_keys: str = "strict"
+    host_keys: str | None = None
     agent: bool = True
     connect_timeout_s: float = 10.0
     patience_s: float = 120.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.errors import FactMissing, HostKeyRejected, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
@@ -23,13 +23,19 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
     for node, found in scene.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
             records = tuple(r for r in scene.open if node in r.nodes and _is_lost(node, r))
-            yield CauseClaim("node-unreachable", Where(node), found.what, records)
+            yield CauseClaim(_cause_of_loss(found.kind), Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.results.found.get(name), NoEvidence):
             says = f"stopped answering during the run: {lost[0].reason}"
             if any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
                 says += "; it was rebooted"
-            yield CauseClaim("node-unreachable", Where(name), says, tuple(lost))
+            cause = _cause_of_loss(lost[0].error_kind)
+            yield CauseClaim(cause, Where(name), says, tuple(lost))
+
+
+def _cause_of_loss(kind: str) -> str:
+    """A node whose host key is refused has power and network: its key is to be looked at."""
+    return kind if kind == HostKeyRejected.kind else "node-unreachable"
 
 
 def _is_lost(node: str, record: ItemRecord) -> bool:

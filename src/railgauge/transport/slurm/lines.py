@@ -39,8 +39,8 @@ code=$({
 exit "${code:-1}"
 """
 
-# The node prints its name, because srun does not report which label belongs to which node; after the
-# nonce, because a TaskProlog may print lines of its own before it.
+# The node prints its name, because srun does not report which label belongs to which node. The
+# nonce comes first, because a TaskProlog may print lines of its own before it.
 _GATHERED = """
 printf '%s %s\\n' "$2" "$SLURMD_NODENAME"
 (eval "$1") 2>/dev/null </dev/null | base64
