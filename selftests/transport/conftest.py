@@ -28,7 +28,13 @@ def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
     server.stop()
 
 
-WAYS = ["local", "ssh", *(f"noisy-{name}" for name in START_FILES)]
+SETUP = (
+    "echo held by setup; echo setup >&2",
+    "set -eu",
+    "cd /",
+    "(sleep 0.1; echo late) & printf unfinished",
+)
+WAYS = ["local", "local-setup", "ssh", *(f"noisy-{name}" for name in START_FILES)]
 
 
 @pytest.fixture(params=WAYS)
@@ -43,8 +49,9 @@ def tagged(request: pytest.FixtureRequest) -> Iterator[Session]:
 
 def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]:
     with ExitStack() as ends:
-        if request.param == "local":
-            kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1")
+        if request.param.startswith("local"):
+            setup = SETUP if request.param == "local-setup" else ()
+            kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1", setup=setup)
         else:
             kind, node = "ssh", ends.enter_context(_server(request)).node()
         session = connect(kind, node, tag)

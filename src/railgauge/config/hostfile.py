@@ -164,7 +164,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
     with gathered.trying():
         slurm = _slurm(path, document, line("slurm"))
-        nodes = [replace(node, slurm=slurm) for node in nodes]
+        setup = tuple(document.get("setup", ()))
+        nodes = [replace(node, slurm=slurm, setup=setup) for node in nodes]
     with gathered.trying():
         _check_unique(path, nodes, line("nodes"))
     gathered.raise_any()  # the checks below need all nodes

@@ -88,6 +88,7 @@ EFFECTS: Mapping[str, Effect] = {
     "host-key-rejected": Effect(
         _OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})
     ),
+    "setup-failed": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "data-corruption": Effect(_OUT, _COLLECTIVES, frozenset({Symptom.WRONG})),
     "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS),
     # The GPUs that are left have other numbers, so that items of each of them go wrong.

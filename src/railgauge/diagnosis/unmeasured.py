@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.errors import FactMissing, HostKeyRejected, NoEvidence
+from railgauge.core.errors import FactMissing, HostKeyRejected, NoEvidence, SetupFailed
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
@@ -15,7 +15,12 @@ from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
 
-_NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
+_NO_NODE = {
+    "node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost",
+    "setup-failed",
+}  # fmt: skip
+# Errors that have causes of their own: such a node has power and network.
+_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind}
 
 
 def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
@@ -34,8 +39,7 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def _cause_of_loss(kind: str) -> str:
-    """A node whose host key is refused has power and network: its key is to be looked at."""
-    return kind if kind == HostKeyRejected.kind else "node-unreachable"
+    return kind if kind in _OWN_CAUSES else "node-unreachable"
 
 
 def _is_lost(node: str, record: ItemRecord) -> bool:

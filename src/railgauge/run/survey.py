@@ -12,7 +12,7 @@ from typing import Any
 
 from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, SetupFailed
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.facts import NodeAnswer
 from railgauge.facts.clock import span_of
@@ -21,6 +21,7 @@ from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
+from railgauge.transport.job import setup_failed
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
 
@@ -81,6 +82,8 @@ def _read(
         return answer
     if answer.error == ConnectionLost.kind:
         return ConnectionLost("the connection ended during the probe", where=node)
+    if answer.error == SetupFailed.kind:
+        return setup_failed(answer)
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # A probe that was cut off still gives the facts that arrived; the others are missing.

@@ -80,6 +80,7 @@ class Capture:
         self.ready = False
         self.in_use = False
         self.overflow = False
+        self.setup_at: int | None = None  # the line of setup that has begun; 0 after the last
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
         self.ended = False  # the output has ended too
@@ -175,6 +176,8 @@ class Capture:
             self._stdout.clear()
         elif name == "exit" and value.isdecimal():
             self.exit_code, self.over_at = int(value), time.monotonic()
+        elif name == "setup" and value.isdecimal():
+            self.setup_at = int(value)
         self.ready |= name == "ready"
         self.in_use |= name == "in-use"
         self._told.notify_all()

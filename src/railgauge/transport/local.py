@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 16
 
 def connect(node: Node, tag: Tag | None = None) -> Session:
     """Return a session on this machine, under the node's name."""
-    return LinkSession(node.name, LocalLink(node.name), tag)
+    return LinkSession(node, LocalLink(node.name), tag)
 
 
 class LocalPipes:

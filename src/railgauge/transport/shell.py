@@ -10,6 +10,7 @@ marker.
            too: what comes before it is of the login shell's start-up files
 ``ready``  the port of ``Command.listens_on`` is open
 ``in-use`` another process listens there; the command was not started
+``setup``  its number follows: line N of ``setup`` begins; 0: all of them have succeeded
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
            output open, and for a crash, of which ssh does not report the exit code
 ========== =====================================================================
@@ -24,6 +25,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections.abc import Sequence
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
@@ -61,6 +63,26 @@ _SERVE = (
     "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
 )
 
+# Runs the lines of ``setup`` in one bash, then becomes the command. What the lines print goes
+# nowhere; one that fails is run once more to show why. A line may end this shell or change its
+# options, so that success is what is reported, not failure. The lines see no arguments: a sourced
+# script would take them for its own.
+_SETUP = """\
+railgauge_marker=$1 railgauge_lines=("${@:3:$2}") railgauge_argv=("${@:3+$2}") railgauge_at=0
+set --
+for railgauge_line in "${railgauge_lines[@]}"; do
+  echo "$railgauge_marker setup $((railgauge_at += 1))"
+  eval "$railgauge_line" </dev/null >/dev/null 2>&1 || {
+    railgauge_at=$?
+    (eval "$railgauge_line") </dev/null 2>&1 | tail -n 1 >&2
+    exit $railgauge_at
+  }
+done
+set +eu
+echo "$railgauge_marker setup 0"
+exec "${railgauge_argv[@]}"
+"""
+
 # dash's kill accepts "-s TERM -- -PID", but not "-TERM -- -PID".
 _STOP = """\
 kill -s TERM -- -{pid} 2>/dev/null
@@ -73,17 +95,19 @@ done
 exit 0"""
 
 
-def command_line(command: Command, nonce: str, tag: str = "") -> str:
+def command_line(command: Command, nonce: str, tag: str = "", setup: tuple[str, ...] = ()) -> str:
     """Return one line, for any login shell, that runs ``command`` under its time limit.
 
-    Every process that it starts carries ``tag`` in its environment (``transport.tag``).
+    Every process that it starts carries ``tag`` in its environment (``transport.tag``). The lines
+    of ``setup`` run before it, unless the command is plain.
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, an invalid variable
     name, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
-    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _command(command)}
+    argv = _after(setup, marker, command)
+    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _text(argv)}
     if command.listens_on is None:
         run = _RUN.format(**words)
     else:
@@ -93,15 +117,22 @@ def command_line(command: Command, nonce: str, tag: str = "") -> str:
     return f"exec {limit} {_for_any_shell(script)}"
 
 
-def _command(command: Command) -> str:
+def _text(argv: Sequence[str]) -> str:
     """Return the shell text of the command itself.
 
     It uses ``exec``, because a program with the name of a shell builtin would not be found.
     """
+    return f"(exec {shlex.join(argv)}) </dev/null"
+
+
+def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[str]:
+    """Return the argv that sets the command's variables and runs it, after ``setup``."""
     variables = [f"{name}={value}" for name, value in command.environment.items()]
     # By env, not by the shell, which refuses to set its own read-only variables.
     argv = ["env", *variables, *command.argv] if variables else command.argv
-    return f"(exec {shlex.join(argv)}) </dev/null"
+    if command.plain or not setup:
+        return argv
+    return ["bash", "-c", _SETUP, "railgauge", marker, str(len(setup)), *setup, *argv]
 
 
 def _tagged(tag: str) -> str:

@@ -69,9 +69,10 @@ def fan_out(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
 def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     """Run one step. Nodes that had not finished when it ended are missing from the answers."""
     start = Start.now()
-    argv = lines.gathered(shell.command_line(command, start.nonce), start.nonce)
+    setup = () if command.plain else nodes[0].setup
+    argv = lines.gathered(shell.command_line(command, start.nonce, "", setup), start.nonce)
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
-    answers = Answers(command, start, {node.name for node in nodes})
+    answers = Answers(command, start, {node.name for node in nodes}, bool(setup))
     with TemporaryFile() as stderr:
         step = start_step(argv, stderr)
         limit = threading.Timer(command.time_limit_s + GRACE_S + _LAUNCH_LIMIT_S, end_step, [step])
@@ -115,6 +116,7 @@ class Answers:
     command: Command
     start: Start
     waiting: set[str]
+    has_setup: bool = False
     _names: dict[bytes, str] = field(default_factory=dict)
     _captures: dict[str, Capture] = field(default_factory=dict)
 
@@ -145,7 +147,8 @@ class Answers:
         if line != _END:
             with suppress(binascii.Error, ValueError):
                 capture.take_stdout(base64.b64decode(line, validate=True))
-        elif capture.pid is not None:  # else the line never started: base64 or timeout is missing
+        elif capture.pid is not None and (capture.setup_at == 0 or not self.has_setup):
+            # Else the command never started: base64 or timeout is missing, or setup has failed.
             self.waiting.discard(name)
             yield name, self._transcript(name, capture)
 
