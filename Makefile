@@ -72,7 +72,9 @@ allure-cli:
 		npm install --prefix .cache/allure --no-save --no-audit --no-fund --ignore-scripts \
 			--loglevel=error allure@$(ALLURE)
 
-docs: export PYTHONPATH = selftests
+# These scripts use the selftests' own packages.
+docs matrix healthy stragglers blind bench: export PYTHONPATH = selftests
+
 docs: $(VENV)/.ready
 	for page in limits causes; do \
 		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
@@ -90,7 +92,6 @@ healthy: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
 
 # An hour on one core: healthy runs without a straggler, and from which share on a slow part is named.
-stragglers: export PYTHONPATH = selftests
 stragglers: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/straggler_seeds.py --page docs/stragglers.md $(ARGS)
 

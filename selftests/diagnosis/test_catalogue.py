@@ -1,4 +1,4 @@
-"""Every cause of the contract can be named, and says what to do and on what basis."""
+"""Each cause of the contract is in the catalogue with its meaning, remedy and basis."""
 
 import re
 
@@ -20,12 +20,12 @@ CONTRACT = {
 PLATFORMS = sorted(path.stem for path in (ROOT / "thresholds").glob("*.json"))
 
 
-def test_every_cause_of_the_contract_is_in_the_catalogue():
+def test_each_cause_of_the_contract_is_in_the_catalogue():
     assert set(CATALOGUE) >= CONTRACT
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_a_cause_says_what_it_means_what_to_do_and_on_what_basis(name):
+def test_each_cause_has_a_meaning_a_remedy_and_a_basis(name):
     kind = CATALOGUE[name]
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
     assert kind.means
@@ -45,23 +45,23 @@ def documents():
     return known
 
 
-def test_the_documents_of_the_bases_are_those_of_the_platform_files():
+def test_bases_name_only_documents_of_the_platform_files():
     said = {number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)}
     assert said <= documents()
 
 
-def test_nothing_measured_is_explained_by_what_is_only_left_over():
+def test_leftover_causes_explain_no_measurement():
     for name in ("undiagnosed", "suite-error", "tool-failing"):
         assert not EFFECTS[name].reach | EFFECTS[name].facts | EFFECTS[name].symptoms
 
 
-def test_parts_never_fold_and_settings_do():
+def test_causes_of_settings_fold_and_those_of_parts_do_not():
     folding = {name for name, kind in CATALOGUE.items() if kind.folds}
     assert {"cpu-governor", "memlock-limited", "gpudirect-rdma-disabled"} <= folding
     assert not {name for name in folding if name.startswith(("slow", "link", "nic", "node"))}
 
 
-def test_every_expectation_of_every_platform_has_a_rule():
+def test_each_expectation_of_each_platform_has_a_rule():
     ruled = {
         *host._BY_SUBJECT, *PORT_FACTS, "nic_present", "netdev_present", "gpu_count",
         "kernel_module", "peer_memory", "gpu_processes", *doubles._CAUSES, *doubles._OF_CPUS,
@@ -71,7 +71,7 @@ def test_every_expectation_of_every_platform_has_a_rule():
     assert set(host._BY_SUBJECT.values()) <= set(CATALOGUE)
 
 
-def test_a_cause_explains_nothing_unless_it_says_so():
+def test_a_cause_without_declared_effects_explains_nothing():
     assert Effect(Harm.SETTING) == Effect(Harm.SETTING, frozenset(), frozenset(), "", frozenset())
     assert reach.nodes_of("a|mx[01-02]") == {"a", "mx01", "mx02"}
 
@@ -87,7 +87,7 @@ def railgauge(capsys, *argv):
     return (code, *capsys.readouterr())
 
 
-def test_the_command_prints_every_cause(capsys):
+def test_the_command_prints_all_causes(capsys):
     code, out, err = railgauge(capsys, "causes")
     assert (code, err) == (0, "")
     assert re.findall(r"(?m)^## (.+)$", out) == list(CATALOGUE)
@@ -96,13 +96,13 @@ def test_the_command_prints_every_cause(capsys):
         assert kind.basis in out
 
 
-def test_the_command_prints_the_causes_that_are_asked_for(capsys):
+def test_the_command_prints_only_the_named_causes(capsys):
     _, out, _ = railgauge(capsys, "causes", "slow-nic", "slow-node")
     assert re.findall(r"(?m)^## (.+)$", out) == ["slow-nic", "slow-node"]
 
 
 @pytest.mark.parametrize("name", ["slow-horse", "", "slow", "x\ny"])
-def test_an_unknown_cause_is_one_clear_line(capsys, name):
+def test_an_unknown_cause_gives_one_clear_line(capsys, name):
     code, out, err = railgauge(capsys, "causes", name)
     assert (code, out) == (2, "")
     assert err.startswith("railgauge: ")

@@ -1,4 +1,4 @@
-"""Terminal, page, Allure and verdict.json tell one story, and hostile words stay words."""
+"""Terminal, page, Allure and verdict.json show the same causes and escape hostile text."""
 
 import json
 import re
@@ -46,7 +46,7 @@ CAUSE = Cause(
 
 
 class Out:
-    """Takes down what the terminal is told."""
+    """Records the lines written to the terminal."""
 
     def __init__(self):
         self.text = ""
@@ -69,8 +69,8 @@ def on_page(*shown):
     return pages.render("report/templates/causes.html.j2", **page._causes(shown))
 
 
-class Words(HTMLParser):
-    """The text of a page, and the tags that it is made of."""
+class PageText(HTMLParser):
+    """The text and the tags of a page."""
 
     def __init__(self, page):
         super().__init__()
@@ -92,24 +92,24 @@ def flat(text):
     return " ".join(text.split())
 
 
-# --- one story ---
+# --- the same causes everywhere ---
 
 
-def test_terminal_and_page_tell_the_same_of_a_cause():
+def test_terminal_and_page_show_the_same_lines_of_a_cause():
     lines = [line for _, said in about(CAUSE) for line in said]
     labels = [label for label, _ in about(CAUSE)]
     assert labels == ["why", "holds", "misses", "decide", "do", "seen in", "explains", "basis"]
-    for shown in (flat(on_terminal(CAUSE)), Words(on_page(CAUSE)).text):
+    for shown in (flat(on_terminal(CAUSE)), PageText(on_page(CAUSE)).text):
         for line in (*lines, *labels, "slow-nic", "n1, mlx5_0"):
             assert line in shown
 
 
-def test_what_there_is_nothing_to_say_of_is_left_out():
+def test_empty_entries_of_a_cause_are_left_out():
     bare = replace(CAUSE, passes=(), misses=(), would_decide="", explains=())
     assert [label for label, _ in about(bare)] == ["why", "do", "seen in", "basis"]
 
 
-def test_of_many_items_three_are_shown_and_the_rest_are_counted():
+def test_three_of_many_items_are_shown_and_the_rest_are_counted():
     many = replace(CAUSE, evidence=tuple(f"a.py::test[{i}]" for i in range(9)))
     assert dict(about(many))["seen in"] == ["test[0]", "test[1]", "test[2]", "and 6 more"]
     exact = replace(CAUSE, evidence=many.evidence[:3])
@@ -117,15 +117,17 @@ def test_of_many_items_three_are_shown_and_the_rest_are_counted():
 
 
 @pytest.mark.parametrize("empty", ["", "  ", "\n"])
-def test_a_reason_that_says_nothing_breaks_no_report(empty):
+def test_an_empty_reason_breaks_no_report(empty):
     silent = replace(CAUSE, says=empty, misses=(empty,))
     for shown in (on_terminal(silent), on_page(silent)):
         assert "what to do" in shown
 
 
-def test_an_error_without_a_word_can_be_shown():
-    mute = replace(broken(record(3, "node_all_reduce", "n1"), "tool-failed", "n1: x"), reason="")
-    found = causes(mute)
+def test_an_error_without_a_message_can_be_shown():
+    nameless = replace(
+        broken(record(3, "node_all_reduce", "n1"), "tool-failed", "n1: x"), reason=""
+    )
+    found = causes(nameless)
     assert "cause 1: tool-failing" in on_terminal(*found)
 
 
@@ -134,25 +136,25 @@ def test_an_error_without_a_word_can_be_shown():
     [("certain", "n1, mlx5_0\n", "a fact or a counter"), ("likely", "(likely)", "the pattern"),
      ("open", "(not decided)", "not decided")],
 )  # fmt: skip
-def test_how_sure_a_cause_is_stands_beside_it(confidence, short, long):
+def test_the_confidence_of_a_cause_is_shown(confidence, short, long):
     cause = replace(CAUSE, confidence=confidence)
     assert short in on_terminal(cause)
     assert long in on_page(cause)
 
 
-def test_causes_that_are_too_many_are_counted():
+def test_causes_beyond_the_shown_ones_are_counted():
     many = [replace(CAUSE, where=Where(f"n{i}")) for i in range(30)]
     assert "20 more causes" in on_terminal(*many)
     assert on_page(*many).count('class="cause"') == 20
     assert "10 more in verdict.json" in on_page(*many)
 
 
-def test_a_run_without_causes_says_nothing_of_them():
+def test_a_run_without_causes_shows_no_section_of_causes():
     assert on_terminal() == ""
     assert on_page() == ""
 
 
-def test_items_that_a_cause_speaks_for_need_no_line_of_their_own():
+def test_items_that_a_cause_covers_have_no_line_of_their_own():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
     found = findings(records)
     verdict = decide(planned(found), found)
@@ -161,8 +163,8 @@ def test_items_that_a_cause_speaks_for_need_no_line_of_their_own():
     assert len(unexplained(replace(verdict, causes=()), found.records)) == len(records)
 
 
-def test_what_no_rule_explains_is_shown_however_many_causes_there_are():
-    """It is listed last, and a terminal shows ten causes: it must not be what is left out."""
+def test_undiagnosed_items_are_shown_even_after_many_causes():
+    """They are listed last, and a terminal shows ten causes only."""
     many = [fact(f"n{i}", "pcie_link", f"mlx5_{i % 8}") for i in range(1, 30)]
     left = [unknown(f"n{i}", "memlock") for i in range(1, 6)]
     found = causes(many, left)
@@ -177,29 +179,29 @@ def test_what_no_rule_explains_is_shown_however_many_causes_there_are():
     assert leading(found[:3], 10) == list(found[:3])
 
 
-# --- hostile words ---
+# --- hostile text ---
 
 
-def test_the_page_escapes_every_word_of_a_cause():
+def test_the_page_escapes_each_text_of_a_cause():
     cause = Cause(
         cause=HOSTILE, where=Where(HOSTILE, HOSTILE, HOSTILE), says=HOSTILE, evidence=(HOSTILE,),
         explains=(HOSTILE,), confidence="open", would_decide=HOSTILE, remedy=HOSTILE,
         basis=HOSTILE, passes=(HOSTILE,), misses=(HOSTILE,),
     )  # fmt: skip
-    page = Words(on_page(cause))
+    page = PageText(on_page(cause))
     assert {tag for tag, _ in page.tags} <= {"h2", "h3", "div", "dl", "dt", "dd", "small", "br"}
     assert not [attrs for _, attrs in page.tags if set(attrs) - {"class"}]
     assert HOSTILE in page.text
 
 
 @given(st.text())
-def test_any_text_stays_text(text):
-    page = Words(on_page(replace(CAUSE, says=text, where=Where(text))))
+def test_any_text_of_a_cause_stays_text_on_the_page(text):
+    page = PageText(on_page(replace(CAUSE, says=text, where=Where(text))))
     assert {tag for tag, _ in page.tags} <= {"h2", "h3", "div", "dl", "dt", "dd", "small", "br"}
     assert on_terminal(replace(CAUSE, says=text))
 
 
-def test_no_text_steers_a_terminal():
+def test_no_text_sends_control_characters_to_the_terminal():
     steering = "\x1b[2J\x1b]0;title\x07 \r\u202e\x9b2J"
     cause = replace(CAUSE, says=steering, where=Where(steering), passes=(steering,))
     assert all(char.isprintable() or char == "\n" for char in on_terminal(cause))
@@ -222,7 +224,7 @@ def pattern(category):
     return re.compile(category["messageRegex"])
 
 
-# What may follow a backslash in a regular expression of JavaScript with its u flag.
+# What may follow a backslash in a JavaScript regular expression with the u flag.
 JAVASCRIPT = re.compile(r"\\(?![\^$\\.*+?()\[\]{}|/dDsSwWbBfnrtv])")
 
 
@@ -233,7 +235,7 @@ HOSTILE_CAUSES = [replace(CAUSE, where=Where(text, text)) for text in TEXTS]
 
 
 @pytest.mark.parametrize("cause", HOSTILE_CAUSES, ids=lambda cause: cause.where.node)
-def test_a_category_matches_the_messages_that_were_marked_and_no_other(cause):
+def test_a_category_matches_only_the_messages_of_its_cause(cause):
     (category,) = allure_causes.categories([cause])
     marked = allure_causes._marked({"statusDetails": {"message": "limit missed:\nit"}}, cause)
     message = marked["statusDetails"]["message"]
@@ -248,14 +250,14 @@ def test_a_category_matches_the_messages_that_were_marked_and_no_other(cause):
 
 
 @pytest.mark.parametrize("cause", HOSTILE_CAUSES, ids=lambda cause: cause.where.node)
-def test_no_category_has_an_escape_that_javascript_refuses(cause):
+def test_categories_have_only_escapes_that_javascript_accepts(cause):
     (category,) = allure_causes.categories([cause])
     assert not JAVASCRIPT.search(category["messageRegex"].replace("\\\\", ""))
     assert not re.search(r"\(\?|\\[AZzQE]|[*+?]\+", category["messageRegex"])
 
 
 @given(st.text(min_size=1))
-def test_any_text_is_matched_as_it_stands(text):
+def test_a_category_matches_any_text_literally(text):
     cause = replace(CAUSE, where=Where(text))
     (category,) = allure_causes.categories([cause])
     assert pattern(category).fullmatch(f"before\n{allure_causes._words(cause)}\nafter")
@@ -291,7 +293,7 @@ def test_results_are_marked_by_the_id_of_their_item(tmp_path):
     assert other["statusDetails"]["message"] == "limit missed: test_b[1]"
 
 
-def test_an_item_of_two_causes_is_marked_with_the_first(tmp_path):
+def test_an_item_of_two_causes_is_marked_with_the_first_one(tmp_path):
     results(tmp_path, ("tests.a", "test_a[1]"))
     second = replace(CAUSE, cause="slow-node")
     allure_results.settle(tmp_path, {}, [CAUSE, second])
@@ -299,14 +301,14 @@ def test_an_item_of_two_causes_is_marked_with_the_first(tmp_path):
     assert "slow-node" not in read(tmp_path)[0]["statusDetails"]["message"]
 
 
-def test_results_of_a_healthy_run_are_left_as_they_are(tmp_path):
+def test_results_of_a_healthy_run_are_not_changed(tmp_path):
     results(tmp_path, ("tests.a", "test_a[1]"))
     before = (tmp_path / "0-result.json").read_bytes()
     allure_results.settle(tmp_path, {}, [])
     assert (tmp_path / "0-result.json").read_bytes() == before
 
 
-def test_a_result_without_a_message_is_marked_all_the_same(tmp_path):
+def test_a_result_without_a_message_is_marked_too(tmp_path):
     body = {"fullName": "tests.a#test_a", "name": "test_a[1]", "status": "skipped"}
     (tmp_path / "0-result.json").write_text(json.dumps(body), encoding="utf-8")
     allure_results.settle(tmp_path, {}, [CAUSE])
@@ -316,7 +318,7 @@ def test_a_result_without_a_message_is_marked_all_the_same(tmp_path):
 # --- verdict.json ---
 
 
-def test_causes_in_verdict_json_hold_the_keys_of_the_contract():
+def test_causes_in_verdict_json_have_the_keys_of_the_contract():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
     found = findings(records)
     verdict = decide(planned(found), found)

@@ -1,4 +1,4 @@
-"""Rungs 4 and 5: the path of the payload, and collectives that are slow over a good path."""
+"""Rungs 4 and 5: the path of the payload, and collectives that are slow over good paths."""
 
 from dataclasses import replace
 
@@ -42,14 +42,14 @@ def test_growing_error_counters_name_the_nic():
     assert found[0].confidence == "certain"
 
 
-def test_one_nic_whose_errors_were_seen_often_is_one_cause():
+def test_errors_of_one_nic_in_several_items_are_one_cause():
     seen = [errors_on(("n2", n), "n2", "mlx5_3", part) for n in ("n1", "n3") for part in ("a", "b")]
     found = causes(seen)
     assert named(found) == [("link-error-rate", "n2, mlx5_3")]
     assert len(found[0].evidence) == 4
 
 
-def test_payload_that_went_past_gpu_memory_went_over_sockets():
+def test_payload_that_bypassed_gpu_memory_is_a_wrong_transport():
     said = "eth2 of n1 received 128.93 GB, 0 packets into GPU memory"
     past = counters(("n1", "n2"), "devmem", ("n1", "eth2"), said)
     found = causes(past, on="h100-tcpx")
@@ -57,14 +57,14 @@ def test_payload_that_went_past_gpu_memory_went_over_sockets():
     assert found[0].says == said
 
 
-def test_errors_on_one_nic_do_not_explain_another_that_is_slow():
+def test_errors_on_one_nic_do_not_explain_another_slow_nic():
     dirty = errors_on(("n1", "n2"), "n2", "mlx5_3", "mlx5_3")
     slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})
     found = causes(dirty, slow)
     assert named(found) == [("slow-nic", "n2, mlx5_4"), ("link-error-rate", "n2, mlx5_3")]
 
 
-def test_errors_on_a_nic_explain_that_it_is_slow():
+def test_errors_on_a_nic_explain_its_slow_paths():
     dirty = errors_on(("n1", "n2"), "n2", "mlx5_4", "mlx5_4")
     slow = paths(pairs_of(names(4), 2), ("mlx5_3", "mlx5_4"), {("n2", "mlx5_4"): 200})
     found = causes(dirty, slow)
@@ -111,27 +111,27 @@ def logs(said, count=4, wanted="GDRDMA"):
         ("IB", "gpudirect-rdma-disabled"),
     ],
 )
-def test_the_log_tells_sockets_from_a_detour_over_host_memory(said, cause):
+def test_the_log_distinguishes_sockets_from_missing_gpudirect(said, cause):
     found = causes(logs({"n2": said}))
     assert named(found) == [(cause, "n2")]
     assert f"the log names {said}" in found[0].says
 
 
-def test_two_nodes_with_one_wrong_transport_fold_only_where_a_setting_mends_both():
+def test_a_wrong_transport_of_two_nodes_folds_only_if_it_is_a_setting():
     detour = causes(logs({"n2": "IB", "n5": "IB"}, 8))
     assert named(detour) == [("gpudirect-rdma-disabled", "n[2,5]")]
     sockets = causes(logs({"n2": "Socket", "n5": "Socket"}, 8))
     assert named(sockets) == [("wrong-transport", "n2"), ("wrong-transport", "n5")]
 
 
-def test_a_wrong_transport_explains_that_the_collective_is_slow():
+def test_a_wrong_transport_explains_a_slow_collective():
     slow = collectives(pairs_of(names(4), 2), {"n2": 5.0})
     found = causes(logs({"n2": "Socket"}), slow)
     assert named(found) == [("wrong-transport", "n2")]
     assert found[0].misses
 
 
-def test_a_pair_that_is_slow_on_the_right_transport_is_not_blamed_for_it():
+def test_a_slow_pair_on_the_right_transport_has_another_cause():
     found = causes(logs({}), collectives(pairs_of(names(4), 2), {"n2": 300}))
     assert named(found) == [("slow-node", "n2")]
 
@@ -139,7 +139,7 @@ def test_a_pair_that_is_slow_on_the_right_transport_is_not_blamed_for_it():
 # --- tuning ---
 
 
-def test_missing_variables_where_no_pair_reaches_its_limit():
+def test_missing_variables_are_the_cause_if_no_pair_reaches_its_limit():
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     found = causes(slow, collective(names(4), 337), environment=UNTUNED)
     assert [cause.cause for cause in found] == ["collective-tuning-missing"]
@@ -154,7 +154,7 @@ def test_missing_variables_are_not_blamed_if_one_pair_reaches_its_limit():
     assert named(causes(slow, environment=UNTUNED)) == [("slow-node", "n2")]
 
 
-def test_a_pair_that_is_fine_in_another_measurement_clears_nothing():
+def test_a_fast_pair_in_another_measurement_does_not_clear_the_variables():
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     fine = collective(("n1", "n2"), 392, subject="pair_all_gather")
     assert {c.cause for c in causes(slow, fine, environment=UNTUNED)} == {
@@ -162,7 +162,7 @@ def test_a_pair_that_is_fine_in_another_measurement_clears_nothing():
     }
 
 
-def test_a_good_log_does_not_clear_what_is_slow():
+def test_a_good_transport_does_not_clear_slow_nodes():
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     found = causes(slow, logs({}), environment=UNTUNED)
     assert [cause.cause for cause in found] == ["collective-tuning-missing"]
@@ -170,7 +170,7 @@ def test_a_good_log_does_not_clear_what_is_slow():
     assert named(alone) == [("slow-node", "n1|n2")]
 
 
-def test_a_collective_that_breaks_off_without_its_variables_is_explained_by_them():
+def test_missing_variables_explain_a_collective_that_timed_out():
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     late = broken(collective(names(4), 1), "command-timed-out", "n1: mpirun")
     (found,) = causes(slow, late, environment=UNTUNED)
@@ -180,29 +180,29 @@ def test_a_collective_that_breaks_off_without_its_variables_is_explained_by_them
 @pytest.mark.parametrize(
     "environment",
     [{}, {"NCCL_DEBUG": "INFO"}, dict(platform().environment)],
-    ids=["nothing", "another variable", "what is asked for"],
+    ids=["nothing", "another variable", "the declared values"],
 )
-def test_variables_that_are_as_asked_for_are_not_blamed(environment):
+def test_variables_with_declared_values_are_not_blamed(environment):
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     found = causes(slow, environment=environment)
     assert "collective-tuning-missing" not in {cause.cause for cause in found}
 
 
-def test_a_variable_may_have_the_value_that_any_measurement_asks_for():
-    """One GPU a node goes over mlx5_0, the others over both NICs; either is the document's."""
+def test_a_variable_may_have_the_value_of_any_measurement():
+    """The document uses mlx5_0 for one GPU per node, and both NICs for all GPUs."""
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
     for nics, blamed in (("mlx5_0,mlx5_1", False), ("mlx5_0", False), ("mlx5_7", True)):
         found = causes(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
         assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
 
 
-def test_variables_that_differ_are_no_reason_on_lower_rungs():
+def test_missing_variables_are_not_blamed_on_lower_rungs():
     slow = [path("n1", "n2", "mlx5_0", 200), collective(("n1",), 100)]
     found = causes(slow, environment=UNTUNED)
     assert "collective-tuning-missing" not in {cause.cause for cause in found}
 
 
-def test_what_a_slow_nic_explains_is_not_put_down_to_the_variables():
+def test_variables_are_not_blamed_for_what_a_slow_nic_explains():
     pairs = list(pairs_of(names(4), 2))
     slow = paths(pairs, ("mlx5_0", "mlx5_1"), {("n2", "mlx5_1"): 200})
     found = causes(slow, collectives(pairs, {"n2": 300}), environment=UNTUNED)
@@ -214,7 +214,7 @@ def test_what_a_slow_nic_explains_is_not_put_down_to_the_variables():
 SWING = (33.0, 390.0) * 6
 
 
-def test_iterations_in_two_groups_that_nothing_explains():
+def test_unexplained_iterations_in_two_groups_are_an_unstable_collective():
     records = [
         collective(pair, *(SWING if "n2" in pair else (392.0,) * 12))
         for pair in pairs_of(names(4), 2)
@@ -225,7 +225,7 @@ def test_iterations_in_two_groups_that_nothing_explains():
     assert "mean of 21" in found[0].says
 
 
-def test_a_diagnostic_on_the_gpus_explains_the_swing():
+def test_a_foreign_gpu_process_explains_the_swing():
     records = [collective(pair, *SWING) for pair in pairs_of(names(4), 2)]
     busy = fact("n1", "gpu_processes"), fact("n2", "gpu_processes")
     found = causes(records, busy)
@@ -233,21 +233,21 @@ def test_a_diagnostic_on_the_gpus_explains_the_swing():
     assert found[0].where.node == "n[1-2]"
 
 
-def test_a_swing_asks_the_facts_where_nobody_asked_for_the_processes():
+def test_a_swing_is_explained_by_processes_in_the_facts():
     records = [
         collective(pair, *(SWING if "n2" in pair else (392.0,) * 12))
         for pair in pairs_of(names(4), 2)
     ]
     busy = replace(healthy("n2"), gpu_processes=("dcgmi diag -r 4",))
-    innocent = replace(healthy("n3"), gpu_processes=("python train.py",))
-    found = causes(records, facts=[busy, innocent])
+    training = replace(healthy("n3"), gpu_processes=("python train.py",))
+    found = causes(records, facts=[busy, training])
     assert named(found) == [("background-gpu-diagnostics", "n2")]
     assert "dcgmi diag -r 4" in found[0].says
     other = causes(records, facts=[replace(busy, gpu_processes=("python train.py",))])
     assert named(other) == [("unstable-collective", "n2")]
 
 
-def test_slow_iterations_of_one_group_are_not_unstable():
+def test_slow_iterations_in_one_group_are_not_unstable():
     records = [
         collective(pair, *((300.0, 301.0) * 6 if "n2" in pair else (392.0,) * 12))
         for pair in pairs_of(names(4), 2)
@@ -255,7 +255,7 @@ def test_slow_iterations_of_one_group_are_not_unstable():
     assert named(causes(records)) == [("slow-node", "n2")]
 
 
-# --- slow collectives over a path that is fine ---
+# --- slow collectives over good paths ---
 
 
 def test_a_node_that_is_slow_in_its_pairs_explains_its_group():
@@ -266,12 +266,12 @@ def test_a_node_that_is_slow_in_its_pairs_explains_its_group():
     assert len(found[0].evidence) == 3
 
 
-def test_two_nodes_that_are_slow_with_each_other_are_a_path():
+def test_two_nodes_that_are_slow_only_together_are_a_slow_path():
     records = collectives(pairs_of(names(6), 2), {frozenset(("n1", "n6")): 300})
     assert named(causes(records)) == [("slow-path", "n1 and n6")]
 
 
-def test_a_group_that_is_slow_although_its_pairs_are_fine_blames_nobody():
+def test_a_slow_group_with_fast_pairs_is_undecided():
     records = [*collectives(pairs_of(names(4), 2), {}), collective(names(4), 300)]
     found = causes(records)
     assert named(found) == [("slow-node", "n1|n2|n3|n4")]
@@ -280,20 +280,20 @@ def test_a_group_that_is_slow_although_its_pairs_are_fine_blames_nobody():
     assert "groups" in found[0].would_decide
 
 
-def test_a_group_whose_pairs_were_not_measured_says_nothing_of_them():
+def test_a_slow_group_without_measured_pairs_does_not_mention_pairs():
     found = causes(collective(names(4), 300))
     assert found[0].confidence == "open"
     assert "pairs of these nodes are fine" not in found[0].says
 
 
-def test_what_one_node_does_by_itself_is_its_own():
+def test_a_slow_measurement_of_one_node_alone_blames_that_node():
     alone = replace(collective(("n3",), 100), rung=5, subject="node_serving")
     found = causes(alone, on="metax-c500")
     assert named(found) == [("slow-node", "n3")]
 
 
 def served(pair, ratio):
-    """Two nodes that serve ``ratio`` of what one of them does alone."""
+    """An item of two nodes whose throughput is ``ratio`` of that of one node."""
     item = record(5, "pair_serving", *pair, part="scaling")
     bad = ratio < 0.5
     outcome = Outcome.FAILED if bad else Outcome.PASSED
@@ -304,7 +304,7 @@ def served(pair, ratio):
     return replace(item, outcome=outcome, judgements=(judged,), reason=judged.reason)
 
 
-def test_nodes_that_serve_badly_only_together_are_no_slow_nodes():
+def test_nodes_that_are_slow_only_together_have_poor_scaling():
     pairs = list(pairs_of(names(4), 2))
     alone = [replace(collective((n,), 392), rung=5, subject="node_serving") for n in names(4)]
     slow = [replace(collective(p, 100), rung=5, subject="pair_serving") for p in pairs]
@@ -315,7 +315,7 @@ def test_nodes_that_serve_badly_only_together_are_no_slow_nodes():
     assert named(one) == [("poor-scaling", "n3")]
 
 
-def test_a_node_that_is_only_a_partner_of_slow_ones_is_not_an_entry():
+def test_a_partner_of_slow_nodes_is_not_blamed():
     slow = [collective(p, 300) for p in (("n1", "n3"), ("n2", "n3"), ("n1", "n4"), ("n2", "n5"))]
     fine = [collective(p, 392) for p in (("n4", "n6"), ("n5", "n6"))]
     slow += [collective(("n1", "n6"), 300), collective(("n2", "n6"), 300)]
@@ -323,7 +323,7 @@ def test_a_node_that_is_only_a_partner_of_slow_ones_is_not_an_entry():
     assert set(named(found)) == {("slow-node", "n1"), ("slow-node", "n2")}
 
 
-def test_a_fast_pair_whose_log_was_not_read_clears_no_transport():
+def test_a_fast_pair_without_a_log_does_not_clear_the_transport():
     fast = [collective(pair, 392) for pair in (("n1", "n3"), ("n2", "n3"))]
     found = causes(transport(("n1", "n2"), "Socket"), fast)
     assert [(c.cause, c.where.node, c.confidence) for c in found] == [
@@ -331,7 +331,7 @@ def test_a_fast_pair_whose_log_was_not_read_clears_no_transport():
     ]
 
 
-def test_two_paths_on_the_wrong_transport_stay_two():
+def test_two_paths_with_a_wrong_transport_are_two_causes():
     said = [("n1", "n6"), ("n2", "n5")]
     pairs = [tuple(sorted(pair)) for pair in pairs_of(names(6), 5)]
     records = [transport(p, "IB" if p in said else "GDRDMA") for p in pairs]
@@ -342,13 +342,13 @@ def test_two_paths_on_the_wrong_transport_stay_two():
     assert len(wrong) == 2
 
 
-def test_the_worst_of_what_is_slow_is_told():
+def test_the_cause_shows_the_worst_value():
     found = causes([collective((a, "n1"), 349 - 10 * i) for i, a in enumerate(("n2", "n3"))],
                    collective(("n2", "n3"), 392))  # fmt: skip
     assert "339 GB/s" in found[0].says
 
 
-def test_a_cause_of_a_higher_rung_explains_nothing_below_it():
+def test_a_cause_explains_nothing_on_lower_rungs():
     pairs = list(pairs_of(names(4), 2))
     hung = broken(record(3, "node_all_gather", "n1"), "tool-failed", "n1: all_gather_perf")
     found = causes(collectives(pairs, {"n1": 300.0}), hung)

@@ -1,4 +1,4 @@
-"""Suspects are measured again with partners found good, and what that says of a cause."""
+"""Suspects are measured again with good partners; the results confirm or change a cause."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def found_by(*records, nodes=()):
     return findings([asking(item) for item in flat], nodes=nodes)
 
 
-def chosen(found):
+def planned_again(found):
     """Suspects and nodes of each measurement."""
     asked = confirmations(found, diagnose(found))
     return [(one.suspects, one.question.case.nodes) for one in asked]
@@ -48,7 +48,7 @@ def chosen(found):
 
 
 @pytest.mark.parametrize("node", names(8))
-def test_a_slow_node_is_measured_with_two_good_ones_that_it_has_not_met(node):
+def test_a_slow_node_is_measured_with_two_new_good_partners(node):
     pairs = list(pairs_of(names(8), 2))
     met = {other for pair in pairs if node in pair for other in pair}
     found = found_by(paths(pairs, NICS, {node: 200.0}))
@@ -60,7 +60,7 @@ def test_a_slow_node_is_measured_with_two_good_ones_that_it_has_not_met(node):
     assert one.question.case.nodes != two.question.case.nodes
 
 
-def test_the_place_in_the_pair_the_path_and_the_size_are_those_of_the_worst_item():
+def test_direction_path_and_size_are_those_of_the_worst_item():
     pairs = list(pairs_of(names(6), 3))
     found = found_by(paths(pairs, NICS, {("n3", "mlx5_1"): 200.0}))
     items = {item.id: item for item in found.records.values()}
@@ -75,35 +75,37 @@ def test_the_place_in_the_pair_the_path_and_the_size_are_those_of_the_worst_item
 
 
 @pytest.mark.parametrize("worst", NICS)
-def test_of_several_slow_paths_the_slowest_is_measured(worst):
+def test_the_slowest_of_several_paths_is_measured(worst):
     speeds = {("n3", nic): 150.0 if nic == worst else 300.0 for nic in NICS}
     found = found_by(paths(list(pairs_of(names(6), 3)), NICS, speeds))
     taken = {str(a.question.case.pairing) for a in confirmations(found, diagnose(found))}
     assert taken == {worst}
 
 
-def test_whoever_is_suspected_is_nobodys_partner():
+def test_a_suspect_is_not_used_as_a_partner():
     pairs = list(pairs_of(names(8), 4))
-    nodes = chosen(found_by(paths(pairs, NICS, {"n3": 200.0, "n5": 250.0})))
+    nodes = planned_again(found_by(paths(pairs, NICS, {"n3": 200.0, "n5": 250.0})))
     assert len(nodes) == 4
     assert all(len({"n3", "n5"} & set(pair)) == 1 for _, pair in nodes)
 
 
-def test_a_path_between_two_nodes_is_measured_as_it_was():
+def test_a_slow_path_is_measured_again_between_its_two_nodes():
     pairs = list(pairs_of(names(6), 4))
     slow = frozenset(pairs[0])
-    assert chosen(found_by(paths(pairs, NICS, {slow: 200.0}))) == [(tuple(sorted(slow)), pairs[0])]
+    assert planned_again(found_by(paths(pairs, NICS, {slow: 200.0}))) == [
+        (tuple(sorted(slow)), pairs[0])
+    ]
 
 
-def test_what_a_node_does_alone_needs_no_partner():
+def test_a_measurement_of_one_node_needs_no_partner():
     found = found_by(links("n1", {(2, 5): 100.0}), *collectives(pairs_of(names(4), 2), {}))
-    assert chosen(found) == [(("n1",), ("n1",))]
+    assert planned_again(found) == [(("n1",), ("n1",))]
 
 
-def test_of_suspects_that_are_not_told_apart_each_is_measured():
+def test_each_of_several_suspects_is_measured():
     items = [path("n1", "n2", nic, 200.0) for nic in NICS]
     fine = paths([("n3", "n4")], NICS, {})
-    assert set(chosen(found_by(items, fine))) == {
+    assert set(planned_again(found_by(items, fine))) == {
         ((one,), pair)
         for one, pairs in {
             "n1": [("n1", "n3"), ("n1", "n4")],
@@ -116,8 +118,8 @@ def test_of_suspects_that_are_not_told_apart_each_is_measured():
 def nothing_to_confirm():
     pairs = list(pairs_of(names(4), 2))
     yield "healthy", paths(pairs, NICS, {})
-    yield "a fact says it", [fact("n1", "cpu_governor"), *paths(pairs, NICS, {})]
-    yield "nobody is good", [path("n1", "n2", nic, 200.0) for nic in NICS]
+    yield "a fact is the cause", [fact("n1", "cpu_governor"), *paths(pairs, NICS, {})]
+    yield "no node is good", [path("n1", "n2", nic, 200.0) for nic in NICS]
     yield "all are slow", paths(pairs, NICS, dict.fromkeys(names(4), 200.0))
     gone = [broken(item, "connection-lost", "n1: x") for item in paths([("n1", "n2")], NICS, {})]
     yield "nothing was measured", gone
@@ -126,20 +128,20 @@ def nothing_to_confirm():
 @pytest.mark.parametrize(
     "records", [r for _, r in nothing_to_confirm()], ids=[n for n, _ in nothing_to_confirm()]
 )
-def test_nothing_is_measured_for_nothing(records):
-    assert chosen(found_by(records)) == []
+def test_nothing_is_measured_again_without_need(records):
+    assert planned_again(found_by(records)) == []
 
 
-def test_many_suspects_are_no_suspicion():
+def test_causes_with_many_suspects_are_not_measured_again():
     slow = [path(f"a{i}", f"b{i}", nic, 200.0) for i in range(20) for nic in NICS]
     many = found_by(slow, paths([("n1", "n2")], NICS, {}))
     assert {len(c.where.node.split("|")) for c in diagnose(many)} == {2}
-    assert len(chosen(many)) == 20 * 4
+    assert len(planned_again(many)) == 20 * 4
     ring = [path(f"a{i}", f"a{(i + 1) % 20}", nic, 200.0) for i in range(20) for nic in NICS]
-    assert chosen(found_by(ring, paths([("n1", "n2")], NICS, {}))) == []
+    assert planned_again(found_by(ring, paths([("n1", "n2")], NICS, {}))) == []
 
 
-def test_good_is_whose_every_trouble_has_a_cause_elsewhere():
+def test_a_node_is_good_if_other_nodes_explain_all_its_trouble():
     pairs = list(pairs_of(names(6), 5))
     items = paths(pairs, NICS, {"n3": 200.0})
     lost = broken(path("n4", "n5", "mlx5_0", 392.0, "other"), "odd", "nowhere")
@@ -148,18 +150,18 @@ def test_good_is_whose_every_trouble_has_a_cause_elsewhere():
     assert set(good_nodes(found, diagnose(found))) == {"n1", "n2", "n6"}
 
 
-def test_a_node_is_a_partner_only_for_what_it_was_seen_to_do():
+def test_a_partner_must_have_passed_the_same_measurement():
     pairs = [("n1", "n2"), ("n1", "n3"), ("n2", "n3")]
     items = paths(pairs, NICS, {"n1": 200.0})
     found = found_by(items, [path("n4", "n5", "mlx5_0", 392.0, "something_else")])
-    assert {node for _, pair in chosen(found) for node in pair} == {"n1", "n2", "n3"}
+    assert {node for _, pair in planned_again(found) for node in pair} == {"n1", "n2", "n3"}
 
 
-# --- what that says ---
+# --- what the results change ---
 
 
 def again(found, speeds):
-    """The findings with every suspect measured again; ``speeds`` by nodes, or an error."""
+    """The findings with each suspect measured again: a speed by nodes, or an error."""
     asked = confirmations(found, diagnose(found))
     results = []
     for one in asked:
@@ -187,7 +189,7 @@ def slow_node():
         ("n3: gone", "not measured", "likely", "could not be measured again: n3: gone"),
     ],
 )
-def test_a_second_measurement_is_told_with_its_figures(slow_node, speed, state, confidence, word):
+def test_a_second_measurement_is_shown_with_its_figures(slow_node, speed, state, confidence, word):
     (cause,) = diagnose(again(slow_node, {("n3",): speed}))
     assert (cause.where.node, cause.confidence) == ("n3", confidence)
     assert cause.confirmation.state == state
@@ -199,14 +201,14 @@ def test_a_second_measurement_is_told_with_its_figures(slow_node, speed, state, 
     assert f"{state}; " in _marked(plain, cause)["statusDetails"]["message"]
 
 
-def test_slow_with_one_partner_and_fast_with_the_other_is_unsteady(slow_node):
+def test_slow_with_only_one_of_two_partners_is_unsteady(slow_node):
     first, second = confirmations(slow_node, diagnose(slow_node))
     (one,), (two,) = (set(a.question.case.nodes) - {"n3"} for a in (first, second))
     (cause,) = diagnose(again(slow_node, {("n3", one): 200.0, ("n3", two): 390.0}))
     assert (cause.confirmation.state, cause.confidence) == ("unsteady", "open")
 
 
-def test_a_suspect_that_alone_is_slow_again_is_the_one():
+def test_the_only_suspect_that_is_slow_again_is_the_cause():
     items = [path("n1", "n2", nic, 200.0) for nic in NICS]
     found = found_by(items, paths([("n3", "n4")], NICS, {}))
     assert [c.where.node for c in diagnose(found)] == ["n1|n2"]
@@ -218,18 +220,18 @@ def test_a_suspect_that_alone_is_slow_again_is_the_one():
 
 
 @pytest.mark.parametrize("speed", [200.0, 390.0, "gone"])
-def test_no_verdict_gets_better(slow_node, speed):
+def test_a_second_measurement_does_not_improve_the_verdict(slow_node, speed):
     before = decide(planned(slow_node), slow_node)
-    with_more = again(slow_node, {("n3",): speed})
-    after = decide(planned(with_more), with_more)
+    confirmed = again(slow_node, {("n3",): speed})
+    after = decide(planned(confirmed), confirmed)
     assert (after.verdict, after.counts) == (before.verdict, before.counts) == (
         "rejected", before.counts,
     )  # fmt: skip
     assert after.causes[0].evidence == before.causes[0].evidence
-    assert all(r.outcome is not Outcome.FLAKY for r in with_more.records.values())
+    assert all(r.outcome is not Outcome.FLAKY for r in confirmed.records.values())
 
 
-def test_results_are_those_of_their_cause_alone(slow_node):
+def test_results_apply_only_to_their_own_cause(slow_node):
     answered = again(slow_node, {("n3",): 390.0})
     other = tuple(
         replace(one, asked=replace(one.asked, **change))
@@ -240,7 +242,7 @@ def test_results_are_those_of_their_cause_alone(slow_node):
     assert (cause.confirmation, cause.confidence) == (None, "likely")
 
 
-def test_without_a_second_measurement_nothing_is_said(slow_node):
+def test_without_a_second_measurement_there_is_no_confirmation(slow_node):
     (cause,) = causes(list(slow_node.records.values()))
     assert cause.confirmation is None
     assert cause.to_json()["confirmation"] is None

@@ -1,4 +1,4 @@
-"""A fault that comes and goes is measured again several times, and its device is found."""
+"""An intermittent fault is measured again several times to find its node or device."""
 
 import pytest
 from testing.diagnose_scenes import measured, path
@@ -11,7 +11,7 @@ from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.judging.confirmation import MOST_REPEATS, Confirmed
 
 
-def asked_of(minutes, nics=NICS):
+def planned_again(minutes, nics=NICS):
     found = run(ordered(nics=nics), of_n2(minutes))
     causes = diagnose(found)
     return causes, confirmations(found, causes)
@@ -24,7 +24,7 @@ def result(asked, figure):
 
 
 def after(causes, asked, slow):
-    """The one cause after measurements of which those that ``slow`` selects missed their limit."""
+    """The cause after the second measurements; those that ``slow`` selects miss the limit."""
     (cause,) = causes
     return with_confirmation(cause, [result(a, 235.0 if slow(a) else 392.0) for a in asked])
 
@@ -34,9 +34,11 @@ def where(asked):
     return asked.suspects, set(case.nodes), str(case.pairing)
 
 
-def test_a_path_that_was_slow_once_is_measured_with_both_ends_over_two_nics():
-    _, asked = asked_of(MINE[:1])
-    suspects = {one.suspects for one in asked} - {()}  # () is the pair in the other direction
+def test_both_ends_of_a_path_that_was_slow_once_are_measured_over_two_nics():
+    _, asked = planned_again(MINE[:1])
+    suspects = {one.suspects for one in asked} - {
+        ()
+    }  # () stands for the pair in the other direction
     assert len(suspects) == 3
     assert {frozenset(s) for s in suspects} == {
         frozenset({"n2", "n3"}), frozenset({"n2"}), frozenset({"n3"}),
@@ -48,8 +50,8 @@ def test_a_path_that_was_slow_once_is_measured_with_both_ends_over_two_nics():
 
 
 @pytest.mark.parametrize(("slow", "least"), [(1, 3), (2, 3)])
-def test_it_is_measured_so_often_that_it_shows(slow, least):
-    causes, asked = asked_of(MINE[:slow])
+def test_an_intermittent_fault_is_repeated_until_it_would_show(slow, least):
+    causes, asked = planned_again(MINE[:slow])
     repeats = {one.question.case.repeats for one in asked}
     assert all(least <= each <= MOST_REPEATS for each in repeats)
     course = causes[0].course
@@ -57,13 +59,13 @@ def test_it_is_measured_so_often_that_it_shows(slow, least):
     assert (1 - course.slow / course.of) ** (2 * each) <= 0.05
 
 
-def test_a_fault_that_is_always_there_is_measured_once():
-    _, asked = asked_of(MINE)
+def test_a_permanent_fault_is_measured_once():
+    _, asked = planned_again(MINE)
     assert {one.question.case.repeats for one in asked} == {1}
 
 
-def test_the_end_that_is_slow_again_over_both_nics_is_a_slow_node():
-    causes, asked = asked_of(MINE[:1])
+def test_an_end_that_is_slow_again_over_both_nics_is_a_slow_node():
+    causes, asked = planned_again(MINE[:1])
     cause = after(causes, asked, lambda a: "n2" in a.suspects)
     assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "likely")
     assert cause.confirmation.state == "confirmed"
@@ -71,28 +73,28 @@ def test_the_end_that_is_slow_again_over_both_nics_is_a_slow_node():
     assert "compare clocks" in cause.remedy
 
 
-def test_the_end_that_is_slow_again_over_one_nic_is_a_slow_nic():
-    causes, asked = asked_of(MINE[:1])
+def test_an_end_that_is_slow_again_over_one_nic_is_a_slow_nic():
+    causes, asked = planned_again(MINE[:1])
     bad = Pairing("mlx5_0")
     cause = after(causes, asked, lambda a: "n2" in a.suspects and a.question.case.pairing == bad)
     assert (cause.cause, str(cause.where)) == ("slow-nic", "n2, mlx5_0")
     assert "swap it" in cause.remedy
 
 
-def test_a_path_that_alone_is_slow_again_is_the_path():
-    causes, asked = asked_of(MINE[:1])
+def test_a_path_that_is_slow_again_with_good_ends_is_a_slow_path():
+    causes, asked = planned_again(MINE[:1])
     cause = after(causes, asked, lambda a: len(a.suspects) != 1)
     assert (cause.cause, cause.confidence) == ("slow-path", "likely")
     assert {cause.where.node, cause.where.peer} == {"n2", "n3"}
 
 
-def test_two_ends_that_are_slow_again_stay_undecided():
-    causes, asked = asked_of(MINE[:1])
+def test_two_ends_that_are_slow_again_are_undecided():
+    causes, asked = planned_again(MINE[:1])
     assert after(causes, asked, lambda a: True).confidence == "open"
 
 
-def test_what_is_fine_every_time_stays_undecided_and_is_not_cleared():
-    causes, asked = asked_of(MINE[:2])
+def test_a_fault_that_does_not_show_again_is_undecided_and_not_cleared():
+    causes, asked = planned_again(MINE[:2])
     assert causes[0].confidence == "likely"
     cause = after(causes, asked, lambda a: False)
     assert (cause.cause, cause.confidence) == ("slow-node", "open")
@@ -100,15 +102,15 @@ def test_what_is_fine_every_time_stays_undecided_and_is_not_cleared():
     assert "intermittent" in cause.would_decide
 
 
-def test_a_slow_and_a_fast_repeat_do_not_put_a_node_that_comes_and_goes_in_doubt():
-    causes, asked = asked_of(MINE[:2])
+def test_one_slow_repeat_of_several_confirms_an_intermittent_node():
+    causes, asked = planned_again(MINE[:2])
     cause = after(causes, asked, lambda a: a is asked[0])
     assert (cause.confidence, cause.where.node) == ("likely", "n2")
     assert cause.confirmation.state == "confirmed"
 
 
-def test_results_without_a_measurement_change_nothing():
-    causes, asked = asked_of(MINE[:1])
+def test_failed_second_measurements_change_nothing():
+    causes, asked = planned_again(MINE[:1])
     lost = [Confirmed(one, (), "connection lost") for one in asked]
     cause = with_confirmation(causes[0], lost)
     assert (cause.cause, cause.where) == (causes[0].cause, causes[0].where)

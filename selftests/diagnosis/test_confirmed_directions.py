@@ -1,4 +1,4 @@
-"""A slow direction is measured again in both directions, and the path beside its two ends."""
+"""A slow direction is measured again: both ends with good nodes, and the pair both ways."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ SENDER, RECEIVER = PAIRS[0]
 
 
 def open_cause():
-    """Writes alone: the sender, the receiver, or the path between them."""
+    """From writes only: the sender, the receiver or the path may be slow."""
     slow = {(RECEIVER, nic, "receiving"): 200.0 for nic in NICS}
     return findings([asking(item) for item in paths(PAIRS, NICS, slow)])
 
@@ -36,7 +36,7 @@ def likely_cause():
 
 
 def again(found, slow):
-    """The suspects measured again; ``slow(sender, receiver)`` tells what is slow this time."""
+    """The cause after a second measurement, slow where ``slow(sender, receiver)`` is true."""
     results = []
     for one in confirmations(found, diagnose(found)):
         nodes = one.question.case.nodes
@@ -48,13 +48,13 @@ def again(found, slow):
     return cause
 
 
-def asked_of(found):
+def planned_again(found):
     asked = confirmations(found, diagnose(found))
     return [(one.suspects, one.question.case.nodes) for one in asked]
 
 
-def test_both_ends_are_measured_with_good_ones_and_the_pair_in_both_directions():
-    asked = asked_of(open_cause())
+def test_both_ends_are_measured_with_good_nodes_and_the_pair_both_ways():
+    asked = planned_again(open_cause())
     for name, place in ((SENDER, 0), (RECEIVER, 1)):
         mine = [nodes for suspects, nodes in asked if suspects == (name,)]
         assert len(mine) == 2
@@ -83,20 +83,20 @@ def test_the_second_measurement_decides(slow, cause, node, peer):
     assert (found.remedy, found.basis) == (CATALOGUE[cause].remedy, CATALOGUE[cause].basis)
 
 
-def test_both_ends_slow_decide_nothing():
+def test_two_slow_ends_leave_the_cause_undecided():
     found = again(open_cause(), lambda a, b: a == SENDER or b == RECEIVER)
     assert (found.confidence, found.cause) == ("open", "slow-direction")
     assert set(found.where.node.split("|")) == {SENDER, RECEIVER}
 
 
-def test_nothing_slow_this_time_is_not_reproduced():
+def test_a_fault_that_does_not_show_again_is_not_reproduced():
     found = again(open_cause(), lambda *_: False)
     assert (found.confidence, found.cause) == ("open", "slow-direction")
     assert found.confirmation.state == "not reproduced"
 
 
-def test_a_named_direction_is_measured_with_two_good_ones_and_once_back():
-    asked = asked_of(likely_cause())
+def test_a_named_direction_is_measured_with_two_good_nodes_and_once_back():
+    asked = planned_again(likely_cause())
     flows = [nodes for suspects, nodes in asked if suspects == ("n3",)]
     (back,) = [nodes for suspects, nodes in asked if suspects == ()]
     assert len(flows) == 2
@@ -113,14 +113,14 @@ def test_a_named_direction_is_measured_with_two_good_ones_and_once_back():
     ],
     ids=["again", "both-ways", "only-back", "nothing"],
 )
-def test_the_measurement_back_is_told_and_confirms_nothing_by_itself(slow, state, last):
+def test_the_opposite_direction_is_shown_but_confirms_nothing(slow, state, last):
     found = again(likely_cause(), slow)
     assert found.confirmation.state == state
     assert found.confirmation.seen[-1].endswith(last)
 
 
-def test_between_rails_nothing_is_turned_round():
-    """The NIC under suspicion would be the other node's."""
+def test_cross_rail_paths_are_not_measured_in_the_opposite_direction():
+    """The opposite direction would use the other NIC of the suspected node."""
     found = likely_cause()
     crossing = Pairing("mlx5_0", peer=Pairing("mlx5_1"))
 
@@ -131,4 +131,4 @@ def test_between_rails_nothing_is_turned_round():
 
     records = {name: across(item) for name, item in found.records.items()}
     turned = replace(found, records=records)
-    assert () not in [suspects for suspects, _ in asked_of(turned)]
+    assert () not in [suspects for suspects, _ in planned_again(turned)]

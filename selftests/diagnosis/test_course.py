@@ -1,4 +1,4 @@
-"""Time is not place: faults that begin during the run, and faults that come and go."""
+"""Faults that begin during the run, and intermittent faults."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose, notes
 
 
-def told(found):
+def summary(found):
     return [(cause.cause, str(cause.where), cause.confidence) for cause in found]
 
 
@@ -34,7 +34,7 @@ def told(found):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_a_node_that_slows_down_is_one_cause_and_no_path(count):
+def test_a_node_that_slows_down_is_one_cause_and_not_a_path(count):
     after = MINE[-count:]
     (cause,) = diagnose(run(ordered(), of_n2(after)))
     assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "likely")
@@ -46,22 +46,22 @@ def test_a_node_that_slows_down_is_one_cause_and_no_path(count):
     json.dumps(course)
 
 
-def test_without_times_the_order_is_not_evidence():
+def test_without_times_no_start_of_the_fault_is_named():
     found = diagnose(run(ordered(), of_n2(MINE[-2:]), timed=False))
     assert all("since" not in cause.says for cause in found)
 
 
 @pytest.mark.parametrize("subjects", [(WRITE, READ, SEND), (WRITE, SEND, READ)])
 @pytest.mark.parametrize("first", [6, 10, 14])
-def test_it_is_told_across_tools_too(subjects, first):
+def test_a_fault_that_begins_during_the_run_is_found_across_tools(subjects, first):
     tests = ordered(subjects)
     (cause,) = diagnose(run(tests, slow(lambda m, s, pair, n: "n2" in pair and m >= first)))
     assert (cause.cause, str(cause.where)) == ("slow-node", "n2")
     assert cause.course.since
 
 
-def test_a_tool_that_is_slow_by_itself_is_no_moment():
-    """Only sends are slow, and they are measured last: both are said."""
+def test_a_fault_in_one_tool_only_has_no_certain_start():
+    """Only sends are slow, and they are measured last: the cause names both possibilities."""
     tests = ordered((WRITE, SEND))
     (cause,) = diagnose(run(tests, slow(lambda m, s, pair, n: "n2" in pair and s == SEND)))
     assert (cause.cause, str(cause.where)) == ("slow-node", "n2")
@@ -82,13 +82,15 @@ PLACES = {
 
 @pytest.mark.parametrize("subjects", [(WRITE,), (WRITE, READ, SEND)])
 @pytest.mark.parametrize("where", PLACES)
-def test_a_fault_that_is_always_there_has_no_course(where, subjects):
+def test_a_permanent_fault_has_no_course(where, subjects):
     cause, holds = PLACES[where]
     (found,) = diagnose(run(ordered(subjects), slow(lambda m, s, p, n: holds(p, n))))
-    if cause == "slow-path" and READ not in subjects:  # nor do writes tell an end from the path
-        assert told([found]) == [("slow-direction", where.replace(" and ", "|"), "open")]
+    if (
+        cause == "slow-path" and READ not in subjects
+    ):  # writes alone do not separate an end from the path
+        assert summary([found]) == [("slow-direction", where.replace(" and ", "|"), "open")]
     else:
-        assert told([found]) == [(cause, where, "likely")]
+        assert summary([found]) == [(cause, where, "likely")]
     assert found.course is None
     assert "since" not in found.says
     assert "comes and goes" not in found.says
@@ -96,20 +98,20 @@ def test_a_fault_that_is_always_there_has_no_course(where, subjects):
     assert "course" not in found.to_json()
 
 
-# --- a fault that comes and goes ---
+# --- an intermittent fault ---
 
 
-def test_two_single_slow_measurements_of_a_node_are_one_fault_that_comes_and_goes():
+def test_two_of_four_slow_measurements_of_a_node_are_one_intermittent_fault():
     first = MINE[:2]
     (cause,) = diagnose(run(ordered(), of_n2(first)))
-    assert told([cause]) == [("slow-node", "n2", "likely")]
+    assert summary([cause]) == [("slow-node", "n2", "likely")]
     assert "it comes and goes: 2 of 4 measurements are slow" in cause.says
     assert "--confirm" in cause.would_decide
     assert cause.to_json()["course"] == {"kind": "intermittent", "since": "", "slow": 2, "of": 4}
 
 
 @pytest.mark.parametrize("minute", MINE)
-def test_one_slow_measurement_of_a_path_decides_nothing(minute):
+def test_one_slow_measurement_leaves_the_cause_undecided(minute):
     (cause,) = diagnose(run(ordered(), of_n2([minute])))
     assert cause.confidence == "open"
     assert "1 of 2 measurements are slow" in cause.says
@@ -117,7 +119,7 @@ def test_one_slow_measurement_of_a_path_decides_nothing(minute):
     assert cause.would_decide
 
 
-def test_a_path_that_is_slow_with_one_tool_and_fine_with_two_is_doubted():
+def test_a_path_that_is_slow_with_one_of_three_tools_is_undecided():
     tests = ordered((WRITE, READ, SEND), NICS[:1])
     once = [m for m, (s, pair, _) in enumerate(tests) if s == READ and set(pair) == {"n1", "n2"}]
     (cause,) = diagnose(run(tests, of_n2(once)))
@@ -125,8 +127,8 @@ def test_a_path_that_is_slow_with_one_tool_and_fine_with_two_is_doubted():
     assert "1 of 3 measurements are slow" in cause.says
 
 
-def test_a_path_does_not_know_the_tool():
-    """Both slow tests are sends: a path that is slow for sends alone is no fault that exists."""
+def test_a_path_that_is_slow_for_sends_only_is_undecided():
+    """Both slow tests are sends, but no fault of a path depends on the tool."""
     tests = ordered((WRITE, READ, SEND, "host_send_bandwidth_4qp"), NICS[:1])
     sends = [
         m for m, (s, p, _) in enumerate(tests) if s.startswith(SEND) and set(p) == {"n1", "n2"}
@@ -136,15 +138,15 @@ def test_a_path_does_not_know_the_tool():
     assert "2 of 4 measurements are slow" in cause.says
 
 
-def test_a_node_that_is_slow_now_and_then_with_both_partners_is_named_with_its_course():
+def test_an_intermittent_node_that_is_slow_with_both_partners_is_named():
     tests = ordered((WRITE, READ, SEND), NICS[:1])
     mine = [minute for minute, (_, pair, _) in enumerate(tests) if "n2" in pair]
     (cause,) = diagnose(run(tests, of_n2([mine[0], mine[5]])))
-    assert told([cause]) == [("slow-node", "n2", "likely")]
+    assert summary([cause]) == [("slow-node", "n2", "likely")]
     assert "2 of 6 measurements are slow" in cause.says
 
 
-def test_repeats_of_one_measurement_that_disagree():
+def test_repeats_that_disagree_show_an_intermittent_fault():
     def figures(minute, subject, pair, nic):
         return (392.0, 235.0, 392.0) if minute == MINE[1] else (392.0, 391.0, 392.0)
 
@@ -154,15 +156,15 @@ def test_repeats_of_one_measurement_that_disagree():
     assert "comes and goes: 1 of" in cause.says
 
 
-def test_a_direction_is_no_course():
-    """n2 receives slowly: that is a place, whatever a later rule calls it."""
+def test_a_slow_direction_has_no_course():
+    """n2 always receives slowly."""
     tests = ordered((WRITE, READ))
     holds = lambda m, s, pair, n: pair[s == WRITE] == "n2"  # noqa: E731 - reads flow backwards
     assert all(cause.course is None for cause in diagnose(run(tests, slow(holds))))
 
 
-def test_a_mild_fault_that_one_tool_passes_is_no_course():
-    """4.9 % are within the limit and 5.1 % are not: the fault is there all the time."""
+def test_a_mild_fault_near_the_limit_has_no_course():
+    """A loss of 4.9 % passes and one of 5.1 % fails, but the fault is permanent."""
 
     def value(minute, subject, pair, nic):
         if "n2" not in pair:
@@ -173,7 +175,7 @@ def test_a_mild_fault_that_one_tool_passes_is_no_course():
     assert all(cause.course is None for cause in found)
 
 
-def test_a_fault_beside_it_keeps_its_own_cause():
+def test_another_fault_beside_an_intermittent_one_has_its_own_cause():
     def value(minute, subject, pair, nic):
         if set(pair) == {"n3", "n4"}:
             return 200.0
@@ -182,8 +184,8 @@ def test_a_fault_beside_it_keeps_its_own_cause():
     assert {c.cause for c in diagnose(run(ordered(), value))} >= {"slow-path"}
 
 
-def test_collectives_of_other_kinds_are_not_compared():
-    """An all-to-all may be slow on a path on which an all-reduce is fine."""
+def test_different_collectives_are_not_compared():
+    """An all-to-all may be slow on a path where an all-reduce is fast."""
     items = [
         collective(pair, 250.0 if kind == "pair_alltoall" and "n2" in pair else 392.0, subject=kind)
         for kind in ("pair_all_reduce", "pair_alltoall")
@@ -195,7 +197,7 @@ def test_collectives_of_other_kinds_are_not_compared():
 
 
 @given(st.sets(st.sampled_from(range(len(ordered((WRITE, READ)))))))
-def test_whatever_is_slow_every_slow_item_has_a_cause_and_no_healthy_node_is_named(minutes):
+def test_each_slow_item_has_a_cause_and_no_healthy_node_is_named(minutes):
     tests = ordered((WRITE, READ))
     results = run(tests, slow(lambda m, s, pair, n: m in minutes))
     found = diagnose(results)
@@ -206,16 +208,16 @@ def test_whatever_is_slow_every_slow_item_has_a_cause_and_no_healthy_node_is_nam
 
 
 @given(st.sets(st.sampled_from(MINE), min_size=1))
-def test_a_single_node_that_is_slow_at_any_times_is_among_the_suspects_of_every_cause(minutes):
+def test_a_single_intermittent_node_is_a_suspect_of_each_cause(minutes):
     for cause in diagnose(run(ordered(), of_n2(minutes))):
         assert "n2" in {*cause.where.node.split("|"), cause.where.peer}
 
 
-# --- marginal items that begin at one moment ---
+# --- marginal items from one time on ---
 
 
-def close(results, when):
-    """The results with the items marginal that ``when`` selects, by their place in the run."""
+def marginal(results, when):
+    """The results with marginal items where ``when(number in the run, item)`` is true."""
     kept = {}
     for number, (name, item) in enumerate(results.records.items()):
         if when(number, item):
@@ -228,9 +230,9 @@ TWICE = ordered((WRITE, READ))
 
 
 @pytest.mark.parametrize("first", [6, 10])
-def test_marginal_items_of_a_node_that_begin_at_one_moment_are_noted(first):
+def test_a_node_that_is_marginal_from_one_time_on_is_noted(first):
     healthy = run(TWICE, lambda *_: 392.0)
-    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= first)
+    found = marginal(healthy, lambda number, item: "n2" in item.nodes and number >= first)
     assert diagnose(found) == ()
     (line,) = [line for line in notes(found) if "marginal" in line]
     assert line.startswith("n2 is within its limits, but since 14:")
@@ -250,12 +252,12 @@ def test_marginal_items_of_a_node_that_begin_at_one_moment_are_noted(first):
         lambda number, item: "n2" in item.nodes and number >= 14,
     ],
 )
-def test_marginal_items_with_a_place_or_without_a_moment_are_not(when):
-    found = close(run(TWICE, lambda *_: 392.0), when)
+def test_other_marginal_items_are_not_noted(when):
+    found = marginal(run(TWICE, lambda *_: 392.0), when)
     assert not [line for line in notes(found) if "marginal" in line]
 
 
-def test_without_times_marginal_items_have_no_moment():
+def test_without_times_marginal_items_are_not_noted():
     healthy = run(TWICE, lambda *_: 392.0, timed=False)
-    found = close(healthy, lambda number, item: "n2" in item.nodes and number >= 6)
+    found = marginal(healthy, lambda number, item: "n2" in item.nodes and number >= 6)
     assert not [line for line in notes(found) if "marginal" in line]

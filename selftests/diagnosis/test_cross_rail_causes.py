@@ -1,4 +1,4 @@
-"""Paths from one NIC to another in the diagnosis: a fault is named at its own node and NIC."""
+"""Diagnosis of cross-rail paths: a fault is named at its own node and NIC."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SLOW, FINE = 200.0, 392.0
 
 
 def crossing(pairs, parts, bad):
-    """``bad`` are (node, NIC, GPU or end); a path is slow if it is an end of it there."""
+    """``bad`` holds (node, part); a path is slow if one of its ends has a bad part."""
     return [
         path(a, b, part, SLOW if is_slow((a, b), part, bad) else FINE)
         for a, b in pairs
@@ -35,7 +35,7 @@ PAIRS = list(pairs_of(names(6), 2))
 
 
 @pytest.mark.parametrize("nic", NICS)
-def test_a_slow_nic_is_named_by_paths_across_rails_alone(nic):
+def test_cross_rail_paths_alone_name_a_slow_nic(nic):
     records = crossing(PAIRS, ACROSS, {("n3", nic)})
     found = causes(records)
     assert named(found) == [("slow-nic", f"n3, {nic}")]
@@ -43,7 +43,7 @@ def test_a_slow_nic_is_named_by_paths_across_rails_alone(nic):
 
 
 @pytest.mark.parametrize("nic", NICS)
-def test_a_slow_nic_explains_the_paths_that_end_on_it_and_no_others(nic):
+def test_a_slow_nic_explains_all_paths_that_end_on_it(nic):
     everything = (*NICS, *ACROSS, *GPU_PATHS, *GPU_ACROSS)
     records = crossing(PAIRS, everything, {("n3", nic)})
     found = causes(records)
@@ -51,13 +51,13 @@ def test_a_slow_nic_explains_the_paths_that_end_on_it_and_no_others(nic):
     assert accounted(found) == {r.id for r in records if r.outcome == "failed"}
 
 
-def test_a_slow_gpu_is_named_beside_paths_across_rails():
+def test_a_slow_gpu_is_named_with_cross_rail_paths():
     found = causes(crossing(PAIRS, (*NICS, *GPU_PATHS, *GPU_ACROSS), {("n3", "gpu4")}))
     assert named(found) == [("slow-gpu", "n3, gpu4")]
 
 
-def test_a_slow_nic_does_not_explain_a_path_that_ends_on_the_other_one():
-    """n3's mlx5_1 is slow; that a path to its mlx5_0 is slow too has another reason."""
+def test_a_slow_nic_does_not_explain_paths_of_the_nodes_other_nic():
+    """mlx5_1 of n3 is slow; a slow path to mlx5_0 of n3 has another cause."""
     one, other = next(pair for pair in PAIRS if pair[1] == "n3")
     records = crossing(PAIRS, NICS, {("n3", "mlx5_1")})
     odd = path(one, other, "mlx5_1:mlx5_0", SLOW)
@@ -68,7 +68,7 @@ def test_a_slow_nic_does_not_explain_a_path_that_ends_on_the_other_one():
     assert right.id in (*blamed.evidence, *blamed.explains)
 
 
-def test_two_nodes_that_are_slow_across_rails_alone_are_a_path_between_both_nics():
+def test_a_pair_that_is_slow_only_across_rails_is_a_path_between_two_nics():
     one, other = PAIRS[0]
     bad = path(one, other, "mlx5_1:mlx5_0", SLOW)
     rest = [r for r in crossing(PAIRS, (*NICS, *ACROSS), set()) if r.id != bad.id]
@@ -82,13 +82,13 @@ def test_two_nodes_that_are_slow_across_rails_alone_are_a_path_between_both_nics
 
 
 @pytest.mark.parametrize(("node", "nic"), [("n1", "mlx5_1"), ("n2", "mlx5_0")])
-def test_a_nic_that_a_tool_did_not_find_is_the_one_of_its_end(node, nic):
+def test_a_missing_device_is_the_nic_of_the_failing_end(node, nic):
     lost = broken(path("n1", "n2", "gpu4-mlx5_1:gpu0-mlx5_0", FINE), "device-missing", node)
     (found,) = causes(replace(lost, outcome=Outcome.ERROR, judgements=()))
     assert named([found]) == [("nic-missing", f"{node}, {nic}")]
 
 
-def test_paths_on_one_rail_are_told_as_before():
+def test_paths_on_one_rail_name_a_slow_nic_as_before():
     found = causes(paths(PAIRS, NICS, {("n3", "mlx5_1"): SLOW}))
     assert named(found) == [("slow-nic", "n3, mlx5_1")]
 
@@ -100,8 +100,8 @@ FAR = ("gpu0-mlx5_1", "gpu1-mlx5_1", "gpu4-mlx5_0", "gpu5-mlx5_0")
 FAR_FLOOR = 150.0
 
 
-def held_to_less(record):
-    """A far path: what was missed with the floor of a near one may be within its own."""
+def with_far_floor(record):
+    """The record judged with the lower floor of far paths."""
     (judged,) = record.judgements
     outcome = Outcome.PASSED if judged.worst >= FAR_FLOOR else Outcome.FAILED
     judged = replace(judged, floor=FAR_FLOOR, outcome=outcome, reason="")
@@ -109,30 +109,30 @@ def held_to_less(record):
 
 
 def near_and_far(bad):
-    """With the counters around them, which are as they should be wherever it was slow."""
-    far = map(held_to_less, crossing(PAIRS, FAR, bad))
+    """Near and far paths with their traffic counters, which all pass."""
+    far = map(with_far_floor, crossing(PAIRS, FAR, bad))
     both = [*crossing(PAIRS, (*NICS, *NEAR), bad), *far]
     return [*both, *map(counters_of, both)]
 
 
 def counters_of(item):
-    told = Judgement("traffic", Outcome.PASSED, "100 %", "90 to 130 %", "derived: payload")
+    judged = Judgement("traffic", Outcome.PASSED, "100 %", "90 to 130 %", "derived: payload")
     name = item.id.replace("test_x.py::test_", "test_x.py::test_traffic_")
-    return replace(item, id=name, outcome=Outcome.PASSED, judgements=(told,), size_bytes=None)
+    return replace(item, id=name, outcome=Outcome.PASSED, judgements=(judged,), size_bytes=None)
 
 
-def test_a_far_path_that_passes_below_what_near_ones_miss_clears_no_nic():
-    """At 200 Gb/s the slow NIC is within the floor of far paths: it is no less slow for that."""
+def test_a_far_path_that_passes_its_lower_floor_does_not_clear_a_nic():
+    """At 200 Gb/s the slow NIC is above the floor of far paths, but below that of near ones."""
     found = causes(near_and_far({("n3", "mlx5_1")}))
     assert named(found) == [("slow-nic", "n3, mlx5_1")]
 
 
-def test_a_far_path_that_passes_below_what_near_ones_miss_clears_no_gpu():
+def test_a_far_path_that_passes_its_lower_floor_does_not_clear_a_gpu():
     (found,) = causes(near_and_far({("n3", "gpu4")}))
     assert named([found]) == [("slow-gpu", "n3, gpu4,gpu4-mlx5_1")]
     assert found.confidence == "open"
 
 
-def test_a_far_path_that_reaches_what_near_ones_must_clears_its_gpu():
+def test_a_far_path_that_reaches_the_near_floor_clears_its_gpu():
     found = causes(near_and_far({("n3", "gpu4-mlx5_1")}))
     assert named(found) == [("slow-pcie-path", "n3, gpu4-mlx5_1")]

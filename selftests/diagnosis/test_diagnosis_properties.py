@@ -1,4 +1,4 @@
-"""Whatever went wrong: nothing is left out, nothing raises, and order does not matter."""
+"""Properties for any run: each bad item has a cause, nothing raises, order has no effect."""
 
 import random
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ of_gpus = st.builds(
     st.integers(0, 7),
     value,
 )
-told = st.one_of(
+logged = st.one_of(
     st.builds(corrupt, st.one_of(pair, node.map(lambda name: (name,)))),
     st.builds(transport, st.one_of(pair, group), st.sampled_from(["Socket", "IB", "GDRDMA"])),
     st.builds(
@@ -79,12 +79,12 @@ told = st.one_of(
         pair, st.sampled_from(["link_errors", "traffic_spread", "traffic"]), st.sampled_from(NICS),
     ),
 )  # fmt: skip
-sound = st.one_of(facts_wrong, over_paths, over_nodes, over_links, of_gpus, told)
+sound = st.one_of(facts_wrong, over_paths, over_nodes, over_links, of_gpus, logged)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was drawn; small enough to be read where a property fails."""
+    """A drawn run in a short form, for readable failures."""
 
     records: tuple
     states: tuple
@@ -99,7 +99,7 @@ class Run:
 
 @st.composite
 def runs(draw):
-    """A run in which anything may have gone wrong."""
+    """A run with any mixture of bad items."""
     records = {item.id: item for item in draw(st.lists(sound, max_size=25))}
     ids = sorted(records)
     for item in draw(st.sets(st.sampled_from(ids))) if ids else ():
@@ -130,13 +130,13 @@ def troubled(found):
 
 
 @given(runs())
-def test_nothing_that_went_wrong_is_left_out(run):
+def test_each_failed_item_and_each_error_has_a_cause(run):
     found = run.findings
     assert accounted(diagnose(found)) >= troubled(found)
 
 
 @given(runs())
-def test_only_what_went_wrong_is_evidence_and_only_real_items_are_named(run):
+def test_evidence_holds_bad_items_only_and_causes_name_existing_items(run):
     found = run.findings
     waits = {item.id for item in found.records.values() if item.outcome is Outcome.BLOCKED}
     for cause in diagnose(found):
@@ -164,7 +164,7 @@ def test_the_order_of_the_records_does_not_matter(run, chance):
 
 
 @given(runs())
-def test_what_is_blocked_is_explained_by_what_blocked_it_alone(run):
+def test_a_blocked_item_is_explained_only_by_its_blocker(run):
     found = run.findings
     for cause in diagnose(found):
         for item in (found.records[i] for i in cause.explains):
@@ -173,25 +173,25 @@ def test_what_is_blocked_is_explained_by_what_blocked_it_alone(run):
 
 
 @given(runs())
-def test_what_is_open_names_what_would_decide(run):
+def test_an_open_cause_says_what_would_decide(run):
     found = run.findings
     for cause in diagnose(found):
         if cause.confidence == "open" and cause.cause != "undiagnosed":
             assert cause.would_decide
 
 
-names_of_anything = st.one_of(st.text(max_size=12), st.sampled_from(["mlx5_0", "gpu1>gpu1", "n1"]))
+any_names = st.one_of(st.text(max_size=12), st.sampled_from(["mlx5_0", "gpu1>gpu1", "n1"]))
 
 
 @given(
     st.integers(0, 5),
-    names_of_anything,
-    names_of_anything,
+    any_names,
+    any_names,
     st.tuples(node, node),
-    names_of_anything,
+    any_names,
 )
-def test_records_of_a_bundle_may_say_anything(rung, subject, pairing, nodes, said):
-    """A bundle's nodes are checked against its cluster; nothing else of a record is."""
+def test_records_of_a_bundle_may_hold_any_text(rung, subject, pairing, nodes, said):
+    """Only the nodes of a bundle's records are checked against its cluster."""
     failed = transport(("n1", "n2"), said)
     failed = replace(failed, rung=rung, subject=subject, pairing=pairing, nodes=nodes)
     slow = measured(replace(path("n1", "n2", "mlx5_0", 1), judgements=()), 1.0, metric=said)
@@ -202,7 +202,7 @@ def test_records_of_a_bundle_may_say_anything(rung, subject, pairing, nodes, sai
     assert accounted(diagnose(found)) >= troubled(found)
 
 
-def test_a_run_of_thousands_of_items_is_diagnosed_at_once():
+def test_a_run_of_hundreds_of_items_is_diagnosed_correctly():
     chance = random.Random(1)
     many = names(64)
     items = [

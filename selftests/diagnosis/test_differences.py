@@ -1,4 +1,4 @@
-"""What nodes differ in and no file declares: all groups are named, and nobody is blamed."""
+"""Undeclared differences between nodes: all groups are named and no node is blamed."""
 
 from dataclasses import replace
 
@@ -14,13 +14,13 @@ OLD, NEW = "28.36.1010", "28.39.1002"
 
 
 def found_as(value, node, subject, part=""):
-    """The item of a fact that agrees with most others."""
+    """The item of a fact whose value most nodes have."""
     judged = Judgement(subject, Outcome.PASSED, value, "the same everywhere", "derived: x")
     return replace(record(0, subject, node, part=part), judgements=(judged,))
 
 
 def firmware(values, part="mlx5_3", subject="nic_firmware"):
-    """The items of one device on nodes n1, n2, …; red where most nodes have another value."""
+    """Items of one device on nodes n1, n2, …; failed unless most nodes have the same value."""
     return [
         (found_as(value, node, subject, part) if 2 * values.count(value) > len(values)
          else fact(node, subject, part, value))
@@ -46,7 +46,7 @@ def only(found):
      ("collective_library", "", "nodes-differ", "collective_library"),
      ("nic_numa", "mlx5_3", "nodes-differ", "mlx5_3")],
 )  # fmt: skip
-def test_both_groups_are_named_and_neither_is_blamed(values, subject, part, cause, device):
+def test_both_groups_are_named_and_none_is_blamed(values, subject, part, cause, device):
     records = firmware(values, part, subject)
     nodes = names(len(values))
     found = only(causes(records, nodes=nodes))
@@ -60,7 +60,7 @@ def test_both_groups_are_named_and_neither_is_blamed(values, subject, part, caus
     assert accounted([found]) == {item.id for item in records if item.outcome is Outcome.FAILED}
 
 
-def test_one_device_that_differs_is_told_with_its_node():
+def test_a_single_different_device_is_named_with_its_node():
     same = [found_as(OLD, node, "nic_firmware", nic) for node in names(3) for nic in ("mlx5_0",)]
     same += [found_as(OLD, node, "nic_firmware", "mlx5_1") for node in ("n1", "n3")]
     odd = fact("n2", "nic_firmware", "mlx5_1", NEW)
@@ -68,15 +68,15 @@ def test_one_device_that_differs_is_told_with_its_node():
     assert f"{OLD} on n[1,3], n2 mlx5_0; {NEW} on n2 mlx5_1" in found.says
 
 
-def test_a_declared_version_names_the_nodes_that_do_not_have_it():
-    """Firmware is old on three nodes of four: with the declaration the three are at fault."""
+def test_a_declared_version_blames_the_nodes_without_it():
+    """Three of four nodes have old firmware; the declaration makes these three the cause."""
     site = with_versions(findings([]).platform, {"nic_firmware": {"*": NEW}}, "bench.yaml")
     old = [fact(node, "nic_firmware", "mlx5_3", OLD) for node in names(3)]
     run = replace(findings([*old, found_as(NEW, "n4", "nic_firmware", "mlx5_3")]), platform=site)
     assert named(diagnose(run)) == [("version-mismatch", "n[1-3], mlx5_3")]
 
 
-def test_a_difference_explains_nothing_that_is_slow():
+def test_a_difference_explains_no_slow_item():
     from testing.diagnose_scenes import collective  # noqa: PLC0415
 
     found = causes(firmware((OLD, OLD, OLD, NEW)), collective(("n4",), 100), nodes=names(4))
@@ -84,28 +84,28 @@ def test_a_difference_explains_nothing_that_is_slow():
     assert found[1].explains == ()
 
 
-# --- where less is a fault, whatever most have ---
+# --- values where less is a fault, even if most nodes have it ---
 
 
 @pytest.mark.parametrize("values", [("50", "25"), ("50", "50", "50", "25")])
-def test_a_lower_rate_is_a_fault_of_its_own_node_alone(values):
+def test_a_lower_rate_blames_its_own_node_only(values):
     rates = firmware(values, "gpu3", "gpu_link_rate")
     found = only(causes(rates, nodes=names(len(values))))
     assert named([found]) == [("gpu-link-down", f"n{len(values)}, gpu3")]
     assert accounted([found]) == {item.id for item in rates if item.outcome is Outcome.FAILED}
 
 
-def test_the_highest_rate_of_all_is_not_called_degraded():
+def test_the_highest_rate_is_not_called_degraded():
     rates = firmware(("25", "25", "25", "50"), "gpu3", "gpu_link_rate")
     found = only(causes(rates, nodes=names(4)))
     assert named([found]) == [("nodes-differ", "n[1-4], gpu_link_rate")]
 
 
-# --- a kernel that goes with another fault ---
+# --- a kernel difference together with another fault ---
 
 
 @pytest.mark.parametrize("nodes", [names(2), names(4)])
-def test_a_kernel_update_that_lost_the_driver_blames_no_healthy_node(nodes):
+def test_a_lost_driver_after_a_kernel_update_blames_no_healthy_node(nodes):
     *others, last = nodes
     lacking = replace(healthy(last, "metax-c500"), peer_memory=())
     kernels = firmware([*["9.4"] * len(others), "9.6"], "", "kernel")
@@ -115,7 +115,7 @@ def test_a_kernel_update_that_lost_the_driver_blames_no_healthy_node(nodes):
     assert named(found) == [("gpudirect-rdma-disabled", last)]
 
 
-def test_a_node_that_did_not_answer_is_in_no_group():
+def test_an_unreachable_node_is_in_no_group():
     lost = NodeUnreachable("no route", where="n3")
     found = causes(firmware((OLD, NEW)), facts=[lost], nodes=names(3))
     assert only(found).where.node == "n[1-2]"

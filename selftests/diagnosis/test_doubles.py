@@ -1,4 +1,4 @@
-"""What several have and only one may have; CPUs that are off; clocks."""
+"""Identities that several nodes or ports share, offline CPUs, and wrong clocks."""
 
 from dataclasses import replace
 
@@ -9,36 +9,36 @@ from railgauge.diagnosis import notes
 
 
 def twice(subject, *places):
-    """The items of all these places, each of which points at all of them."""
+    """One item for each place; each item points at all places."""
     made = []
     for node, device in places:
         item = fact(node, subject, device)
-        told = tuple(replace(judged, points_at=tuple(places)) for judged in item.judgements)
-        made.append(replace(item, judgements=told))
+        judgements = tuple(replace(judged, points_at=tuple(places)) for judged in item.judgements)
+        made.append(replace(item, judgements=judgements))
     return made
 
 
 N2_N3 = (("n2", ""), ("n3", ""))
 
 
-def test_two_names_of_one_machine_are_one_cause_with_their_image():
+def test_two_names_of_one_machine_are_one_cause_with_its_machine_id():
     found = causes(twice("boot_id", *N2_N3), twice("machine_id", *N2_N3), nodes=names(4))
     assert named(found) == [("one-machine", "n[2-3]")]
     assert len(found[0].evidence) == 4
 
 
-def test_an_image_that_more_nodes_have_is_a_cause_of_its_own():
+def test_a_machine_id_that_further_nodes_have_is_a_second_cause():
     more = (*N2_N3, ("n4", ""))
     found = causes(twice("boot_id", *N2_N3), twice("machine_id", *more), nodes=names(4))
     assert named(found) == [("one-machine", "n[2-3]"), ("cloned-image", "n[2-4]")]
 
 
-def test_machines_are_told_one_by_one():
+def test_each_machine_is_a_cause_of_its_own():
     found = causes(twice("boot_id", *N2_N3), twice("boot_id", ("n1", ""), ("n4", "")))
     assert sorted(named(found)) == [("one-machine", "n[1,4]"), ("one-machine", "n[2-3]")]
 
 
-def test_an_address_names_its_ports():
+def test_a_duplicate_address_names_its_ports():
     found = causes(twice("port_address", ("n2", "mlx5_0"), ("n3", "mlx5_0")), nodes=names(3))
     assert named(found) == [("duplicate-address", "n[2-3], mlx5_0")]
     found = causes(twice("port_address", ("n2", "mlx5_0"), ("n3", "mlx5_4")), nodes=names(3))
@@ -46,15 +46,15 @@ def test_an_address_names_its_ports():
 
 
 @pytest.mark.parametrize("subject", ["boot_id", "machine_id", "port_address", "cpus_online"])
-def test_what_is_not_known_is_no_double(subject):
+def test_an_unknown_fact_is_not_a_duplicate(subject):
     assert [one.cause for one in causes(unknown("n2", subject))] == ["undiagnosed"]
 
 
-def test_a_judgement_that_points_at_nothing_is_told_of_its_node():
+def test_a_judgement_without_places_names_its_node():
     assert named(causes(fact("n2", "boot_id"))) == [("one-machine", "n2")]
 
 
-def test_cpus_that_are_off_are_one_cause_with_what_they_change():
+def test_offline_cpus_and_the_facts_they_change_are_one_cause():
     items = [fact("n2", subject) for subject in ("cpus", "cpus_online", "numa_cpus")]
     found = causes(*items, fact("n3", "cpus"), nodes=names(4))
     assert named(found) == [("cpus-offline", "n2"), ("nodes-differ", "n[2-3], cpus")]
@@ -73,8 +73,8 @@ def test_cpus_that_are_off_are_one_cause_with_what_they_change():
         ("gpu_numa", "gpu3", "nodes-differ", "gpu3"),
     ],
 )
-def test_a_fact_of_a_node_is_a_cause(subject, part, cause, device):
-    """What is declared, or measured against a bound, names the fault; what is alike, nobody."""
+def test_each_of_these_facts_has_its_cause(subject, part, cause, device):
+    """Declared and bounded facts name a fault; facts compared between nodes name a difference."""
     (found,) = causes(fact("n2", subject, part), nodes=names(3))
     assert (found.cause, found.where.node, found.where.device) == (cause, "n2", device)
 
@@ -82,7 +82,7 @@ def test_a_fact_of_a_node_is_a_cause(subject, part, cause, device):
 # --- the controller's clock ---
 
 
-def told(*offsets):
+def clock_notes(*offsets):
     known = [
         replace(healthy(f"n{i}"), clock_offset_s=offset) for i, offset in enumerate(offsets, 1)
     ]
@@ -90,30 +90,30 @@ def told(*offsets):
     return [line for line in notes(replace(found, cluster=cluster(found.found))) if "clock" in line]
 
 
-def test_the_controllers_clock_is_told_where_the_nodes_agree():
-    (line,) = told(7200.0, 7199.0, 7200.0)
+def test_the_controllers_clock_is_noted_if_the_nodes_agree():
+    (line,) = clock_notes(7200.0, 7199.0, 7200.0)
     assert "agree with each other and are 7200 s ahead of that of the machine that runs" in line
-    assert "behind" in told(-400.0, -400.0)[0]
+    assert "behind" in clock_notes(-400.0, -400.0)[0]
 
 
 @pytest.mark.parametrize(
     "offsets",
     [(0.0, 0.0), (0.0, 7200.0, 0.0), (7200.0,), (0.0, 7200.0), (None, None), (7200.0, None)],
 )
-def test_the_controllers_clock_is_not_blamed_else(offsets):
-    assert told(*offsets) == []
+def test_the_controllers_clock_is_not_noted_otherwise(offsets):
+    assert clock_notes(*offsets) == []
 
 
-def test_a_port_that_shares_with_two_ports_is_in_two_causes():
-    """The LID of one and the GID of the other."""
-    one, hub, other = ("n1", "mlx5_0"), ("n2", "mlx5_0"), ("n3", "mlx5_0")
+def test_a_port_that_shares_addresses_with_two_ports_is_in_two_causes():
+    """It shares the LID of one port and the GID of the other."""
+    one, middle, other = ("n1", "mlx5_0"), ("n2", "mlx5_0"), ("n3", "mlx5_0")
     items = [
-        *twice("port_address", one, hub)[:1],
-        *twice("port_address", hub, one, other)[:1],
-        *twice("port_address", other, hub)[:1],
+        *twice("port_address", one, middle)[:1],
+        *twice("port_address", middle, one, other)[:1],
+        *twice("port_address", other, middle)[:1],
     ]
-    told = [tuple(sorted(judged.points_at)) for item in items for judged in item.judgements]
-    assert len(set(told)) == 3
+    places = [tuple(sorted(judged.points_at)) for item in items for judged in item.judgements]
+    assert len(set(places)) == 3
     found = causes(items, nodes=names(3))
     assert named(found) == [
         ("duplicate-address", "n[1-2], mlx5_0"),

@@ -1,7 +1,7 @@
-"""A cause explains only what it can make go wrong: each cause against each kind of item.
+"""Each cause against each kind of item: a cause explains only its possible effects.
 
-``CAN`` is written beside the catalogue's own relation and by other words: what an engineer says a
-cause does. What it does not list, no cause of that name may explain.
+``CAN`` is written independently of the catalogue: what an engineer expects a cause to affect.
+A cause must not explain anything else.
 """
 
 from dataclasses import replace
@@ -44,7 +44,7 @@ def on_path(part, kind="", where=f"{HERE}: ib_write_bw", value=100.0):
     return broken(item, kind, where) if kind else item
 
 
-# One item of each kind on the node: facts by what they are about, the rest by rung and symptom.
+# One item of each kind on the node: facts by subject, the others by rung and symptom.
 ITEMS = {
     "host fact": fact(HERE, "memlock"),
     "version fact": fact(HERE, "kernel"),
@@ -127,7 +127,7 @@ AT = {
 
 
 @pytest.mark.parametrize("cause", CAN)
-def test_a_cause_explains_what_it_can_do_and_nothing_else(cause):
+def test_a_cause_explains_its_possible_effects_and_nothing_else(cause):
     shown = on_path("mlx5_7") if cause in ("slow-node", "slow-nic") else fact(HERE, "made_up")
     claim = CauseClaim(cause, Where(HERE, AT.get(cause, "")), "says", (shown,))
     found = {kind for kind, item in ITEMS.items() if explains(claim, item, platform())}
@@ -135,8 +135,8 @@ def test_a_cause_explains_what_it_can_do_and_nothing_else(cause):
 
 
 @pytest.mark.parametrize("cause", EFFECTS)
-def test_no_cause_explains_what_only_another_can_do(cause):
-    """An error of the suite, garbage, a setting of the host: each has a cause of its own."""
+def test_no_cause_explains_items_that_always_have_their_own_cause(cause):
+    """Errors of the suite, unparsable output and host settings have causes of their own."""
     claim = CauseClaim(cause, Where(HERE), "says", (fact(HERE, "made_up"),))
     for kind in ("suite", "garbage nic", "garbage pair", "no metric", "port taken", "host fact",
                  "version fact", "partner lost", "no tool at the partner"):  # fmt: skip
@@ -149,14 +149,14 @@ def test_no_cause_explains_anything_on_another_node(cause):
     assert not [kind for kind, item in ITEMS.items() if explains(claim, item, platform())]
 
 
-# --- pairs that were swallowed ---
+# --- pairs of faults of which one hid the other ---
 
 
 def down(node=HERE):
     return [fact(node, name, NIC) for name in ("physical_state", "port_state", "lid", "link_rate")]
 
 
-def test_a_port_that_is_down_does_not_lock_memory():
+def test_a_port_that_is_down_does_not_explain_a_memlock_limit():
     found = causes(down(), fact(HERE, "memlock"))
     assert named(found) == [("link-down", f"{HERE}, {NIC}"), ("memlock-limited", HERE)]
     assert found[0].explains == ()
@@ -166,7 +166,7 @@ def test_a_port_that_is_down_does_not_lock_memory():
     ("unparsable", "tool-failing"), ("command-timed-out", "tool-failing"),
     ("tool-missing", "tool-missing"), ("port-in-use", "port-in-use"),
 ])  # fmt: skip
-def test_a_tools_own_failure_is_none_of_a_slow_node(kind, cause):
+def test_a_slow_node_does_not_explain_a_tools_own_failure(kind, cause):
     pairs = list(pairs_of(names(4), 2))
     slow = paths(pairs, (NIC,), {"n2": 200.0})
     own = [
@@ -179,7 +179,7 @@ def test_a_tools_own_failure_is_none_of_a_slow_node(kind, cause):
     assert accounted(found) == {r.id for r in (*slow, *own) if r.outcome is not Outcome.PASSED}
 
 
-def test_a_slow_gpu_link_does_not_explain_its_neighbours():
+def test_a_slow_gpu_link_does_not_explain_other_links():
     found = causes(links("n1", {(0, 1): 100.0, (0, 5): 100.0, (2, 3): 100.0}))
     assert {str(cause.where) for cause in found} == {
         "n1, gpu0>gpu1", "n1, gpu0>gpu5", "n1, gpu2>gpu3",
@@ -193,8 +193,8 @@ def test_a_missing_tool_does_not_explain_another_tools_failure():
     assert [cause.cause for cause in found] == ["tool-missing", "tool-failing"]
 
 
-def test_suspects_do_not_explain_what_only_one_of_them_measured():
-    """``n1`` and ``n2`` are slow together; that ``n1`` is slow with ``n3`` too says which it is."""
+def test_two_suspects_do_not_explain_items_of_only_one_of_them():
+    """``n1`` and ``n2`` are slow together; ``n1`` is slow with ``n3`` too."""
     open_ = path("n1", "n2", NIC, 200)
     above = [collective(("n1", "n3"), 100), collective(("n2", "n3"), 392)]
     found = causes(open_, above)
@@ -219,14 +219,14 @@ def test_a_lost_node_does_not_hide_a_tool_that_its_partner_lacks():
     ("node-unavailable", "node-unreachable"), ("tool-failed", "tool-failing"),
     ("no-heading", "tool-failing"), ("made-up", "tool-failing"),
 ])  # fmt: skip
-def test_a_fault_that_the_tool_names_is_the_cause(problem, cause):
+def test_a_fault_that_a_tool_reports_is_the_cause(problem, cause):
     said = f"the tool said something ({problem})"
     found = causes(broken(record(3, "node_all_reduce", "n3"), "tool-failed", "n3: mpirun", said))
     assert [(one.cause, one.where.node) for one in found] == [(cause, "n3")]
     assert said in found[0].says
 
 
-def test_a_fault_that_the_tool_names_for_two_nodes_blames_neither():
+def test_a_fault_that_a_tool_reports_for_two_nodes_is_undecided():
     said = "Requested nodes are busy (node-unavailable)"
     found = causes(broken(collective(("n1", "n2"), 1), "tool-failed", "n1: srun", said))
     assert [(one.cause, one.where.node, one.confidence) for one in found] == [
@@ -260,11 +260,11 @@ FAULTS = {
 }  # fmt: skip
 
 
-def assert_able(cause, items):
-    """All that the cause explains it can do. A node that is slow inside makes its GPUs slow too."""
-    able = CAN.get(cause.cause, set(ITEMS))
-    able = able | {"slow link", "slow gpu"} if cause.cause == "slow-node" else able
-    allowed = {id(ITEMS[kind]) for kind in able}
+def assert_possible(cause, items):
+    """The cause explains only its effects; a node that is slow inside slows its GPUs too."""
+    possible = CAN.get(cause.cause, set(ITEMS))
+    possible = possible | {"slow link", "slow gpu"} if cause.cause == "slow-node" else possible
+    allowed = {id(ITEMS[kind]) for kind in possible}
     for one in items:
         if one.id in cause.explains:
             assert id(one) in allowed, (cause.cause, one.id)
@@ -274,31 +274,31 @@ PAIRED = [(one, other) for one in FAULTS for other in FAULTS if one < other]
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRED, ids=[":".join(pair) for pair in PAIRED])
-def test_both_of_two_faults_on_a_node_are_named(one, other):
+def test_both_of_two_faults_on_one_node_are_named(one, other):
     found = causes(FAULTS[one], FAULTS[other], nodes=names(4))
     assert {cause.cause for cause in found} == {one, other}
     for cause in found:
         assert set(cause.evidence) == {item.id for item in FAULTS[cause.cause]}
-        assert_able(cause, [*FAULTS[one], *FAULTS[other]])
+        assert_possible(cause, [*FAULTS[one], *FAULTS[other]])
 
 
-# --- whatever goes wrong ---
+# --- any mixture of bad items ---
 
-# A port of its own: what it does is not what the table says of the others' NIC.
+# This item is about another port than the NIC of the other items.
 DRAWN = sorted(set(ITEMS) - {"other port fact"})
 
 
 @given(st.lists(st.sampled_from(DRAWN), min_size=1, max_size=12, unique=True))
-def test_what_goes_wrong_is_accounted_for_and_only_by_what_can_do_it(drawn):
+def test_each_bad_item_has_a_cause_that_can_have_that_effect(drawn):
     items = list({ITEMS[kind].id: ITEMS[kind] for kind in drawn}.values())
     wrong = {one.id for one in items if one.outcome is not Outcome.PASSED}
     found = causes(items, nodes=names(3))
     assert accounted(found) == wrong
     for cause in found:
-        assert_able(cause, items)
+        assert_possible(cause, items)
 
 
-def test_a_blocked_item_is_explained_by_what_blocked_it_whatever_it_is():
+def test_a_blocked_item_is_explained_by_its_blocker_whatever_its_kind():
     first = fact(HERE, "memlock")
     waits = blocked(ITEMS["garbage pair"], first)
     (found,) = causes(first, waits)

@@ -1,4 +1,4 @@
-"""Collectives that a launcher could not start: the node that it names, and no slow part instead."""
+"""Collectives that a launcher could not start: the node in its error is the cause."""
 
 import pytest
 from testing.diagnose_scenes import broken, causes, collective, named, path, record
@@ -10,18 +10,18 @@ def failed(*nodes, kind="launch-failed", where="n2: mpirun"):
 
 
 @pytest.mark.parametrize("kind", ["launch-failed", "rank-died"])
-def test_the_node_that_the_error_names_is_blamed(kind):
+def test_the_node_in_the_launchers_error_is_blamed(kind):
     found = causes(failed("n1", "n2", kind=kind))
     assert named(found) == [("tool-failing", "n2, mpirun")]
 
 
-def test_of_a_launch_that_names_nobody_the_pattern_decides():
+def test_the_pattern_decides_if_the_error_names_no_node():
     launches = [failed("n1", "n2", where="mpirun on n1"), failed("n2", "n3", where="mpirun on n2")]
     found = causes(*launches, collective(("n1", "n3"), 390.0))
     assert named(found) == [("tool-failing", "n2, all_reduce_perf")]
 
 
-def test_a_slow_node_does_not_keep_ranks_from_being_started():
+def test_a_slow_node_does_not_explain_a_failed_launch():
     slow = [path("n1", other, "mlx5_0", 100.0) for other in ("n2", "n3")]
     fine = path("n2", "n3", "mlx5_0", 390.0)
     found = causes(*slow, fine, failed("n1", "n2"))

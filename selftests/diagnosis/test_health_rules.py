@@ -1,4 +1,4 @@
-"""What the diagnostics and the health checks found is told by GPU and by node."""
+"""Causes from GPU diagnostics and health checks, by node and GPU."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from railgauge.judging.results import judge_results
 
 
 def failing(node, subject, *tests, gpus=(), names=("GPU Memory", "Memtest", "EUD Test", "PCIe")):
-    """An item of a diagnostic in which these tests failed."""
+    """An item of a diagnostic whose tests ``names`` failed."""
     measured = platform().measurements[subject]
     rows = [
         {"name": name, "status": "fail" if name in tests else "pass", "printed": "Fail",
@@ -27,7 +27,7 @@ def failing(node, subject, *tests, gpus=(), names=("GPU Memory", "Memtest", "EUD
     return replace(item, outcome=Outcome.FAILED, judgements=judgements, reason=reason)
 
 
-def told(found):
+def summary(found):
     return [(cause.cause, str(cause.where), cause.confidence) for cause in found]
 
 
@@ -36,9 +36,9 @@ def told(found):
     [("Memtest", "gpu-memory-errors"), ("GPU Memory", "gpu-memory-errors"),
      ("EUD Test", "gpu-diagnostic-failed"), ("PCIe", "gpu-diagnostic-failed")],
 )  # fmt: skip
-def test_a_failing_test_is_told_at_its_node_and_gpu(test, cause):
+def test_a_failing_test_is_named_with_its_node_and_gpu(test, cause):
     found = causes(failing("n2", "gpu_diagnostic_full", test, gpus=(3,)), nodes=names(2))
-    assert told(found) == [(cause, "n2, gpu3", "certain")]
+    assert summary(found) == [(cause, "n2, gpu3", "certain")]
     assert "it said so" in found[0].says
 
 
@@ -48,38 +48,38 @@ def test_several_tests_and_diagnostics_of_one_gpu_are_one_cause():
         failing("n1", "gpu_diagnostic_extended", "EUD Test", gpus=(3,)),
     )
     (found,) = causes(*both, nodes=names(2))
-    assert told([found]) == [("gpu-memory-errors", "n1, gpu3", "certain")]
+    assert summary([found]) == [("gpu-memory-errors", "n1, gpu3", "certain")]
     assert set(found.evidence) == {one.id for one in both}
 
 
-def test_two_gpus_are_two_causes_and_a_test_without_a_gpu_is_the_nodes():
+def test_each_gpu_is_a_cause_and_a_test_without_a_gpu_blames_the_node():
     two = causes(failing("n1", "gpu_diagnostic_full", "PCIe", gpus=(1, 6)), nodes=names(2))
     assert {str(cause.where) for cause in two} == {"n1, gpu1", "n1, gpu6"}
     node = causes(failing("n1", "gpu_diagnostic_quick", "PCIe"), nodes=names(2))
-    assert told(node) == [("gpu-diagnostic-failed", "n1", "certain")]
+    assert summary(node) == [("gpu-diagnostic-failed", "n1", "certain")]
 
 
-def test_a_failing_health_check_is_told_at_its_node():
+def test_a_failing_health_check_is_named_with_its_node():
     item = failing("n2", "node_health_check", "check_hw_topology", names=("check_hw_topology",))
-    assert told(causes(item, nodes=names(2))) == [("health-check-failed", "n2", "certain")]
+    assert summary(causes(item, nodes=names(2))) == [("health-check-failed", "n2", "certain")]
 
 
 # --- rung 0 ---
 
 
-def test_clocks_that_nobody_locked_are_told_once_for_a_node_and_prepared():
+def test_unlocked_clocks_are_one_cause_per_node_with_prepare_as_remedy():
     items = [fact("n1", "gpu_clock", f"gpu{index}", "345") for index in range(8)]
     (found,) = causes(*items, nodes=names(2))
-    assert told([found]) == [("gpu-clock-unlocked", "n1", "certain")]
+    assert summary([found]) == [("gpu-clock-unlocked", "n1", "certain")]
     assert "--prepare" in found.remedy
 
 
-def test_a_clock_that_cannot_rise_is_not_taken_for_one_that_nobody_locked():
+def test_a_limited_clock_is_not_called_unlocked():
     items = (fact("n1", "gpu_clock", "gpu2", "1770"), fact("n1", "gpu_clock_max", "gpu2", "1770"))
     (found,) = causes(*items, nodes=names(2))
-    assert told([found]) == [("gpu-clock-limited", "n1, gpu2", "certain")]
+    assert summary([found]) == [("gpu-clock-limited", "n1, gpu2", "certain")]
 
 
-def test_a_disk_that_is_gone_is_told_at_its_node():
+def test_a_missing_disk_is_named_with_its_node():
     found = causes(fact("n2", "nvme_count", "", "7"), nodes=names(2))
-    assert told(found) == [("nvme-missing", "n2", "certain")]
+    assert summary(found) == [("nvme-missing", "n2", "certain")]

@@ -1,4 +1,4 @@
-"""Rung 0: what the facts say outright, and what they must not be taken for."""
+"""Rung 0: causes from facts, and facts that must not be blamed."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def is_compared(subject):
     ("subject", "cause"),
     [(subject, cause) for subject, cause in host._BY_SUBJECT.items() if not is_compared(subject)],
 )
-def test_a_fact_is_its_cause_at_its_node_and_part(subject, cause):
+def test_each_fact_has_its_cause_with_node_and_part(subject, cause):
     part = "" if subject in ("acs", "gpu_fabric_manager") else "mlx5_3"
     found = only(causes(fact("n2", subject, part, "0000:16:00.0")))
     device = "0000:16:00.0" if subject == "acs" else part or subject
@@ -51,13 +51,13 @@ def test_a_fact_is_its_cause_at_its_node_and_part(subject, cause):
 @pytest.mark.parametrize(
     ("on", "cause"), [("h100-tcpx", "hardware-differs"), ("h200", "nodes-differ")]
 )
-def test_cpus_are_wrong_by_themselves_where_they_are_declared(on, cause, subject):
+def test_declared_cpus_blame_the_node_without_a_comparison(on, cause, subject):
     found = only(causes(fact("n2", subject, "", "x"), on=on, nodes=names(2)))
     assert named([found]) == [(cause, f"n2, {subject}")]
 
 
 @pytest.mark.parametrize("subject", host._BY_SUBJECT)
-def test_what_is_not_known_is_not_blamed(subject):
+def test_an_unknown_fact_is_not_blamed(subject):
     assert [c.cause for c in causes(unknown("n2", subject, "mlx5_3"))] == ["undiagnosed"]
 
 
@@ -73,13 +73,13 @@ PREPARED = [
 
 
 @pytest.mark.parametrize(("on", "subject", "step"), PREPARED)
-def test_prepare_is_the_remedy_only_where_it_changes_the_setting(on, subject, step):
+def test_prepare_is_the_remedy_only_if_it_changes_the_setting(on, subject, step):
     found = only(causes(fact("n2", subject, "", "x"), on=on, nodes=names(2)))
     steps = {preparation.name for preparation in platform(on).preparations}
     assert ("--prepare" in found.remedy) == (step in steps)
 
 
-# --- NICs that are gone ---
+# --- missing NICs ---
 
 
 def lost_nic(node="n2", nic="mlx5_3"):
@@ -88,13 +88,13 @@ def lost_nic(node="n2", nic="mlx5_3"):
     return gone
 
 
-def test_a_lost_nic_explains_all_that_is_not_known_of_it():
+def test_a_missing_nic_explains_its_unknown_facts():
     found = causes(lost_nic(), unknown("n2", "nic_firmware", "mlx5_3"), nodes=names(4))
     assert named(found) == [("nic-missing", "n2, mlx5_3")]
     assert len(found[0].evidence) == 5
 
 
-def test_another_firmware_beside_a_lost_nic_is_a_cause_of_its_own():
+def test_other_firmware_beside_a_missing_nic_is_a_cause_of_its_own():
     found = causes(lost_nic(), fact("n2", "nic_firmware", "mlx5_5", "20.1"), nodes=names(4))
     assert named(found) == [
         ("nic-missing", "n2, mlx5_3"),
@@ -103,14 +103,14 @@ def test_another_firmware_beside_a_lost_nic_is_a_cause_of_its_own():
     assert "20.1 on n2" in found[1].says
 
 
-def test_a_topology_that_lacks_the_lost_nic_is_explained_by_it():
+def test_a_missing_nic_explains_its_missing_topology_entry():
     lacking = unknown("n2", "gpu_nic_link", "gpu0-mlx5_3")
     found = causes(lost_nic(), lacking)
     assert named(found) == [("nic-missing", "n2, mlx5_3")]
     assert lacking.id in found[0].evidence
 
 
-def test_a_lost_nic_does_not_explain_another_one():
+def test_a_missing_nic_does_not_explain_another_nic():
     found = causes(lost_nic(), fact("n2", "link_rate", "mlx5_4"), fact("n3", "link_rate", "mlx5_3"))
     assert named(found) == [
         ("nic-missing", "n2, mlx5_3"),
@@ -119,16 +119,16 @@ def test_a_lost_nic_does_not_explain_another_one():
     ]
 
 
-def test_a_lost_network_device_is_a_lost_nic():
+def test_a_missing_network_device_is_a_missing_nic():
     gone = fact("n1", "netdev_present", "eth3", "absent")
     assert named(causes(gone, on="h100-tcpx")) == [("nic-missing", "n1, eth3")]
 
 
-def test_a_nic_of_which_nothing_is_known_is_not_lost():
+def test_a_nic_with_unknown_facts_is_not_missing():
     assert named(causes(unknown("n2", "nic_present", "mlx5_3")))[0][0] == "undiagnosed"
 
 
-# --- GPUs that are gone ---
+# --- missing GPUs ---
 
 
 def without_gpu(node, index):
@@ -136,7 +136,7 @@ def without_gpu(node, index):
     return replace(facts, gpus=tuple(gpu for gpu in facts.gpus if gpu.index != index))
 
 
-def test_a_lost_gpu_is_found_by_its_slot():
+def test_a_missing_gpu_is_found_by_its_slot():
     count = fact("n2", "gpu_count", measured="7")
     gone = unknown("n2", "gpu_model", "gpu7")
     found = causes(count, gone, facts=[without_gpu("n2", 4)], nodes=names(3))
@@ -145,7 +145,7 @@ def test_a_lost_gpu_is_found_by_its_slot():
     assert "gpu4 is absent" in found[0].says
 
 
-def test_a_lost_gpu_is_found_by_the_slots_of_the_platform_file():
+def test_a_missing_gpu_is_found_by_the_slots_of_the_platform_file():
     facts = healthy("n1", "mi300x")
     slots = [gpu for gpu in facts.gpus if gpu.index != 2]
     declared = _slots("mi300x")
@@ -161,7 +161,7 @@ def _slots(on):
     return platform(on).gpus.bus_ids
 
 
-def test_where_no_node_has_all_its_gpus_none_is_named():
+def test_no_gpu_is_named_if_no_node_has_all_its_gpus():
     broken = [without_gpu("n1", 4), without_gpu("n2", 5)]
     found = causes(fact("n1", "gpu_count"), facts=broken)
     assert named(found) == [("gpu-missing", "n1")]
@@ -172,7 +172,7 @@ def test_gpus_that_could_not_be_counted_are_not_missing():
     assert [cause.cause for cause in found] == ["undiagnosed"]
 
 
-def test_memory_errors_beside_a_lost_gpu_are_a_cause_of_their_own():
+def test_memory_errors_beside_a_missing_gpu_are_a_cause_of_their_own():
     found = causes(fact("n2", "gpu_count"), fact("n2", "gpu_ecc_errors", "gpu1"))
     assert [cause.cause for cause in found] == ["gpu-missing", "gpu-memory-errors"]
 
@@ -180,7 +180,7 @@ def test_memory_errors_beside_a_lost_gpu_are_a_cause_of_their_own():
 # --- ports ---
 
 
-def test_a_port_without_link_is_down_whatever_else_follows():
+def test_a_port_without_a_link_is_down_and_explains_its_other_facts():
     down = [
         fact("n1", "physical_state", "mlx5_0", "Disabled"),
         fact("n1", "port_state", "mlx5_0", "DOWN"),
@@ -194,12 +194,12 @@ def test_a_port_without_link_is_down_whatever_else_follows():
     assert "physical_state Disabled" in found[0].says
 
 
-def test_a_port_with_link_and_without_address_lacks_the_subnet_manager():
+def test_a_port_with_a_link_and_no_lid_lacks_the_subnet_manager():
     init = [fact("n1", "port_state", "mlx5_0", "INIT"), fact("n1", "lid", "mlx5_0", "0")]
     assert named(causes(init)) == [("subnet-manager-missing", "n1, mlx5_0")]
 
 
-def test_ports_are_told_apart():
+def test_each_port_has_its_own_cause():
     init = fact("n1", "port_state", "mlx5_0", "INIT")
     down = fact("n1", "physical_state", "mlx5_1", "Polling")
     assert set(named(causes(init, down))) == {
@@ -208,7 +208,7 @@ def test_ports_are_told_apart():
     }
 
 
-def test_a_slow_rate_alone_is_no_port_that_is_down():
+def test_a_low_rate_alone_is_a_degraded_link():
     assert named(causes(fact("n1", "link_rate", "mlx5_0", "200"))) == [
         ("link-rate-degraded", "n1, mlx5_0")
     ]
@@ -223,12 +223,12 @@ def test_a_network_device_that_is_down_is_a_link_that_is_down():
 # --- firmware and images ---
 
 
-def test_another_kernel_is_no_firmware():
+def test_another_kernel_is_not_a_firmware_mismatch():
     assert named(causes(fact("n3", "kernel"), nodes=names(4))) == [("nodes-differ", "n3, kernel")]
 
 
-def test_a_version_that_is_declared_is_wrong_by_itself():
-    """It is no matter of what the other nodes have, and one remedy mends all of them."""
+def test_a_wrong_declared_version_needs_no_comparison():
+    """The versions of other nodes have no effect, and all wrong nodes are one cause."""
     declared = with_versions(platform(), {"gpu_driver": {"*": "550.90.07"}}, "bench.yaml")
     found = findings([fact("n1", "gpu_driver"), fact("n2", "gpu_driver")])
     assert named(diagnose(found)) == [("nodes-differ", "n[1-2], gpu_driver")]
@@ -237,10 +237,10 @@ def test_a_version_that_is_declared_is_wrong_by_itself():
     ]
 
 
-# --- what the GPUs of a node have alike ---
+# --- faults that all GPUs of a node share ---
 
 
-def test_what_all_gpus_of_a_node_have_is_said_once_of_the_node():
+def test_a_fault_of_all_gpus_of_a_node_is_one_cause():
     every = [fact("n1", "gpu_mig", f"gpu{index}") for index in range(8)]
     found = only(causes(every))
     assert named([found]) == [("gpu-partitioned", "n1")]
@@ -248,23 +248,23 @@ def test_what_all_gpus_of_a_node_have_is_said_once_of_the_node():
     assert named(causes(every[:7]))[6] == ("gpu-partitioned", "n1, gpu6")
 
 
-# --- the way from NIC to GPU memory ---
+# --- GPUDirect RDMA ---
 
 
-def test_a_module_of_peer_memory_that_is_not_loaded():
+def test_a_missing_peer_memory_module_is_the_cause():
     lacking = replace(healthy("n1"), modules=(), peer_memory=())
     found = causes(fact("n1", "kernel_module"), fact("n1", "peer_memory"), facts=[lacking])
     assert named(found) == [("peer-memory-module-missing", "n1, nvidia_peermem")]
     assert len(found[0].evidence) == 2
 
 
-def test_another_module_is_not_taken_for_peer_memory():
+def test_another_missing_module_is_not_called_peer_memory():
     lacking = replace(healthy("n1", "connectx4-homelab"), modules=("ib_umad", "nvidia_peermem"))
     found = causes(fact("n1", "kernel_module"), facts=[lacking], on="connectx4-homelab")
     assert named(found) == [("kernel-module-missing", "n1, ib_ipoib,ib_uverbs")]
 
 
-def test_a_driver_that_is_not_registered_after_a_kernel_update():
+def test_an_unregistered_driver_after_a_kernel_update_names_the_kernel():
     lacking = replace(healthy("n1", "metax-c500"), peer_memory=())
     records = [fact("n1", "peer_memory"), fact("n1", "kernel")]
     found = causes(records, facts=[lacking], on="metax-c500", nodes=names(4))
@@ -273,7 +273,7 @@ def test_a_driver_that_is_not_registered_after_a_kernel_update():
     assert len(found[0].evidence) == 2
 
 
-def test_a_driver_that_is_not_registered_on_the_kernel_of_the_others():
+def test_an_unregistered_driver_on_the_common_kernel_names_no_update():
     lacking = replace(healthy("n1", "metax-c500"), peer_memory=())
     found = causes(fact("n1", "peer_memory"), facts=[lacking], on="metax-c500")
     assert "kernel" not in found[0].says
@@ -284,7 +284,7 @@ def test_modules_that_could_not_be_listed_are_not_missing():
     assert [cause.cause for cause in found] == ["undiagnosed"]
 
 
-# --- who else uses the GPUs ---
+# --- other processes on the GPUs ---
 
 
 @pytest.mark.parametrize(
@@ -296,21 +296,21 @@ def test_modules_that_could_not_be_listed_are_not_missing():
         (("python train.py", "nvvs -x"), "background-gpu-diagnostics"),
     ],
 )
-def test_diagnostics_are_told_from_others_by_name(running, cause):
+def test_diagnostics_are_recognized_by_process_name(running, cause):
     busy = replace(healthy("n1"), gpu_processes=running)
     found = causes(fact("n1", "gpu_processes"), facts=[busy])
     assert named(found) == [(cause, "n1")]
     assert running[-1] in found[0].says
 
 
-def test_processes_that_could_not_be_listed_are_nobody_elses():
+def test_processes_that_could_not_be_listed_are_not_blamed():
     assert [c.cause for c in causes(unknown("n1", "gpu_processes"))] == ["undiagnosed"]
 
 
-# --- what a cause explains above it ---
+# --- what a cause explains on higher rungs ---
 
 
-def test_a_governor_explains_what_is_slow_on_its_node_only():
+def test_a_governor_explains_slow_items_of_its_node_only():
     records = [
         fact("n1", "cpu_governor"),
         path("n1", "n2", "mlx5_0", 300),
@@ -322,7 +322,7 @@ def test_a_governor_explains_what_is_slow_on_its_node_only():
     assert len(found[0].explains) == 2
 
 
-def test_a_narrow_slot_explains_only_what_goes_through_its_nic():
+def test_a_narrow_pcie_slot_explains_only_paths_over_its_nic():
     narrow = fact("n1", "pcie_link", "mlx5_0", "16, 8")
     through = [path("n1", "n2", "mlx5_0", 200), path("n1", "n3", "gpu0-mlx5_0", 200)]
     beside = [path("n1", n, "mlx5_1", 200) for n in ("n2", "n3")]
@@ -333,14 +333,14 @@ def test_a_narrow_slot_explains_only_what_goes_through_its_nic():
     assert set(found[0].explains) > {one.id for one in through}
 
 
-def test_a_setting_of_collectives_does_not_explain_a_slow_cable():
+def test_a_collective_setting_does_not_explain_a_slow_path():
     slow, setting = causes(fact("n1", "numa_balancing"), path("n1", "n2", "mlx5_0", 100))
     assert setting.cause == "numa-balancing-enabled"
     assert not setting.explains
     assert slow.cause == "slow-node"
 
 
-def test_blocked_items_are_explained_by_what_blocked_them_alone():
+def test_blocked_items_are_explained_only_by_their_blockers():
     governor, slow = fact("n1", "cpu_governor"), fact("n2", "memlock")
     first = blocked(path("n1", "n2", "mlx5_0", 1), governor)
     other = blocked(path("n1", "n2", "mlx5_1", 1), slow)
@@ -358,7 +358,7 @@ def test_a_node_without_facts_breaks_no_rule():
     assert causes(items, fact("n1", "nic_firmware", "mlx5_0"), facts=[nothing])
 
 
-# --- versions that nobody vouches for ---
+# --- undeclared versions ---
 
 
 def test_an_undeclared_version_of_all_nodes_is_one_cause():

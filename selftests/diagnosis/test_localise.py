@@ -1,4 +1,4 @@
-"""Pair results to slow nodes and faulty pairs: all that is certain, and nobody innocent."""
+"""Pair results give slow nodes and faulty pairs: all certain ones and no healthy one."""
 
 import random
 from itertools import chain, combinations
@@ -21,7 +21,7 @@ def two_rounds(count, slow):
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 7, 15, 16, 17])
-def test_two_rounds_name_one_slow_node_wherever_it_is(count):
+def test_two_rounds_name_one_slow_node_at_any_position(count):
     for number, node in enumerate(named(count)):
         assert two_rounds(count, [number]) == Blamed((node,), (), ())
 
@@ -34,12 +34,12 @@ def test_two_rounds_name_one_slow_node_among_a_thousand(count):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 17])
-def test_nothing_slow_nobody_blamed(count):
+def test_without_slow_results_no_node_is_blamed(count):
     assert two_rounds(count, []) == Blamed((), (), ())
 
 
 class Counted(str):
-    """A node's name that counts how often it is looked at."""
+    """A node's name that counts its comparisons and hashes."""
 
     looked = 0
 
@@ -57,7 +57,7 @@ class Counted(str):
 
 
 def looks(count, rounds, faults):
-    """Looks at names while a cluster is explained of which every 16th node, or pair, is faulty."""
+    """The number of operations on names for a cluster with every 16th node or pair faulty."""
     nodes = [Counted(name) for name in named(count)]
     pairs = pairs_of(tournament(nodes, rounds))
     slow = nodes[::16] if faults == "nodes" else nodes if faults == "all" else ()
@@ -70,8 +70,8 @@ def looks(count, rounds, faults):
 
 @pytest.mark.parametrize("faults", ["none", "nodes", "cables", "all"])
 @pytest.mark.parametrize("rounds", [1, 2, 4])
-def test_the_work_grows_with_the_pairs(faults, rounds):
-    """Eight times the pairs, eight times the work; sorting adds a logarithm."""
+def test_the_work_grows_in_proportion_to_the_pairs(faults, rounds):
+    """Eight times as many pairs take eight times the work; sorting adds a logarithmic factor."""
     assert looks(1024, rounds, faults) < 8 * 1.6 * looks(128, rounds, faults)
 
 
@@ -79,7 +79,7 @@ def test_the_work_grows_with_the_pairs(faults, rounds):
 
 
 @pytest.mark.parametrize("count", range(3, 9))
-def test_s_slow_nodes_are_named_by_s_plus_1_rounds_always(count):
+def test_s_plus_1_rounds_always_name_s_slow_nodes(count):
     nodes = named(count)
     for many in range(count - 1):
         pairs = pairs_of(tournament(nodes, many + 1))
@@ -96,8 +96,8 @@ def test_three_slow_nodes_among_64_take_four_rounds():
 
 
 @pytest.mark.parametrize("many", [1, 2, 3])
-def test_s_rounds_do_not_suffice(many):
-    """A node whose partners are all slow gives the results of a slow one: nobody can tell."""
+def test_s_rounds_are_too_few_for_s_slow_nodes(many):
+    """A node whose partners are all slow gives the same results as a slow node."""
     nodes = named(64)
     pairs = pairs_of(tournament(nodes, many))
     unlucky = nodes[9]
@@ -114,7 +114,7 @@ def test_s_rounds_do_not_suffice(many):
     assert blame(more) == Blamed(tuple(slow), (), ())
 
 
-def test_three_rounds_name_three_slow_nodes_and_leave_their_partner_open():
+def test_three_rounds_name_three_slow_nodes_and_leave_their_partner_undecided():
     nodes = named(64)
     pairs = pairs_of(tournament(nodes, 3))
     slow = sorted({node for pair in pairs if nodes[9] in pair for node in pair} - {nodes[9]})
@@ -125,12 +125,12 @@ def test_three_rounds_name_three_slow_nodes_and_leave_their_partner_open():
     assert item.would_decide == f"measure n009 with {nodes[0]} and {nodes[1]} (found good)"
 
 
-# --- nobody innocent, nobody forgotten ---
+# --- no healthy node blamed, no faulty node missed ---
 
 
 @st.composite
 def broken_clusters(draw, cables_meet):
-    """Pairs in which something is faulty; ``cables_meet``: two faulty cables may be on a node."""
+    """Pairs with faults; with ``cables_meet`` a node may have two faulty cables."""
     nodes = named(draw(st.integers(2, 9)))
     pairs = pairs_of(tournament(nodes))
     pairs = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1))
@@ -144,7 +144,7 @@ def broken_clusters(draw, cables_meet):
 
 
 @given(broken_clusters(cables_meet=False))
-def test_whoever_is_blamed_is_faulty(cluster):
+def test_each_blamed_node_is_faulty(cluster):
     pairs, slow, cables = cluster
     found = blame(measured(pairs, slow, cables))
     assert set(found.nodes) <= slow
@@ -152,8 +152,8 @@ def test_whoever_is_blamed_is_faulty(cluster):
 
 
 @given(broken_clusters(cables_meet=True))
-def test_an_innocent_node_is_blamed_only_against_the_assumption(cluster):
-    """Two faulty cables and no fast pair: that is what is taken for a slow node."""
+def test_a_healthy_node_is_blamed_only_if_it_has_two_faulty_cables(cluster):
+    """A node with two faulty cables and no fast pair looks like a slow node."""
     pairs, slow, cables = cluster
     results = measured(pairs, slow, cables)
     found = blame(results)
@@ -164,7 +164,7 @@ def test_an_innocent_node_is_blamed_only_against_the_assumption(cluster):
 
 
 @given(broken_clusters(cables_meet=True))
-def test_what_is_slow_is_blamed_or_open_and_what_is_fast_is_neither(cluster):
+def test_slow_nodes_are_blamed_or_undecided_and_fast_ones_are_neither(cluster):
     pairs, slow, cables = cluster
     results = measured(pairs, slow, cables)
     found = blame(results)
@@ -182,8 +182,8 @@ def test_what_is_slow_is_blamed_or_open_and_what_is_fast_is_neither(cluster):
 
 
 @given(broken_clusters(cables_meet=False))
-def test_the_measurement_that_would_decide_does(cluster):
-    """All its pairs are new, each with a node found good, and leave none of them open."""
+def test_the_proposed_measurements_decide_the_cause(cluster):
+    """All proposed pairs are new, have one good node each, and leave nothing undecided."""
     pairs, slow, cables = cluster
     found = blame(measured(pairs, slow, cables))
     wanted = [pair for item in found.undecided for pair in item.measure]
@@ -200,7 +200,7 @@ def subsets(values):
 
 
 def explanations(pairs):
-    """Results to all faults that give them, by which no node has two faulty cables."""
+    """All faults that explain each set of results; no node has two faulty cables."""
     found = {}
     nodes = sorted({node for pair in pairs for node in pair})
     for cables in map(set, subsets([Cable(pair) for pair in pairs])):
@@ -213,8 +213,8 @@ def explanations(pairs):
 
 
 @pytest.mark.parametrize(("count", "rounds"), [(2, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
-def test_what_is_open_could_be_either_way(count, rounds):
-    """Every result of a small cluster against all that explains it."""
+def test_an_undecided_node_is_faulty_in_some_explanations_only(count, rounds):
+    """All results of a small cluster are compared with all their explanations."""
     for results, possible in explanations(pairs_of(tournament(named(count), rounds))).items():
         found = blame(results)
         if len({node for result in results for node in result.nodes}) == count:
@@ -224,7 +224,7 @@ def test_what_is_open_could_be_either_way(count, rounds):
                 assert {node in slow for slow, _ in possible} == {True, False}, (results, node)
 
 
-# --- by hand ---
+# --- single examples ---
 
 
 def slow(*nodes):
@@ -235,7 +235,7 @@ def fast(*nodes):
     return PairResult(nodes, False)
 
 
-def test_a_slow_node_and_a_faulty_cable_elsewhere():
+def test_a_slow_node_and_a_faulty_cable_elsewhere_are_both_named():
     nodes = named(16)
     pairs = pairs_of(tournament(nodes, 3))
     cable = pairs[5]
@@ -243,13 +243,13 @@ def test_a_slow_node_and_a_faulty_cable_elsewhere():
     assert found == Blamed(("n003",), (tuple(sorted(cable)),), ())
 
 
-def test_two_slow_nodes_that_meet():
+def test_two_slow_nodes_in_one_pair_are_both_named():
     found = blame([slow("a", "b"), slow("a", "c"), slow("b", "d"), fast("c", "d"),
                    slow("a", "d"), slow("b", "c")])  # fmt: skip
     assert found == Blamed(("a", "b"), (), ())
 
 
-def test_two_nodes_alone():
+def test_two_nodes_alone_are_undecided():
     (item,) = blame([slow("b", "a")]).undecided
     assert item.among == ("a", "b", "a:b")
     assert item.would_decide == "measure a and b with nodes that are known to be good"
@@ -257,7 +257,7 @@ def test_two_nodes_alone():
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_all_slow_is_no_node(rounds):
+def test_no_node_is_named_if_all_pairs_are_slow(rounds):
     pairs = pairs_of(tournament(named(6), rounds))
     found = blame(measured(pairs, named(6)))
     assert (found.nodes, found.pairs) == ((), ())
@@ -266,32 +266,32 @@ def test_all_slow_is_no_node(rounds):
     assert item.would_decide == "measure each of them with nodes that are known to be good"
 
 
-def test_one_partner_does_not_tell_a_node_from_its_cable():
+def test_one_partner_does_not_separate_a_node_from_its_cable():
     (item,) = blame([slow("a", "b"), fast("b", "c"), fast("c", "d")]).undecided
     assert item.among == ("a", "a:b")
     assert item.would_decide == "measure a with c (found good)"
     assert item.measure == (("a", "c"),)
 
 
-def test_suspects_that_face_each_other_are_measured_with_good_ones():
+def test_suspects_of_one_pair_are_to_be_measured_with_good_nodes():
     (item,) = blame([slow("a", "b"), fast("c", "d")]).undecided
     assert item.among == ("a", "b", "a:b")
     assert item.would_decide == "measure a and b with c and d (found good)"
 
 
-def test_repeats_that_contradict_are_slow_and_told():
+def test_contradicting_repeats_count_as_slow_and_are_listed():
     found = blame([slow("a", "b"), fast("a", "b"), fast("b", "c"), slow("a", "c"), fast("c", "b")])
     assert found == Blamed(("a",), (), ())
     found = blame([fast("a", "b"), slow("a", "b"), fast("b", "c"), fast("a", "c")])
     assert found == Blamed((), (("a", "b"),), ())
 
 
-def test_one_direction_fast_clears_both_nodes():
+def test_one_fast_direction_clears_both_nodes():
     found = blame([slow("b", "a"), fast("a", "b")])
     assert found == Blamed((), (("a", "b"),), ())
 
 
-def test_two_directions_are_not_two_partners():
+def test_two_directions_of_one_pair_do_not_count_as_two_partners():
     found = blame([slow("b", "a"), slow("a", "b"), fast("b", "c")])
     assert found.nodes == ()
     assert found.undecided[0].among == ("a", "a:b")
@@ -308,6 +308,6 @@ def test_order_does_not_matter(cluster, draw):
     assert blame(turned) == blame(results)
 
 
-def test_a_node_is_no_pair_with_itself():
+def test_a_pair_of_one_node_with_itself_is_refused():
     with pytest.raises(ValueError, match="a is paired with itself"):
         slow("a", "a")

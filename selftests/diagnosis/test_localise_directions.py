@@ -1,4 +1,4 @@
-"""What a node sends and what it receives are told apart where results disagree, and only there."""
+"""Sending and receiving of a node are separated only where their results disagree."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from railgauge.planning.pairing import rounds
 
 NICS = ("mlx5_0", "mlx5_1")
 WRITES = (Flow.FORWARD,)
-TOLD = ((Flow.FORWARD, Flow.BACKWARD), (Flow.FORWARD, Flow.BOTH))
+BOTH_FLOWS = ((Flow.FORWARD, Flow.BACKWARD), (Flow.FORWARD, Flow.BOTH))
 NODES = named(8)
 
 
@@ -23,19 +23,19 @@ def planned(nodes, count=2):
     return pairs_of(rounds(nodes, PairLevel("tournament", count)))
 
 
-def measured(pairs, flows, lame=(), cables=(), nics=NICS):
-    """Tests of all pairs; ``lame`` are (node, slow direction, NIC), ``cables`` (nodes, NIC)."""
+def measured(pairs, flows, slow_ends=(), cables=(), nics=NICS):
+    """Tests of all pairs; ``slow_ends`` holds (node, direction, NIC), ``cables`` (nodes, NIC)."""
     return [
-        PathResult((a, b), _is_slow((a, b), flow, nic, lame, cables), None, nic, flow=flow)
+        PathResult((a, b), _is_slow((a, b), flow, nic, slow_ends, cables), None, nic, flow=flow)
         for a, b in pairs
         for flow in flows
         for nic in nics
     ]
 
 
-def _is_slow(nodes, flow, nic, lame, cables):
+def _is_slow(nodes, flow, nic, slow_ends, cables):
     did = {(name, way, nic) for name in nodes for way in ways(nodes, name, flow)}
-    return not did.isdisjoint(lame) or (Cable(nodes), nic) in cables
+    return not did.isdisjoint(slow_ends) or (Cable(nodes), nic) in cables
 
 
 def everywhere(node, *slowly):
@@ -43,7 +43,7 @@ def everywhere(node, *slowly):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("flows", TOLD, ids=["and-reads", "and-both-ways"])
+@pytest.mark.parametrize("flows", BOTH_FLOWS, ids=["and-reads", "and-both-ways"])
 @given(st.data())
 def test_a_slow_direction_is_named_at_any_size(way, flows, data):
     nodes = named(data.draw(st.integers(4, 40)))
@@ -53,22 +53,22 @@ def test_a_slow_direction_is_named_at_any_size(way, flows, data):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("flows", TOLD, ids=["and-reads", "and-both-ways"])
+@pytest.mark.parametrize("flows", BOTH_FLOWS, ids=["and-reads", "and-both-ways"])
 @pytest.mark.parametrize("nic", NICS)
 def test_a_slow_direction_of_one_nic_is_named_with_it(nic, flows, way):
     found = blame_paths(measured(planned(NODES), flows, [("n003", way, nic)]))
     assert found == Located((Part("nic", "n003", nic, way=way),), ())
 
 
-def test_with_one_nic_a_node_it_is_and_the_note_says_so():
-    lame, flows = [("n003", RECEIVING, "mlx5_0")], TOLD[0]
-    found = blame_paths(measured(planned(NODES), flows, lame, nics=NICS[:1]))
+def test_a_node_with_one_nic_is_named_as_a_node_with_a_note():
+    slow_ends, flows = [("n003", RECEIVING, "mlx5_0")], BOTH_FLOWS[0]
+    found = blame_paths(measured(planned(NODES), flows, slow_ends, nics=NICS[:1]))
     assert found.parts == (Part("node", "n003", note=ONE_NIC, way=RECEIVING),)
 
 
 @given(st.integers(4, 40), st.sampled_from(WAYS), st.data())
-def test_writes_alone_in_two_rounds_leave_both_ends_and_the_path(count, way, data):
-    """A slow direction and a slow path give the same results: none of them may be named."""
+def test_writes_alone_in_two_rounds_leave_both_ends_and_the_path_undecided(count, way, data):
+    """A slow direction and a slow path give the same results, so none of them is named."""
     nodes = named(count)
     node, pairs = data.draw(st.sampled_from(nodes)), planned(nodes)
     place = 0 if way == SENDING else 1
@@ -87,22 +87,22 @@ def test_writes_alone_in_two_rounds_leave_both_ends_and_the_path(count, way, dat
 
 
 @pytest.mark.parametrize("fault", ["sender", "receiver", "path"])
-def test_what_would_decide_does(fault):
+def test_the_proposed_measurements_decide_the_cause(fault):
     pairs = planned(NODES)
     sender, receiver = slow = pairs[0]
-    lame = {
+    slow_ends = {
         "sender": everywhere(sender, SENDING),
         "receiver": everywhere(receiver, RECEIVING),
         "path": [],
     }[fault]
     cables = {(Cable(slow), nic) for nic in NICS} if fault == "path" else ()
-    (item,) = blame_paths(measured(pairs, WRITES, lame, cables)).undecided
+    (item,) = blame_paths(measured(pairs, WRITES, slow_ends, cables)).undecided
     good = item.measure[0][0] if item.measure[0][1] in slow else item.measure[0][1]
     assert set(item.measure) == {(sender, good), (good, receiver)}
     assert f"{sender} -> {good}" in item.would_decide
     assert f"{good} -> {receiver}" in item.would_decide
     assert f"({good} found good)" in item.would_decide
-    found = blame_paths(measured([*pairs, *item.measure], WRITES, lame, cables))
+    found = blame_paths(measured([*pairs, *item.measure], WRITES, slow_ends, cables))
     named_parts = {
         "sender": Part("node", sender, way=SENDING),
         "receiver": Part("node", receiver, way=RECEIVING),
@@ -111,8 +111,8 @@ def test_what_would_decide_does(fault):
     assert found == Located((named_parts[fault],), ())
 
 
-def test_nobody_is_good_where_two_nodes_are_all():
-    results = measured([("a", "b")], TOLD[0], everywhere("b", RECEIVING))
+def test_two_nodes_alone_have_no_good_node():
+    results = measured([("a", "b")], BOTH_FLOWS[0], everywhere("b", RECEIVING))
     (item,) = blame_paths(results).undecided
     assert set(item.among) == {"a sending", "b receiving", "a:b"}
     assert item.would_decide == (
@@ -121,16 +121,16 @@ def test_nobody_is_good_where_two_nodes_are_all():
     assert item.measure == ()
 
 
-def test_what_is_open_on_one_nic_names_the_nic():
+def test_an_undecided_direction_of_one_nic_names_the_nic():
     (item,) = blame_paths(measured(planned(NODES), WRITES, [("n003", SENDING, "mlx5_1")])).undecided
     assert "n003 mlx5_1 sending" in item.among
     assert item.would_decide.endswith(", with mlx5_1")
 
 
-# --- what has nothing to do with directions stays as it was ---
+# --- faults in both directions are named without a direction ---
 
 
-@pytest.mark.parametrize("flows", [WRITES, *TOLD])
+@pytest.mark.parametrize("flows", [WRITES, *BOTH_FLOWS])
 @pytest.mark.parametrize("count", [4, 5, 8, 9, 31])
 def test_a_node_that_is_slow_both_ways_is_a_slow_node(count, flows):
     for node in named(count):
@@ -138,40 +138,40 @@ def test_a_node_that_is_slow_both_ways_is_a_slow_node(count, flows):
         assert found == Located((Part("node", node),), ())
 
 
-@pytest.mark.parametrize("flows", TOLD)
-def test_a_path_that_is_slow_between_two_good_nodes_is_a_path(flows):
+@pytest.mark.parametrize("flows", BOTH_FLOWS)
+def test_a_slow_path_between_two_good_nodes_is_named_as_a_path(flows):
     for one, other in planned(NODES):
         cables = {(Cable((one, other)), nic) for nic in NICS}
         found = blame_paths(measured(planned(NODES), flows, (), cables))
         assert found == Located((Part("pair", min(one, other), peer=max(one, other)),), ())
 
 
-def test_a_node_that_is_slow_only_with_both_directions_at_once_is_a_slow_node():
+def test_a_node_that_is_slow_only_in_bidirectional_tests_is_a_slow_node():
     pairs = planned(NODES)
     fine = measured(pairs, WRITES)
     both = measured(pairs, (Flow.BOTH,), everywhere("n004", *WAYS))
     assert blame_paths([*fine, *both]) == Located((Part("node", "n004"),), ())
 
 
-def test_latency_says_nothing_of_directions():
-    """Fast small messages clear no direction, and slow ones are no reason to split a node."""
+def test_latencies_neither_clear_nor_split_a_direction():
+    """Latency tests use both directions."""
     pairs = planned(NODES)
-    lame = everywhere("n002", RECEIVING)
+    slow_ends = everywhere("n002", RECEIVING)
     fast = measured(pairs, (Flow.UNTOLD,))
-    found = blame_paths([*measured(pairs, TOLD[0], lame), *fast])
+    found = blame_paths([*measured(pairs, BOTH_FLOWS[0], slow_ends), *fast])
     assert found == Located((Part("node", "n002", way=RECEIVING),), ())
     slow = measured(pairs, (Flow.UNTOLD,), everywhere("n002", *WAYS))
-    found = blame_paths([*measured(pairs, TOLD[0]), *slow])
+    found = blame_paths([*measured(pairs, BOTH_FLOWS[0]), *slow])
     assert found == Located((Part("node", "n002"),), ())
 
 
-def test_a_nic_that_is_slow_and_another_that_only_receives_slowly():
-    lame = [
+def test_a_slow_nic_and_another_that_only_receives_slowly_are_both_named():
+    slow_ends = [
         ("n005", SENDING, "mlx5_0"),
         ("n005", RECEIVING, "mlx5_0"),
         ("n005", RECEIVING, NICS[1]),
     ]
-    found = blame_paths(measured(planned(NODES), TOLD[0], lame))
+    found = blame_paths(measured(planned(NODES), BOTH_FLOWS[0], slow_ends))
     assert set(found.parts) == {
         Part("nic", "n005", "mlx5_0"),
         Part("nic", "n005", "mlx5_1", way=RECEIVING),
@@ -186,16 +186,14 @@ FAULTS = st.one_of(
 )
 
 
-@given(FAULTS, st.integers(4, 12), st.integers(2, 5), st.sampled_from([WRITES, *TOLD]))
-def test_one_fault_is_named_or_among_the_suspects_and_nothing_else_is_named(
-    fault, count, turns, flows
-):
+@given(FAULTS, st.integers(4, 12), st.integers(2, 5), st.sampled_from([WRITES, *BOTH_FLOWS]))
+def test_a_single_fault_is_named_or_suspected_and_nothing_else_is_named(fault, count, turns, flows):
     kind, number, way = fault
     nodes, pairs = named(count), planned(named(count), turns)
     node, path = nodes[number % count], pairs[number % len(pairs)]
-    lame = {"end": everywhere(node, way), "node": everywhere(node, *WAYS), "path": []}[kind]
+    slow_ends = {"end": everywhere(node, way), "node": everywhere(node, *WAYS), "path": []}[kind]
     cables = {(Cable(path), nic) for nic in NICS} if kind == "path" else ()
-    found = blame_paths(measured(pairs, flows, lame, cables))
+    found = blame_paths(measured(pairs, flows, slow_ends, cables))
     true = {
         "end": Part("node", node, way=way),
         "node": Part("node", node),
@@ -208,14 +206,14 @@ def test_one_fault_is_named_or_among_the_suspects_and_nothing_else_is_named(
     assert suspects & {str(true), f"{true} {true.way}"}
 
 
-def test_across_rails_a_slow_direction_is_no_slow_pair():
-    """From ``mlx5_0`` of one node to ``mlx5_1`` of the other, beside the tests on one rail."""
-    lame = [("n003", RECEIVING, "mlx5_1")]
+def test_a_slow_direction_is_not_called_a_slow_pair_across_rails():
+    """Cross-rail tests from ``mlx5_0`` to ``mlx5_1`` are added to the tests on one rail."""
+    slow_ends = [("n003", RECEIVING, "mlx5_1")]
     pairs = planned(NODES)
     crossing = [
         PathResult(
             (a, b),
-            {(a, SENDING, "mlx5_0"), (b, RECEIVING, "mlx5_1")} & set(lame) != set(),
+            {(a, SENDING, "mlx5_0"), (b, RECEIVING, "mlx5_1")} & set(slow_ends) != set(),
             None,
             "mlx5_0",
             (None, "mlx5_1"),
@@ -223,5 +221,5 @@ def test_across_rails_a_slow_direction_is_no_slow_pair():
         )
         for a, b in pairs
     ]
-    found = blame_paths([*measured(pairs, TOLD[0], lame), *crossing])
+    found = blame_paths([*measured(pairs, BOTH_FLOWS[0], slow_ends), *crossing])
     assert found == Located((Part("nic", "n003", "mlx5_1", way=RECEIVING),), ())

@@ -1,4 +1,4 @@
-"""Down the paths: node, NIC, GPU, the PCIe path between them, and cables between nodes."""
+"""Slow paths are blamed on a node, NIC, GPU, PCIe path or cable between nodes."""
 
 import random
 
@@ -28,7 +28,7 @@ def located(paths, parts=(), cables=(), pairs=PAIRS):
     return blame_paths(on_paths(pairs, paths, set(parts), cables))
 
 
-def test_nothing_slow_nothing_blamed():
+def test_without_slow_paths_nothing_is_blamed():
     assert located((*HOST, *ALL)) == Located((), ())
     assert blame_paths([]) == Located((), ())
 
@@ -41,7 +41,7 @@ def test_one_faulty_part_is_named(node, device):
         assert found == Located((Part(PARTS[device], node, device),), ())
 
 
-def test_several_faulty_parts_are_named_at_once():
+def test_several_faulty_parts_are_all_named():
     bad = [("n001", "gpu2"), ("n001", "gpu3-mlx5_1"), ("n004", "mlx5_0"), ("n006", "")]
     pairs = pairs_of(tournament(NODES, 4))
     found = located((*HOST, *ALL), bad, pairs=pairs)
@@ -50,18 +50,18 @@ def test_several_faulty_parts_are_named_at_once():
 
 
 @pytest.mark.parametrize("paths", [HOST, (*HOST, *NEAR), (*HOST, *ONE_EACH), NEAR])
-def test_a_nic_is_known_by_host_memory_or_by_all_its_gpus(paths):
+def test_a_slow_nic_is_named_from_host_memory_or_from_all_its_gpus(paths):
     found = located(paths, [("n002", "mlx5_1")])
     assert found == Located((Part("nic", "n002", "mlx5_1"),), ())
 
 
-def test_what_a_nic_known_to_be_faulty_explains_is_not_held_against_its_gpus():
+def test_paths_that_a_faulty_nic_explains_do_not_blame_gpus():
     gpu_paths = [(gpu, nic) for gpu in (0, 1) for nic in ("mlx5_0", "mlx5_1")]
     found = located((HOST[0], *gpu_paths, (2, "mlx5_2")), [("n002", "mlx5_0"), ("n002", "mlx5_1")])
     assert found == Located((Part("nic", "n002", "mlx5_0"), Part("nic", "n002", "mlx5_1")), ())
 
 
-def test_a_nic_measured_with_one_gpu_is_open():
+def test_a_nic_measured_with_one_gpu_is_undecided():
     (item,) = located(ONE_EACH, [("n002", "mlx5_1")]).undecided
     assert set(item.among) == {"n002 gpu2", "n002 mlx5_1", "n002 gpu2-mlx5_1"}
     assert item.would_decide == (
@@ -69,13 +69,13 @@ def test_a_nic_measured_with_one_gpu_is_open():
     )
 
 
-def test_a_gpu_measured_with_one_nic_is_open():
+def test_a_gpu_measured_with_one_nic_is_undecided():
     (item,) = located((*HOST, *NEAR), [("n002", "gpu3")]).undecided
     assert set(item.among) == {"n002 gpu3", "n002 gpu3-mlx5_1"}
     assert item.would_decide == "measure on n002: gpu3 with mlx5_0 (found good)"
 
 
-def test_two_gpus_and_two_nics_that_are_only_slow_together_are_open():
+def test_two_gpus_and_two_nics_that_are_slow_only_together_are_undecided():
     paths = (*[(g, n) for g in (0, 1) for n in ("mlx5_0", "mlx5_1")], (2, "mlx5_2"), (3, "mlx5_2"))
     by_nics = located(paths, [("n002", "mlx5_0"), ("n002", "mlx5_1")])
     assert by_nics == located(paths, [("n002", "gpu0"), ("n002", "gpu1")])
@@ -87,13 +87,13 @@ def test_two_gpus_and_two_nics_that_are_only_slow_together_are_open():
 
 
 @pytest.mark.parametrize("paths", [HOST[:1], (HOST[0], *NEAR[:2]), NEAR[:2]])
-def test_with_one_nic_it_cannot_be_told_from_the_node(paths):
+def test_a_single_nic_cannot_be_separated_from_its_node(paths):
     for device in ("", "mlx5_0"):
         found = located(paths, [("n002", device)])
         assert found == Located((Part("node", "n002", note=ONE_NIC),), ())
 
 
-def test_one_gpu_over_all_nics_may_be_the_node():
+def test_one_gpu_that_is_slow_over_all_nics_may_be_the_node():
     for device in ("", "gpu0"):
         found = located(ALL[:2], [("n002", device)])
         assert found.parts == ()
@@ -102,12 +102,12 @@ def test_one_gpu_over_all_nics_may_be_the_node():
         assert item.would_decide == "measure n002 with host memory or another of its GPUs"
 
 
-def test_a_single_path_may_be_anything_on_it():
+def test_a_single_slow_path_may_be_any_part_of_it():
     (item,) = located(ALL[:1], [("n002", "gpu0-mlx5_0")]).undecided
     assert item.among == ("n002", "n002 gpu0", "n002 mlx5_0", "n002 gpu0-mlx5_0")
 
 
-def test_a_node_measured_over_one_of_several_nics_is_open():
+def test_a_node_measured_over_one_of_several_nics_is_undecided():
     results = [r for r in on_paths(PAIRS, HOST, {("n002", "")}) if r.nic == "mlx5_0" or not r.slow]
     (item,) = blame_paths(results).undecided
     assert item.among == ("n002", "n002 mlx5_0")
@@ -115,14 +115,14 @@ def test_a_node_measured_over_one_of_several_nics_is_open():
 
 
 @pytest.mark.parametrize(("nics", "device"), [(("mlx5_0", "mlx5_1"), ""), (("mlx5_1",), "mlx5_1")])
-def test_a_cable_is_a_pair_over_its_nic(nics, device):
+def test_a_faulty_cable_is_a_pair_over_its_nic(nics, device):
     a, b = PAIRS[0]
     cables = {(Cable((a, b)), nic) for nic in nics}
     found = located((*HOST, *ALL), cables=cables)
     assert found == Located((Part("pair", min(a, b), device, max(a, b)),), ())
 
 
-def test_a_faulty_gpu_does_not_hide_that_a_cable_is_faulty_over_all():
+def test_a_faulty_gpu_does_not_hide_a_cable_that_is_slow_with_all_gpus():
     pairs = pairs_of(tournament(NODES, 4))
     a, b = pairs[0]
     cables = {(Cable((a, b)), nic) for nic in ("mlx5_0", "mlx5_1")}
@@ -131,7 +131,7 @@ def test_a_faulty_gpu_does_not_hide_that_a_cable_is_faulty_over_all():
 
 
 @pytest.mark.parametrize("device", ["mlx5_1", "gpu3", "gpu3-mlx5_1", ""])
-def test_two_nodes_alone_are_open_over_what_is_slow(device):
+def test_two_nodes_alone_are_undecided_over_their_slow_paths(device):
     pairs = pairs_of(tournament(NODES[:2]))
     found = located((*HOST, *ALL), [("n001", device)], pairs=pairs)
     assert found.parts == ()
@@ -143,8 +143,8 @@ def test_two_nodes_alone_are_open_over_what_is_slow(device):
     )
 
 
-def test_what_is_proven_on_one_path_explains_the_open_pairs_of_another():
-    """Over mlx5_1 the slow node met one partner only; that it is slow is known from the rest."""
+def test_a_node_proven_slow_on_one_nic_explains_pairs_over_another():
+    """Over mlx5_1 the slow node has one partner only; the other NIC proves that it is slow."""
     kept = [
         r
         for r in on_paths(PAIRS, (*HOST, (None, "mlx5_2")), {("n002", "")})
@@ -154,7 +154,7 @@ def test_what_is_proven_on_one_path_explains_the_open_pairs_of_another():
     assert blame_paths(kept) == Located((Part("node", "n002"),), ())
 
 
-def test_of_repeats_that_contradict_the_slow_one_counts():
+def test_the_slow_one_of_contradicting_repeats_counts():
     results = on_paths(PAIRS, HOST, {("n002", "mlx5_1")})
     flaky = next(r for r in results if r.slow)
     fine = PathResult(flaky.nodes, False, flaky.gpu, flaky.nic)
@@ -163,7 +163,7 @@ def test_of_repeats_that_contradict_the_slow_one_counts():
     assert found.parts == (Part("nic", "n002", "mlx5_1"),)
 
 
-def test_over_one_nic_of_host_memory_it_is_what_pairs_alone_say():
+def test_host_memory_over_one_nic_gives_the_same_as_pair_results():
     draw = random.Random(8)
     for _ in range(50):
         slow = draw.sample(NODES, draw.randint(0, 3))
@@ -181,14 +181,14 @@ GPU_RAILS = (((0, "mlx5_0"), (3, "mlx5_1")), ((3, "mlx5_1"), (0, "mlx5_0")))
 
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("device", ["mlx5_0", "mlx5_1", ""])
-def test_across_rails_alone_a_faulty_end_is_named_at_its_node_and_nic(node, device):
+def test_cross_rail_paths_alone_name_a_faulty_end_by_node_and_nic(node, device):
     found = blame_paths(across(PAIRS, RAILS, {(node, device)}))
     assert found == Located((Part("nic" if device else "node", node, device),), ())
 
 
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("device", PARTS)
-def test_results_across_rails_change_no_finding_on_the_rails(node, device):
+def test_cross_rail_results_do_not_change_findings_on_one_rail(node, device):
     results = [
         *on_paths(PAIRS, (*HOST, *ALL), {(node, device)}),
         *across(PAIRS, (*RAILS, *GPU_RAILS), {(node, device)}),
@@ -196,7 +196,7 @@ def test_results_across_rails_change_no_finding_on_the_rails(node, device):
     assert blame_paths(results) == Located((Part(PARTS[device], node, device),), ())
 
 
-def test_a_pair_that_is_slow_between_two_rails_alone_is_named_with_both():
+def test_a_pair_that_is_slow_only_across_rails_is_named_with_both_nics():
     a, b = PAIRS[0]
     bad = {(Cable((a, b)), *RAILS[1])}
     found = blame_paths([*on_paths(PAIRS, HOST), *across(PAIRS, RAILS, cables=bad)])
@@ -205,14 +205,14 @@ def test_a_pair_that_is_slow_between_two_rails_alone_is_named_with_both():
     assert found == Located((Part("pair", node, f"{nic}:{its}", peer),), ())
 
 
-def test_a_gpu_path_that_only_crosses_rails_is_open_between_its_parts():
+def test_a_gpu_measured_only_across_rails_is_undecided_between_its_parts():
     found = blame_paths(across(PAIRS, GPU_RAILS, {("n002", "mlx5_1")}))
     assert found.parts == ()
     (item,) = found.undecided
     assert set(item.among) == {"n002 gpu3", "n002 mlx5_1", "n002 gpu3-mlx5_1"}
 
 
-def test_two_nodes_across_rails_are_open_by_their_ends():
+def test_two_nodes_alone_across_rails_are_undecided_between_their_ends():
     pairs = pairs_of(tournament(NODES[:2]))
     found = blame_paths(across(pairs, RAILS[:1], {("n001", "")}))
     assert found.parts == ()
@@ -220,19 +220,19 @@ def test_two_nodes_across_rails_are_open_by_their_ends():
     assert {name.partition(" ")[0] for name in item.among} >= {"n000", "n001"}
 
 
-def test_of_repeats_across_rails_that_contradict_the_slow_one_counts():
+def test_the_slow_one_of_contradicting_cross_rail_repeats_counts():
     results = across(PAIRS, RAILS, {("n002", "mlx5_1")})
     flaky = next(r for r in results if r.slow)
     fine = PathResult(flaky.nodes, False, flaky.gpu, flaky.nic, flaky.peer)
     assert blame_paths([*results, fine]) == blame_paths(results)
 
 
-# --- nobody innocent ---
+# --- no healthy part is blamed ---
 
 
 @st.composite
 def broken_parts(draw):
-    """Nodes with faulty parts, so that each keeps a fine path and no two PCIe paths meet."""
+    """Nodes with faulty parts; each keeps a good path, and no two faulty PCIe paths meet."""
     parts = set()
     for node in draw(st.sets(st.sampled_from(NODES), max_size=3)):
         bad = draw(st.sets(st.sampled_from(["gpu0", "gpu1", "gpu2", "mlx5_1"])))
@@ -242,7 +242,7 @@ def broken_parts(draw):
 
 
 @given(broken_parts(), st.integers(1, 7), st.booleans())
-def test_whatever_part_is_blamed_is_faulty(parts, rounds, cable):
+def test_each_blamed_part_is_faulty(parts, rounds, cable):
     pairs = pairs_of(tournament(NODES, rounds))
     cables = {(Cable(pairs[0]), "mlx5_0")} if cable else set()
     found = located((*HOST, *ALL), parts, cables, pairs)
@@ -254,7 +254,7 @@ def test_whatever_part_is_blamed_is_faulty(parts, rounds, cable):
 
 
 @given(broken_parts(), st.integers(1, 7), st.booleans())
-def test_whatever_part_is_blamed_across_rails_is_faulty(parts, rounds, cable):
+def test_each_part_blamed_across_rails_is_faulty(parts, rounds, cable):
     pairs = pairs_of(tournament(NODES, rounds))
     cables = {(Cable(pairs[0]), *RAILS[0])} if cable else set()
     results = [
@@ -270,8 +270,8 @@ def test_whatever_part_is_blamed_across_rails_is_faulty(parts, rounds, cable):
 
 
 @given(broken_parts())
-def test_all_faulty_parts_that_can_be_seen_are_named(parts):
-    """All pairs, all paths: what is not named is hidden by another faulty part of the node."""
+def test_all_visible_faulty_parts_are_named(parts):
+    """With all pairs and paths, only a faulty part of the same node can hide another one."""
     found = located((*HOST, *ALL), parts, pairs=pairs_of(tournament(NODES)))
     named_parts = {(part.node, part.device) for part in found.parts}
     for node, device in parts - named_parts:

@@ -1,4 +1,4 @@
-"""Causes in the order of their harm: what is out of service, what costs most, settings."""
+"""The order of causes: parts out of service, then the largest losses, then settings."""
 
 import pytest
 from testing.diagnose_scenes import (
@@ -28,7 +28,7 @@ def kinds(found):
     return [cause.cause for cause in found]
 
 
-OUT = [
+OUT_OF_SERVICE = [
     ("nic-missing", lambda: [fact("n9", "nic_present", "mlx5_3", "absent")]),
     ("gpu-missing", lambda: [fact("n9", "gpu_count", "", "7")]),
     ("link-down", lambda: [fact("n9", "physical_state", "mlx5_3", "Polling")]),
@@ -37,22 +37,24 @@ OUT = [
 ]
 
 
-@pytest.mark.parametrize(("cause", "records"), OUT, ids=[cause for cause, _ in OUT])
-def test_what_takes_a_node_out_of_service_is_first(cause, records):
+@pytest.mark.parametrize(
+    ("cause", "records"), OUT_OF_SERVICE, ids=[cause for cause, _ in OUT_OF_SERVICE]
+)
+def test_a_part_out_of_service_comes_first(cause, records):
     slow = collectives(pairs_of(names(8), 3), {"n2": 50.0})
     found = causes(fact("n1", "cpu_governor"), slow, records())
     assert kinds(found) == [cause, "slow-node", "cpu-governor"]
 
 
-def test_a_node_that_does_not_answer_is_first():
+def test_an_unreachable_node_comes_first():
     lost = NodeUnreachable("no route", where="n9")
     error = broken(record(0, "memlock", "n9"), lost.kind, "n9")
     found = causes(fact("n1", "memlock"), collective(("n3",), 50), error, facts=[lost])
     assert kinds(found) == ["node-unreachable", "slow-node", "memlock-limited"]
 
 
-def test_what_costs_most_comes_before_what_costs_less():
-    """The worst shortfall times the number of items: a node in six pairs, and a link in one."""
+def test_a_larger_loss_comes_before_a_smaller_one():
+    """The loss is the worst shortfall times the number of items."""
     slow = paths(pairs_of(names(8), 3), ("mlx5_0", "mlx5_1"), {"n2": 300.0})
     found = causes(links("n5", {(0, 1): 150.0}), slow)
     assert named(found) == [("slow-node", "n2"), ("slow-gpu-link", "n5, gpu0>gpu1")]
@@ -60,7 +62,7 @@ def test_what_costs_most_comes_before_what_costs_less():
     assert kinds(found) == ["slow-gpu-link", "slow-node"]
 
 
-def test_a_setting_that_cost_something_comes_before_one_that_did_not():
+def test_a_setting_with_an_effect_comes_before_one_without():
     above = path("n1", "n2", "mlx5_0", 300)
     found = causes(fact("n4", "memlock"), fact("n1", "cpu_governor"), above)
     assert kinds(found) == ["cpu-governor", "memlock-limited"]
@@ -70,7 +72,7 @@ def test_a_setting_that_cost_something_comes_before_one_that_did_not():
     assert kinds(found) == ["pcie-degraded", "cpu-governor", "memlock-limited"]
 
 
-def test_what_is_not_decided_comes_last_among_its_like():
+def test_an_undecided_cause_comes_last_in_its_class():
     undecided, decided = corrupt(("n1", "n2")), corrupt(("n7",))
     found = causes(undecided, decided, collective(("n4",), 50))
     assert [(cause.cause, cause.confidence) for cause in found] == [
@@ -78,7 +80,7 @@ def test_what_is_not_decided_comes_last_among_its_like():
     ]  # fmt: skip
 
 
-def test_what_no_rule_explains_is_the_last():
+def test_undiagnosed_items_come_last():
     own = broken(record(3, "node_all_reduce", "n1"), "bug", "")
     missing = broken(path("n4", "n5", "mlx5_0", 1), "tool-missing", "n4: ib_write_bw")
     found = causes(unknown("n2", "memlock"), own, fact("n3", "cpu_governor"), missing)
@@ -86,7 +88,7 @@ def test_what_no_rule_explains_is_the_last():
     assert set(kinds(found)[2:]) == {"suite-error", "undiagnosed"}
 
 
-def test_every_cause_has_a_harm():
+def test_each_cause_has_a_harm():
     assert set(EFFECTS) == set(CATALOGUE)
     assert {effect.harm for effect in EFFECTS.values()} == set(Harm)
     out = {name for name, effect in EFFECTS.items() if effect.harm is Harm.OUT_OF_SERVICE}

@@ -1,4 +1,4 @@
-"""Several faults at once, one root cause as one entry, and evidence that does not decide."""
+"""Several faults at once, one entry per root cause, and evidence that does not decide."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def red(records):
 
 
 @pytest.mark.parametrize("slow", [("n1", "n2"), ("n1", "n5"), ("n3", "n8"), ("n7", "n8")])
-def test_two_slow_nodes_among_eight_with_three_rounds(slow):
+def test_three_rounds_name_two_slow_nodes_among_eight(slow):
     records = paths(pairs_of(names(8), 3), NICS, dict.fromkeys(slow, 200.0))
     found = causes(records)
     assert set(named(found)) == {("slow-node", node) for node in slow}
@@ -46,12 +46,12 @@ def test_two_slow_nodes_among_eight_with_three_rounds(slow):
     assert accounted(found) == red(records)
 
 
-def test_two_slow_nodes_in_collectives_with_three_rounds():
+def test_three_rounds_of_collectives_name_two_slow_nodes():
     records = collectives(pairs_of(names(8), 3), {"n2": 300.0, "n5": 200.0})
     assert set(named(causes(records))) == {("slow-node", "n2"), ("slow-node", "n5")}
 
 
-def test_a_slow_nic_and_a_slow_path_between_two_other_nodes():
+def test_a_slow_nic_and_a_slow_path_of_other_nodes_are_both_named():
     pairs = list(pairs_of(names(8), 3))
     far = next(p for p in pairs if "n2" not in p and not set(p) & _partners(pairs, "n2"))
     records = both_directions(pairs, NICS, {("n2", "mlx5_1"): 200.0, frozenset(far): 250.0})
@@ -67,7 +67,7 @@ def _partners(pairs, node):
     return {name for pair in pairs if node in pair for name in pair}
 
 
-def test_a_node_that_does_not_answer_and_a_governor_elsewhere():
+def test_an_unreachable_node_and_a_governor_elsewhere_are_both_named():
     lost = NodeUnreachable("no route", where="n2")
     errors = [broken(record(0, s, "n2"), lost.kind, "n2") for s in ("memlock", "gpu_count")]
     governor = fact("n3", "cpu_governor")
@@ -84,7 +84,7 @@ def test_a_governor_on_one_node_does_not_hide_a_slow_nic_on_another():
     assert named(causes(governor, slow)) == [("cpu-governor", "n1"), ("slow-nic", "n4, mlx5_2")]
 
 
-def test_a_slow_link_and_a_slow_node_above_it():
+def test_a_slow_link_and_another_slow_node_are_both_named():
     pairs = list(pairs_of(names(6), 4))
     found = causes(links("n1", {(0, 1): 100.0}), collectives(pairs, {"n1": 300.0, "n3": 300.0}))
     assert found[0].cause == "slow-gpu-link"
@@ -118,14 +118,14 @@ def test_a_fold_explains_nothing_on_other_nodes():
     assert found[1].explains == ()
 
 
-def test_what_is_said_of_a_fold_is_said_once_and_stays_short():
+def test_the_text_of_a_folded_cause_is_short():
     alike = causes([fact(n, "cpu_governor", measured="powersave") for n in names(9)])
     assert alike[0].says == "cpu_governor powersave"
     apart = causes([fact(n, "cpu_governor", measured=f"odd{n}") for n in names(9)])
     assert apart[0].says.endswith("; and 6 more")
 
 
-def test_one_setting_on_several_nics_is_an_entry_for_each_nic():
+def test_one_setting_on_several_nics_has_an_entry_for_each_nic():
     wrong = [fact(n, "active_mtu", nic) for n in names(3) for nic in NICS[:2]]
     assert named(causes(wrong)) == [
         ("mtu-mismatch", "n[1-3], mlx5_0"), ("mtu-mismatch", "n[1-3], mlx5_1"),
@@ -138,7 +138,7 @@ def test_faulty_parts_of_several_nodes_do_not_fold():
     assert len(causes(wrong)) == 6
 
 
-def test_two_open_groups_stay_two_entries():
+def test_two_undecided_groups_are_two_entries():
     found = causes([transport(p, "IB") for p in (("n1", "n2"), ("n3", "n4"))])
     open_ = [cause for cause in found if cause.cause == "gpudirect-rdma-disabled"]
     assert all(cause.would_decide for cause in open_)
@@ -149,10 +149,10 @@ def test_two_open_groups_stay_two_entries():
     assert all("n1" in c.would_decide or "n2" in c.would_decide for c in apart)
 
 
-# --- one root cause is one entry ---
+# --- one entry per root cause ---
 
 
-def test_a_lost_nic_with_two_hundred_items_is_one_cause():
+def test_a_missing_nic_with_two_hundred_items_is_one_cause():
     away = healthy("n2")
     away = replace(away, nics=tuple(nic for nic in away.nics if nic.name != "mlx5_3"))
     first = fact("n2", "nic_present", "mlx5_3", "absent")
@@ -175,7 +175,7 @@ def test_a_lost_nic_with_two_hundred_items_is_one_cause():
     assert accounted(found) == {item.id for item in items}
 
 
-def test_evidence_and_what_is_explained_are_apart_and_real():
+def test_evidence_and_explained_items_are_disjoint_and_exist():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 100.0})]
     cause = causes(records)[0]
     known = {item.id for item in records}
@@ -185,7 +185,7 @@ def test_evidence_and_what_is_explained_are_apart_and_real():
     assert len(cause.evidence) == len(set(cause.evidence))
 
 
-def test_what_costs_most_comes_first_and_what_is_open_after_what_is_decided():
+def test_causes_are_ordered_by_loss_and_open_ones_follow_decided_ones():
     pairs = list(pairs_of(names(6), 4))
     records = [
         path("n8", "n9", "mlx5_2", 100),
@@ -200,7 +200,7 @@ def test_what_costs_most_comes_first_and_what_is_open_after_what_is_decided():
     ]  # fmt: skip
 
 
-# --- what is not decided ---
+# --- undecided causes ---
 
 
 def two_nodes():
@@ -212,7 +212,7 @@ def two_nodes():
 
 
 @pytest.mark.parametrize("records", [r for _, r in two_nodes()], ids=[n for n, _ in two_nodes()])
-def test_two_nodes_alone_do_not_decide(records):
+def test_two_nodes_alone_are_undecided(records):
     found = causes(records)
     assert len(found) == 1
     assert found[0].confidence == "open"
@@ -222,7 +222,7 @@ def test_two_nodes_alone_do_not_decide(records):
     assert accounted(found) == red(records)
 
 
-def test_a_node_that_met_one_good_partner_only_is_not_called_slow():
+def test_a_node_with_one_other_partner_is_not_named_as_slow():
     records = [path("n1", "n2", "mlx5_0", 200), path("n2", "n3", "mlx5_0", 392)]
     found = causes(records)
     assert [cause.confidence for cause in found] == ["open"]
@@ -232,7 +232,7 @@ def test_a_node_that_met_one_good_partner_only_is_not_called_slow():
     assert "n3" in found[0].would_decide
 
 
-def test_with_too_few_rounds_no_innocent_is_named_as_likely():
+def test_too_few_rounds_name_no_healthy_node_as_likely():
     slow = ("n1", "n8")
     for rounds in (1, 2):
         records = paths(pairs_of(names(8), rounds), NICS, dict.fromkeys(slow, 200.0))

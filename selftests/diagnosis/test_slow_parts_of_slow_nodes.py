@@ -10,7 +10,7 @@ FAR = next(frozenset(pair) for pair in PAIRS if "n3" in pair)
 
 
 def reached(slow, pair, part=""):
-    """392 Gb/s times the shares of everything slow on the way; some noise, as the lab has."""
+    """392 Gb/s times the shares of all slow parts of the path, with noise as in the lab."""
     keys = (*pair, *((node, part) for node in pair), frozenset(pair))
     value = 392.0
     for key in keys:
@@ -33,7 +33,7 @@ def test_a_slow_path_of_a_slow_node_is_named_too(share, inner):
     assert "is expected of n3, slow as a whole" in found[1].says
 
 
-def test_what_was_reached_stands_beside_what_such_a_node_should_reach():
+def test_the_cause_shows_the_value_and_what_such_a_node_should_reach():
     def value(pair):
         return 392.0 * (0.6 if "n3" in pair else 1) * (0.6 if set(pair) == FAR else 1)
 
@@ -50,19 +50,19 @@ def test_a_slow_path_of_a_node_with_a_slow_nic_is_slow_over_all_nics():
     slow = {("n3", "mlx5_1"): 0.6, FAR: 0.6}
     reads = [
         path(*pair, nic, reached(slow, pair, nic), READS) for pair in PAIRS for nic in NICS
-    ]  # without them, an end that is slow in one direction would fit as well as the path
+    ]  # without reads, an end that is slow in one direction would fit as well as the path
     found = causes(over_paths(slow), reads)
     assert named(found) == [("slow-path", f"n3 and {OTHER}"), ("slow-nic", "n3, mlx5_1")]
     assert len(found[0].evidence) == 2 * len(NICS)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.8, 0.93])
-def test_a_node_that_is_slow_and_nothing_else_stays_one_cause(share):
+def test_a_slow_node_without_slow_parts_is_one_cause(share):
     assert named(causes(over_paths({"n3": share}))) == [("slow-node", "n3")]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.8])
-def test_two_slow_nodes_do_not_make_the_path_between_them_slow(share):
+def test_the_path_between_two_slow_nodes_is_not_blamed(share):
     pairs = list(pairs_of(names(8), 4))
     one, other = next(pair for pair in pairs)
     found = causes(over_paths({one: 0.6, other: share}, pairs=pairs))
@@ -72,13 +72,13 @@ def test_two_slow_nodes_do_not_make_the_path_between_them_slow(share):
     assert sorted(named(causes(slower))) == sorted([("slow-node", one), ("slow-node", other)])
 
 
-def test_a_slow_partner_is_not_cleared_by_the_slow_node():
-    """The slow node hides its partner; that does not make the partner's other path faulty."""
+def test_a_slow_node_does_not_clear_its_slow_partner():
+    """The slow node hides its slow partner, but the partner's other path is not faulty."""
     found = causes(over_paths({"n3": 0.6, OTHER: 0.8}))
     assert not [cause for cause in found if cause.cause == "slow-path"]
 
 
-def test_nothing_is_said_of_parts_without_a_healthy_value_to_compare_with():
+def test_parts_without_a_healthy_value_to_compare_are_not_blamed():
     found = causes(links("n1", {(i, j): 150.0 if (i, j) == (3, 5) else 240.0
                                 for i in range(8) for j in range(8)}))  # fmt: skip
     assert named(found) == [("slow-node", "n1")]
@@ -91,7 +91,7 @@ def test_a_slow_link_of_a_slow_node_is_named_too():
     assert "55 of 56 links are no slower than n1 as a whole" in found[1].says
 
 
-def test_links_that_differ_when_healthy_are_compared_with_the_same_link():
+def test_a_link_is_compared_with_the_same_link_of_other_nodes():
     """Link 3>5 reaches 10 % less than the others on every node."""
     usual = {(i, j): 360.0 if (i, j) == (3, 5) else 400.0 for i in range(8) for j in range(8)}
     slow = {link: value * 0.6 for link, value in usual.items()}

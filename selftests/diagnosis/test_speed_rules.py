@@ -1,4 +1,4 @@
-"""Rungs 1 to 3: slow measurements are brought down to the part that all slow ones share."""
+"""Rungs 1 to 3: slow measurements are traced to the part that all of them share."""
 
 import pytest
 from testing.diagnose_scenes import (
@@ -37,7 +37,7 @@ def both_of(count, capacity, parts=NICS, rounds=2):
         ({frozenset(("n1", "n6")): 200}, ("slow-path", "n1 and n6")),
     ],
 )
-def test_one_slow_part_in_host_memory(capacity, cause):
+def test_one_slow_part_is_named_from_host_memory(capacity, cause):
     records = both_of(6, capacity)
     found = causes(records)
     assert named(found) == [cause]
@@ -56,12 +56,12 @@ GPU_PATHS = ("gpu0-mlx5_0", "gpu1-mlx5_0", "gpu0-mlx5_1", "gpu1-mlx5_1")
         ({("n2", p): 200 for p in GPU_PATHS if "gpu1" in p}, ("slow-gpu", "n2, gpu1")),
     ],
 )
-def test_one_slow_part_in_gpu_memory(capacity, cause):
+def test_one_slow_part_is_named_from_gpu_memory(capacity, cause):
     records = cluster_of(4, capacity, (*NICS, *GPU_PATHS))
     assert named(causes(records)) == [cause]
 
 
-def test_a_nic_that_is_slow_with_host_memory_explains_it_with_gpu_memory():
+def test_a_nic_that_is_slow_with_host_memory_explains_gpu_memory_paths():
     slow = {("n2", part): 200 for part in ("mlx5_0", "gpu0-mlx5_0", "gpu1-mlx5_0")}
     records = cluster_of(4, slow, (*NICS, *GPU_PATHS))
     found = causes(records)
@@ -69,30 +69,30 @@ def test_a_nic_that_is_slow_with_host_memory_explains_it_with_gpu_memory():
     assert accounted(found) == {r.id for r in records if r.outcome == "failed"}
 
 
-def test_the_story_names_the_partners_and_that_they_are_fine():
+def test_the_text_of_a_cause_names_the_good_partners():
     found = causes(cluster_of(6, {"n3": 200}))
     partners = {n for pair in pairs_of(names(6), 2) if "n3" in pair for n in pair} - {"n3"}
     assert f"({', '.join(sorted(partners))}), which are fine with others" in found[0].says
 
 
-def test_the_story_of_a_path_says_that_both_are_fine_with_others():
+def test_the_text_of_a_slow_path_says_that_both_nodes_are_good():
     found = causes(both_of(6, {frozenset(("n1", "n6")): 200}))
     assert "both nodes reach their limits with others" in found[0].says
 
 
-def test_where_nobody_was_fine_the_story_does_not_claim_so():
+def test_the_text_claims_no_good_partners_if_there_are_none():
     found = causes([path("n1", "n2", nic, 200) for nic in NICS])
     assert "fine with others" not in found[0].says
 
 
-def test_pairs_that_were_not_measured_speak_for_nobody():
+def test_unmeasured_pairs_clear_no_node():
     slow = [path("n1", n, "mlx5_0", 200) for n in ("n2", "n3")]
     waits = [blocked(path("n2", "n3", "mlx5_0", 1)), blocked(path("n3", "n4", "mlx5_0", 1))]
     found = causes(slow, waits)
     assert [cause.confidence for cause in found] == ["open"]
 
 
-def test_a_path_that_is_slow_in_one_measurement_and_fine_in_another_is_slow():
+def test_a_path_that_is_slow_in_one_of_two_measurements_is_slow():
     both = cluster_of(6, {"n3": 200})
     other = paths(pairs_of(names(6), 2), NICS, {})
     again = [r for r in other if "n3" in r.nodes]
@@ -103,7 +103,7 @@ def test_a_path_that_is_slow_in_one_measurement_and_fine_in_another_is_slow():
 # --- directions ---
 
 
-def test_a_node_that_receives_slowly_over_one_nic():
+def test_a_node_that_receives_slowly_over_one_nic_is_named():
     records = both_of(6, {("n3", "mlx5_1", "receiving"): 200})
     (found,) = causes(records)
     assert named([found]) == [("slow-direction", "n3, mlx5_1")]
@@ -113,7 +113,7 @@ def test_a_node_that_receives_slowly_over_one_nic():
     assert set(found.evidence) == {r.id for r in records if r.outcome == "failed"}
 
 
-def test_a_node_that_sends_slowly_over_all_nics():
+def test_a_node_that_sends_slowly_over_all_nics_is_named():
     (found,) = causes(both_of(6, {("n4", nic, "sending"): 200 for nic in NICS}))
     assert named([found]) == [("slow-direction", "n4")]
     assert found.says.startswith("n4 sends slowly, and receives at its limit: ")
@@ -127,7 +127,7 @@ def test_a_slow_direction_in_both_memories_is_one_cause():
     assert named(found) == [("slow-direction", "n2, mlx5_0")]
 
 
-def test_writes_alone_do_not_decide_and_say_what_would():
+def test_writes_alone_are_undecided_and_the_cause_says_what_would_decide():
     pairs = list(pairs_of(names(6), 2))
     sender, receiver = pairs[0]
     for slow in ((sender, "mlx5_1", "sending"), (receiver, "mlx5_1", "receiving")):
@@ -141,8 +141,8 @@ def test_writes_alone_do_not_decide_and_say_what_would():
         assert f"{receiver} mlx5_1 receiving" in found.says
 
 
-def test_a_test_of_both_directions_at_once_decides():
-    """A slow end is slow with another partner too; nodes that are fast with others are not."""
+def test_a_bidirectional_test_decides():
+    """A slow end is slow with another partner too; a slow path is not."""
     pairs, both = list(pairs_of(names(6), 2)), "host_write_bandwidth_bidirectional"
     sender, receiver = pairs[0]
     for slow in (sender, receiver):
@@ -156,7 +156,7 @@ def test_a_test_of_both_directions_at_once_decides():
     assert found.cause == "slow-path"
 
 
-def test_a_tool_that_is_unknown_says_nothing_of_directions():
+def test_an_unknown_tool_gives_no_direction():
     pairs = list(pairs_of(names(6), 2))
     slow = {("n3", nic, "receiving"): 200 for nic in NICS}
     found = causes(paths(pairs, NICS, slow, "host_other_bandwidth"))
@@ -166,7 +166,7 @@ def test_a_tool_that_is_unknown_says_nothing_of_directions():
 # --- links and GPUs inside a node ---
 
 
-def test_one_slow_link():
+def test_one_slow_link_is_named():
     found = causes(links("n1", {(3, 5): 200.0}), links("n2", {}))
     assert named(found) == [("slow-gpu-link", "n1, gpu3>gpu5")]
     assert "55 of 56 links are fine" in found[0].says
@@ -180,20 +180,20 @@ def test_two_slow_links_are_two_causes():
     }
 
 
-def test_all_links_of_a_gpu_are_the_gpus():
+def test_all_links_of_a_gpu_slow_are_a_slow_gpu():
     slow = {(i, j): 200.0 for i in range(8) for j in range(8) if 4 in (i, j)}
     found = causes(links("n1", slow))
     assert named(found) == [("slow-gpu", "n1, gpu4")]
     assert len(found[0].evidence) == 14
 
 
-def test_a_gpu_that_only_sends_slowly_is_no_slow_gpu():
+def test_a_gpu_that_only_sends_slowly_is_not_a_slow_gpu():
     found = causes(links("n1", {(4, j): 200.0 for j in range(8)}))
     assert {cause.cause for cause in found} == {"slow-gpu-link"}
     assert len(found) == 7
 
 
-def test_all_links_of_a_node_are_the_nodes():
+def test_all_links_of_a_node_slow_are_a_slow_node():
     slow = {(i, j): 200.0 for i in range(8) for j in range(8)}
     assert named(causes(links("n1", slow))) == [("slow-node", "n1")]
 
@@ -209,7 +209,7 @@ def single(node, gpu, value):
     return measured(item, value, metric="bandwidth")
 
 
-def test_one_gpu_that_is_slow_by_itself():
+def test_one_gpu_that_is_slow_by_itself_is_named():
     found = causes([single("n1", gpu, 100 if gpu == 2 else 400) for gpu in range(8)])
     assert named(found) == [("slow-gpu", "n1, gpu2")]
 
@@ -218,13 +218,13 @@ def test_all_gpus_that_are_slow_are_a_slow_node():
     assert named(causes([single("n1", gpu, 100) for gpu in range(8)])) == [("slow-node", "n1")]
 
 
-def test_all_but_one_gpu_are_not_the_node():
+def test_all_gpus_but_one_slow_are_not_a_slow_node():
     found = causes([single("n1", gpu, 100 if gpu else 400) for gpu in range(8)])
     assert {cause.cause for cause in found} == {"slow-gpu"}
     assert len(found) == 7
 
 
-def test_a_collective_that_is_slow_inside_a_node_whose_links_are_fine():
+def test_a_slow_collective_inside_a_node_with_good_links_blames_the_node():
     found = causes(links("n1", {}), collective(("n1",), 250))
     assert named(found) == [("slow-node", "n1")]
     assert "inside the node" in found[0].says
@@ -253,7 +253,7 @@ def test_a_slow_path_explains_the_collective_over_it_and_no_other():
     assert named(more)[1:] == [("slow-node", pairs[0][0])]
 
 
-def test_a_node_that_only_met_slow_ones_is_not_an_entry():
+def test_a_node_with_slow_partners_only_is_not_blamed():
     slow = (("n1", "n3"), ("n2", "n3"), ("n1", "n4"), ("n2", "n5"), ("n1", "n6"), ("n2", "n6"))
     fine = (("n4", "n6"), ("n5", "n6"))
     records = paths((*slow, *fine), NICS, {"n1": 200.0, "n2": 200.0})

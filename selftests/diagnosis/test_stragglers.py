@@ -1,4 +1,4 @@
-"""A part that is behind its peers is named although it keeps its limits; a healthy one never is."""
+"""Stragglers: parts within their limits but slower than their peers are named."""
 
 import random
 import time
@@ -29,12 +29,12 @@ from railgauge.diagnosis.peers.standing import shortfalls, spread, standings
 from railgauge.verdict.decision import decide
 
 
-def test_the_runs_of_these_tests_keep_their_limits():
+def test_all_items_of_these_runs_pass_their_limits():
     assert {item.outcome for item in run(capacity={"n2": 0.96})} == {Outcome.PASSED}
 
 
 @pytest.mark.parametrize("nodes", [names(3), FEW, MANY, names(33)])
-def test_a_slow_node_is_named_and_its_partners_are_not(nodes):
+def test_a_slower_node_is_named_and_its_partners_are_not(nodes):
     (cause,) = causes(run(nodes, {"n2": 0.96}))
     assert (cause.cause, str(cause.where), cause.confidence) == ("straggler", "n2", "likely")
     assert cause.says.startswith("n2 is 4.0% behind its peers in 11 of 11 measurements; ")
@@ -42,7 +42,7 @@ def test_a_slow_node_is_named_and_its_partners_are_not(nodes):
 
 
 @pytest.mark.parametrize("part", ["mlx5_1", "gpu1-mlx5_1"])
-def test_a_slow_nic_or_path_is_named_not_its_node(part):
+def test_a_slower_nic_or_path_is_named_and_not_its_node(part):
     (cause,) = causes(run(MANY, {("n3", part): 0.96}))
     wanted = part if part == "mlx5_1" else "gpu1-mlx5_1|gpu1"
     assert (cause.cause, cause.where.node) == ("straggler", "n3")
@@ -54,7 +54,7 @@ def test_two_slow_nodes_are_both_named():
     assert named(found) == [("straggler", "n2"), ("straggler", "n7")]
 
 
-def test_a_straggler_takes_nothing_from_the_cause_on_another_node():
+def test_a_straggler_does_not_change_a_cause_on_another_node():
     found = causes(run(MANY, {"n2": 0.96, ("n7", "mlx5_1"): 0.94}))
     assert named(found)[:2] == [("slow-nic", "n7, mlx5_1"), ("straggler", "n2")]
     assert all("n7" in item for item in found[0].evidence)
@@ -68,23 +68,23 @@ def test_healthy_runs_have_no_cause(nodes):
 @pytest.mark.parametrize("nodes", [FEW, MANY])
 @pytest.mark.parametrize("noise", [0.01, 0.03, 0.045])
 def test_noise_is_not_taken_for_a_straggler(nodes, noise):
-    """A measurement that scatters by as much shows nothing."""
+    """The noise of these measurements is as large as the difference."""
     assert [causes(run(nodes, seed=seed, noise=noise)) for seed in range(100)] == [()] * 100
 
 
-def test_one_per_cent_is_what_healthy_parts_differ_by():
+def test_a_difference_of_one_percent_is_healthy():
     assert causes(run(capacity={"n2": 0.99})) == ()
 
 
-def test_one_wild_measurement_names_nobody_for_certain():
-    """A single figure of a node that is fine in all others."""
+def test_one_outlier_names_no_node_as_likely():
+    """The node is good in all its other measurements."""
     records = run(MANY, seed=4)
-    wild = next(n for n, item in enumerate(records) if item.nodes == ("n5",))
-    records[wild] = rates(collective(("n5",), 380.0))
+    outlier = next(n for n, item in enumerate(records) if item.nodes == ("n5",))
+    records[outlier] = rates(collective(("n5",), 380.0))
     assert all(cause.confidence == "open" for cause in causes(records))
 
 
-def test_two_nodes_that_were_measured_only_together_are_both_suspects():
+def test_two_nodes_measured_only_together_are_both_suspects():
     slow = {"n1": 0.96}
     pairs = [("n1", "n2"), ("n3", "n4"), ("n5", "n6"), ("n7", "n8")]
     records = [rates(r) for r in paths(pairs, NICS, {"n1": GOOD * slow["n1"]})]
@@ -95,8 +95,8 @@ def test_two_nodes_that_were_measured_only_together_are_both_suspects():
     assert cause.would_decide == "measure each of them with another partner"
 
 
-def test_a_cause_that_explains_the_part_is_not_doubled():
-    """The MTU of its NIC explains why the NIC is behind; that of another NIC does not."""
+def test_a_part_with_another_cause_is_not_named_as_a_straggler_too():
+    """The MTU of the slower NIC explains it; the MTU of another NIC does not."""
     slow = run(MANY, {("n3", "mlx5_1"): 0.96})
     assert named(causes([fact("n3", "active_mtu", "mlx5_1"), *slow])) == [
         ("mtu-mismatch", "n3, mlx5_1")
@@ -104,7 +104,7 @@ def test_a_cause_that_explains_the_part_is_not_doubled():
     assert ("straggler", "n3, mlx5_1") in named(causes([fact("n3", "active_mtu", "mlx5_0"), *slow]))
 
 
-def test_a_setting_that_all_nodes_share_explains_no_difference():
+def test_a_setting_of_all_nodes_explains_no_straggler():
     settings = [fact(node, "active_mtu", nic) for node in MANY for nic in NICS]
     assert ("straggler", "n3") in named(causes([*settings, *run(MANY, {"n3": 0.96})]))
 
@@ -117,8 +117,8 @@ def link(node, a, b, value):
     return rates(measured(item, value, metric="bandwidth"))
 
 
-def test_a_slow_node_is_one_cause_where_some_of_its_links_just_miss_their_limits():
-    """Not a fault of each of these links."""
+def test_a_slow_node_with_some_links_below_the_limit_is_one_cause():
+    """The links below the limit are no causes of their own."""
 
     def reached(node, a, b):
         return (310.0 if (a, b) in LINKS[:3] else 340.0) * (0.96 if node == "n2" else 1.0)
@@ -129,7 +129,7 @@ def test_a_slow_node_is_one_cause_where_some_of_its_links_just_miss_their_limits
     assert len(found[0].evidence) == 3
 
 
-def test_a_link_with_a_fault_of_its_own_in_a_slow_node_stays_a_cause():
+def test_a_faulty_link_in_a_slow_node_is_a_cause_of_its_own():
     def reached(node, a, b):
         return 200.0 if (node, a, b) == ("n2", 0, 1) else 326.4 if node == "n2" else 340.0
 
@@ -138,8 +138,8 @@ def test_a_link_with_a_fault_of_its_own_in_a_slow_node_stays_a_cause():
     assert ("slow-gpu-link", "n2, gpu0>gpu1") in found
 
 
-def test_a_slow_link_is_not_taken_for_its_gpu():
-    """The sum of a GPU's links and the collectives of its node are behind because of the link."""
+def test_a_slow_link_does_not_blame_its_gpu():
+    """The link lowers the sum of the GPU's links and the collectives of the node."""
 
     def reached(node, a, b):
         return 290.0 if (node, a, b) == ("n2", 0, 1) else 305.0
@@ -156,19 +156,19 @@ def test_a_slow_link_is_not_taken_for_its_gpu():
 
 
 def test_latencies_are_not_compared():
-    """The cables of one node may be longer."""
+    """One node may have longer cables."""
     far = [replace(item, judgements=tuple(replace(j, better="lower") for j in item.judgements))
            for item in run(capacity={"n2": 0.9}, noise=0)]  # fmt: skip
     assert standings(findings(far)) == []
 
 
-def test_a_group_blames_none_of_its_nodes():
+def test_groups_are_not_compared():
     groups = [collective(FEW, 380.0), collective(MANY, 380.0)]
     assert causes([*run(MANY), *map(rates, groups)]) == ()
 
 
-def test_pairs_between_leaves_may_be_slower():
-    """The node without a partner in its own leaf is compared with the others' far pairs."""
+def test_pairs_between_leaves_are_compared_with_such_pairs_only():
+    """A node without a partner in its own leaf is compared with other pairs between leaves."""
     leaves = {"one": names(5), "two": tuple(f"n{i}" for i in range(6, 9))}
     home = [("n1", "n2"), ("n3", "n4"), ("n6", "n7")]
     away = [("n1", "n6"), ("n2", "n7"), ("n3", "n8"), ("n5", "n8"), ("n4", "n6")]
@@ -182,8 +182,8 @@ def test_pairs_between_leaves_may_be_slower():
     assert diagnose(replace(found, cluster=replace(cluster(MANY), groups=leaves))) == ()
 
 
-def test_repeats_are_runs_of_their_own():
-    """What one run leaves undecided, three repeats of it decide."""
+def test_each_repeat_counts_as_a_measurement():
+    """One measurement leaves the cause undecided; three repeats decide it."""
 
     def over_one_nic(repeats):
         records = [rates(path(a, b, "mlx5_0", 375.0 if "n3" in (a, b) else GOOD))
@@ -203,7 +203,7 @@ def test_repeats_are_runs_of_their_own():
 # --- in the verdict ---
 
 
-def test_a_straggler_does_not_turn_an_accepted_run_into_a_rejected_one():
+def test_a_straggler_does_not_reject_an_accepted_run():
     found = findings(run(capacity={"n2": 0.96}))
     items = planned(found)
     verdict = decide(items, found)
@@ -214,7 +214,7 @@ def test_a_straggler_does_not_turn_an_accepted_run_into_a_rejected_one():
 # --- the parts of the rule ---
 
 
-def test_nobody_is_behind_one_other():
+def test_two_nodes_alone_are_not_compared():
     assert shortfalls({"a": 1.0, "b": 0.5}) == {}
 
 
@@ -225,7 +225,7 @@ def test_a_node_is_compared_with_the_median_of_the_others():
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 9])
-def test_leaving_one_out_is_what_it_says(count):
+def test_the_fast_median_without_one_node_agrees_with_a_plain_one(count):
     chance = random.Random(count)
     values = {f"n{i}": chance.choice([1.0, 2.0, chance.random() + 1]) for i in range(count)}
     for name, share in shortfalls(values).items():
@@ -234,7 +234,7 @@ def test_leaving_one_out_is_what_it_says(count):
         assert share == pytest.approx(1 - values[name] / middle)
 
 
-def test_the_scale_of_few_values_is_taken_wide():
+def test_the_spread_of_few_values_is_estimated_high():
     chance = random.Random(1)
     many = [chance.gauss(0, 1) for _ in range(10_000)]
     assert spread(many) == pytest.approx(1.0, abs=0.06)
@@ -242,8 +242,8 @@ def test_the_scale_of_few_values_is_taken_wide():
     assert sum(below) < 25 + 3 * 25**0.5
 
 
-def test_a_hundred_thousand_items_cost_seconds():
-    """Linear: twice the nodes, twice the time, with room for a busy machine."""
+def test_the_cost_of_a_hundred_thousand_items_is_linear():
+    """Twice as many nodes take twice as long; the bound allows for a busy machine."""
 
     def took_s(count):
         found = findings(run(names(count), rounds=8), nodes=names(2))

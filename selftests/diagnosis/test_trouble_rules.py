@@ -1,4 +1,4 @@
-"""What could not be measured: nodes that do not answer, tools that are missing or fail."""
+"""Causes of errors: unreachable nodes, and tools that are missing or fail."""
 
 import pytest
 from testing.diagnose_scenes import (
@@ -23,6 +23,7 @@ from railgauge.core.errors import (
     ConnectionLost,
     HostKeyRejected,
     NodeUnreachable,
+    SetupFailed,
 )
 from railgauge.diagnosis import CATALOGUE
 from railgauge.plugin.recording import of_the_suite
@@ -34,9 +35,10 @@ from railgauge.plugin.recording import of_the_suite
         *((kind, "node-unreachable") for kind in (NodeUnreachable, ConnectionLost)),
         (AuthenticationFailed, "node-unreachable"),
         (HostKeyRejected, "host-key-rejected"),
+        (SetupFailed, "setup-failed"),
     ],
 )
-def test_a_node_that_does_not_answer_is_one_cause(error, cause):
+def test_an_unreachable_node_is_one_cause(error, cause):
     lost = error("no route", where="n2")
     items = [broken(record(0, s, "n2"), error.kind, "n2") for s in ("memlock", "cpu_governor")]
     waits = blocked(path("n1", "n2", "mlx5_0", 1), items[0])
@@ -52,7 +54,7 @@ def test_a_probe_that_timed_out_does_not_make_a_node_unreachable():
     assert "node-unreachable" not in {c.cause for c in causes(item, facts=[slow])}
 
 
-def test_a_node_that_stops_answering_during_the_run():
+def test_a_node_that_stops_answering_during_the_run_is_unreachable():
     items = [
         broken(path("n1", "n2", f"mlx5_{i}", 1), "connection-lost", "n2: ib_write_bw")
         for i in range(3)
@@ -63,7 +65,7 @@ def test_a_node_that_stops_answering_during_the_run():
     assert accounted(found) == {item.id for item in items}
 
 
-def test_what_was_measured_before_a_node_was_lost_keeps_its_cause():
+def test_items_measured_before_a_node_was_lost_keep_their_cause():
     gone = broken(path("n1", "n2", "mlx5_0", 1), "connection-lost", "n2")
     narrow = [path(a, b, "mlx5_1", 200) for a, b in (("n2", "n3"), ("n2", "n4"))]
     fine = [path(a, b, "mlx5_1", 392) for a, b in (("n1", "n3"), ("n1", "n4"))]
@@ -72,14 +74,14 @@ def test_what_was_measured_before_a_node_was_lost_keeps_its_cause():
     assert named(found) == [("node-unreachable", "n2"), ("slow-nic", "n2, mlx5_1")]
 
 
-def test_an_error_that_names_no_node_is_not_every_nodes():
+def test_an_error_without_a_node_does_not_blame_all_nodes():
     nameless = broken(path("n1", "n2", "mlx5_0", 1), "connection-lost", "")
     found = causes(nameless, collective(("n3",), 10), fact("n4", "memlock"))
     assert ("slow-node", "n3") in named(found)
     assert "node-unreachable" not in {cause.cause for cause in found}
 
 
-def test_what_a_node_measured_after_a_failed_survey_keeps_its_cause():
+def test_items_measured_after_a_failed_survey_keep_their_cause():
     lost = NodeUnreachable("no route", where="n2")
     error = broken(record(0, "memlock", "n2"), lost.kind, "n2")
     found = causes(error, links("n2", {(0, 7): 200.0}), facts=[lost])
@@ -105,7 +107,7 @@ def test_two_missing_tools_are_two_causes():
     }
 
 
-def test_a_missing_tool_does_not_explain_what_was_measured():
+def test_a_missing_tool_does_not_explain_measured_values():
     gone = broken(path("n1", "n2", "mlx5_0", 1), "tool-missing", "n1: ib_write_bw")
     found = causes(gone, links("n1", {(0, 7): 200.0}))
     assert named(found) == [
@@ -127,7 +129,7 @@ FAILING = (
 
 
 @pytest.mark.parametrize("kind", FAILING)
-def test_a_tool_that_fails_in_all_pairs_of_a_node_fails_there(kind):
+def test_a_tool_that_fails_in_all_pairs_of_a_node_blames_that_node(kind):
     wrong = [failing("n1", "n2", kind), failing("n4", "n1", kind)]
     fine = [path(a, b, "mlx5_0", 392) for a, b in (("n2", "n3"), ("n3", "n4"))]
     found = causes(wrong, fine)
@@ -135,22 +137,22 @@ def test_a_tool_that_fails_in_all_pairs_of_a_node_fails_there(kind):
     assert found[0].confidence == "likely"
 
 
-def test_a_tool_that_fails_inside_a_node_fails_there():
+def test_a_tool_that_fails_inside_a_node_blames_that_node():
     wrong = broken(record(3, "gpu_copy_bandwidth", "n3"), "tool-failed", "n3: nvbandwidth", "rc 1")
     found = causes(wrong)
     assert named(found) == [("tool-failing", "n3, nvbandwidth")]
     assert "rc 1" in found[0].says
 
 
-def test_a_tool_that_fails_between_two_nodes_alone_blames_neither():
+def test_a_tool_that_fails_in_one_pair_only_is_undecided():
     found = causes(failing("n1", "n2"))
     assert named(found) == [("tool-failing", "n1|n2, ib_write_bw")]
     assert found[0].confidence == "open"
     assert "good" in found[0].would_decide
 
 
-def test_an_error_of_this_suite_is_called_that_and_is_not_a_tools():
-    """A file name that was too long read as if the cluster had one."""
+def test_an_error_of_the_suite_is_not_blamed_on_a_tool():
+    """The message must not read as if the cluster had a file name that is too long."""
     said = of_the_suite(OSError(36, "File name too long"))
     assert said.startswith("an error inside railgauge, not of the cluster: OSError: ")
     strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", said)
@@ -160,14 +162,14 @@ def test_an_error_of_this_suite_is_called_that_and_is_not_a_tools():
     assert "the hardware was not judged" in CATALOGUE["suite-error"].means
 
 
-def test_a_fact_that_is_missing_is_not_a_tools():
+def test_a_missing_fact_is_not_blamed_on_a_tool():
     assert [c.cause for c in causes(unknown("n1", "memlock"))] == ["undiagnosed"]
 
 
 # --- wrong results ---
 
 
-def test_wrong_results_inside_a_node_are_that_nodes():
+def test_wrong_results_inside_a_node_blame_that_node():
     found = causes(corrupt(("n2",)), collective(("n1", "n3"), 392))
     assert named(found) == [("data-corruption", "n2")]
     assert found[0].confidence == "certain"
@@ -179,7 +181,7 @@ def test_wrong_results_inside_a_node_explain_those_of_its_pairs():
     assert len(found[0].evidence) + len(found[0].explains) == 3
 
 
-def test_wrong_results_between_two_nodes_blame_neither():
+def test_wrong_results_in_one_pair_only_are_undecided():
     found = causes(corrupt(("n1", "n2")))
     assert len(found) == 1
     assert found[0].cause == "data-corruption"
@@ -200,14 +202,14 @@ def test_wrong_results_at_several_sizes_are_one_cause():
     assert len(found[0].evidence) == 2
 
 
-def test_a_slow_collective_is_not_corrupt():
+def test_a_slow_collective_is_not_called_corrupt():
     assert "data-corruption" not in {c.cause for c in causes(collective(("n1",), 10))}
 
 
-# --- what is left ---
+# --- the other items ---
 
 
-def test_what_no_rule_explains_is_shown_and_counted():
+def test_items_that_no_rule_explains_are_undiagnosed():
     left = [unknown(node, "memlock") for node in names(3)]
     found = causes(left)
     assert [c.cause for c in found] == ["undiagnosed"]
@@ -222,7 +224,7 @@ def test_a_healthy_run_has_no_cause():
     assert causes() == ()
 
 
-def test_a_program_that_the_probe_did_not_find_is_missing():
+def test_a_program_that_the_probe_did_not_find_is_a_missing_tool():
     lacking = "n2: gpus is not known: nvidia-smi: command not found (exit 127)"
     items = [
         broken(record(0, subject, "n2"), "fact-missing", "n2", lacking)

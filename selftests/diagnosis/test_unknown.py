@@ -1,4 +1,4 @@
-"""What a run leaves unknown of each node is said, with the reason, in a few lines."""
+"""The lines that list what is unknown of each node, with the reason."""
 
 import json
 import time
@@ -37,7 +37,7 @@ def lines(*records, nodes=()):
 
 
 def right(item):
-    """A blocked collective whose results were checked behind the gate."""
+    """A blocked collective whose results were checked nevertheless."""
     found = judgement(metric=CORRUPTION, measured="0 wrong in 4 counts")
     return replace(item, judgements=(found,))
 
@@ -51,7 +51,7 @@ def link(node, one, other):
 # --- behind a gate ---
 
 
-def test_all_that_a_gate_hides_of_a_node_is_one_line():
+def test_all_items_of_a_node_behind_one_gate_are_one_line():
     down = fact("n2", "nic_present", "mlx5_0", "absent")
     hidden = [
         *(path("n1", "n2", nic, 390.0) for nic in NICS),
@@ -70,17 +70,17 @@ def test_all_that_a_gate_hides_of_a_node_is_one_line():
     ]
 
 
-def test_results_that_were_checked_behind_the_gate_are_not_unknown():
+def test_results_checked_despite_the_gate_are_not_unknown():
     slow = path("n1", "n2", "mlx5_0", 200.0)
     held = [blocked(collective(nodes, 400.0), slow) for nodes in (["n1"], ["n1", "n2"])]
     (before,) = {line.split(": ")[1] for line in lines(slow, held) if " n1" in line}
     assert before.startswith("right results and speed of its collectives;")
-    told = " ".join(lines(slow, list(map(right, held))))
-    assert "right results" not in told
-    assert "speed of its collectives;" in told
+    text = " ".join(lines(slow, list(map(right, held))))
+    assert "right results" not in text
+    assert "speed of its collectives;" in text
 
 
-def test_a_blocker_without_a_cause_is_named_itself():
+def test_a_blocker_without_a_cause_is_named_by_its_item():
     by = fact("n1", "some_setting")
     item = blocked(collective(["n1"], 400.0), by)
     found = findings([by, item])
@@ -88,7 +88,7 @@ def test_a_blocker_without_a_cause_is_named_itself():
     assert line.why == "blocked by test_some_setting[n1]"
 
 
-def test_what_was_measured_once_is_known_whatever_a_gate_does_to_another_pair():
+def test_a_path_measured_in_one_pair_is_known_despite_another_blocked_pair():
     slow = path("n2", "n3", "mlx5_0", 200.0)
     good = path("n1", "n2", "gpu0-mlx5_0", 390.0)
     held = blocked(path("n2", "n3", "gpu0-mlx5_0", 390.0), slow)
@@ -98,7 +98,7 @@ def test_what_was_measured_once_is_known_whatever_a_gate_does_to_another_pair():
 # --- errors, and what did not run ---
 
 
-def test_an_error_is_told_with_its_cause():
+def test_an_error_is_listed_with_its_cause():
     item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
     assert lines(item) == [
         "unknown of n1: right results and speed of its collectives inside the node; "
@@ -106,7 +106,7 @@ def test_an_error_is_told_with_its_cause():
     ]
 
 
-def test_what_a_stop_left_is_told_with_its_reason():
+def test_items_not_run_after_a_stop_are_listed_with_the_reason():
     why = "the run was stopped: data corruption"
     items = [
         replace(one, outcome=Outcome.NOT_RUN, judgements=(), reason=why)
@@ -118,10 +118,10 @@ def test_what_a_stop_left_is_told_with_its_reason():
     ]
 
 
-def test_where_all_was_answered_nothing_is_said():
+def test_without_unknown_items_there_are_no_lines():
     good = [collective(["n1"], 400.0), *paths([("n1", "n2")], NICS, {}), record(0, "kernel", "n1")]
     assert lines(good) == []
-    assert lines(collective(["n1"], 300.0)) == [], "a limit that was missed is an answer"
+    assert lines(collective(["n1"], 300.0)) == [], "a missed limit is an answer"
 
 
 # --- folded over nodes ---
@@ -152,7 +152,7 @@ def test_the_cost_is_linear():
     assert large < 8 * 4 * max(small, 1e-3)
 
 
-# --- what the level's plan leaves out ---
+# --- parts that the level does not measure ---
 
 
 def of_plan(name, on="metax-c500", count=4):
@@ -161,7 +161,7 @@ def of_plan(name, on="metax-c500", count=4):
     return [str(one) for one in unplanned(declared, level(declared, found.cluster, name))]
 
 
-def test_gpus_and_pairings_outside_the_plan_are_named():
+def test_gpus_and_pairings_outside_the_plan_are_listed():
     (line,) = of_plan("smoke")
     assert line.startswith(
         "unknown of n[1-4]: gpu[0-2,5-7] alone, 14 of 16 pairings of GPU and NIC"
@@ -169,27 +169,27 @@ def test_gpus_and_pairings_outside_the_plan_are_named():
     assert line.endswith("the paths to 1 of 3 other nodes; level smoke does not measure this")
 
 
-def test_a_level_that_measures_every_pairing_leaves_no_gpu_out():
+def test_a_level_with_all_pairings_leaves_no_gpu_out():
     said = " ".join(of_plan("signoff", count=3))
     assert "alone" not in said
     assert "pairings" not in said
 
 
-def test_links_that_the_level_measures_are_not_named():
+def test_links_that_the_level_measures_are_not_listed():
     assert "alone" not in of_plan("smoke", on="mi300x")[0]
     assert "links between GPUs" not in of_plan("smoke", on="mi300x")[0]
 
 
-def test_links_that_no_level_measures_are_named():
+def test_links_that_no_level_measures_are_listed():
     assert "56 of 56 links between GPUs" in of_plan("signoff", count=3)[0]
 
 
 @pytest.mark.parametrize("name", ["smoke", "nightly", "signoff"])
-def test_without_gpus_none_is_missed(name):
+def test_without_gpus_no_gpu_is_listed(name):
     assert "GPU" not in " ".join(of_plan(name, on="connectx4-homelab", count=3))
 
 
-def test_it_is_plain_data():
+def test_a_line_converts_to_plain_data():
     item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
     found = findings([item])
     (one,) = unknown(found, diagnose(found))

@@ -1,4 +1,4 @@
-"""A collective that is slow on a node whose NICs are fine: what was not measured is named."""
+"""A collective that is slow on a node with good NICs: unmeasured parts are suspected."""
 
 import pytest
 from testing.diagnose_scenes import (
@@ -32,7 +32,7 @@ def only(found):
     return cause
 
 
-def test_gpus_that_were_not_measured_are_suspects_and_the_level_that_measures_them_is_named():
+def test_unmeasured_gpus_are_suspects_and_their_level_is_named():
     cause = only(causes(fine(SMOKE), inside(["n2"]), on="metax-c500"))
     assert (cause.cause, cause.confidence) == ("slow-gpu", "open")
     assert str(cause.where) == "n2, gpu0,gpu1,gpu2,gpu5,gpu6,gpu7"
@@ -41,45 +41,45 @@ def test_gpus_that_were_not_measured_are_suspects_and_the_level_that_measures_th
     assert "gpu_write_bandwidth with GPUs 0-2, 5-7 of n2: --level nightly" in cause.would_decide
 
 
-def test_one_gpu_that_was_not_measured():
+def test_a_single_unmeasured_gpu_is_suspected():
     parts = [part for part in ALL if not part.startswith("gpu6")]
     cause = only(causes(fine(parts), inside(["n2"]), on="metax-c500"))
     assert (cause.cause, str(cause.where)) == ("slow-gpu", "n2, gpu6")
     assert "GPU 6 of n2 was not measured by itself" in cause.says
 
 
-def test_it_explains_what_is_slow_above_it_on_the_same_node():
+def test_unmeasured_gpus_explain_slow_items_of_higher_rungs_on_the_node():
     above = [collective(pair, 250.0 if "n2" in pair else 392.0) for pair in PAIRS]
     cause = only(causes(fine(SMOKE), inside(["n2"]), above, on="metax-c500"))
     assert len(cause.explains) == len([pair for pair in PAIRS if "n2" in pair])
 
 
-def test_with_all_gpus_fine_the_links_between_them_are_left():
+def test_links_are_suspected_if_all_gpus_are_good():
     cause = only(causes(fine(ALL), inside(["n2"]), on="metax-c500"))
     assert (cause.cause, cause.confidence, str(cause.where)) == ("slow-gpu-link", "open", "n2")
     assert "links between" in cause.would_decide
 
 
-def test_with_gpus_and_links_fine_it_is_the_node():
+def test_the_node_is_blamed_if_gpus_and_links_are_good():
     cause = only(causes(fine(ALL), links("n2", {}), inside(["n2"]), on="metax-c500"))
     assert (cause.cause, cause.confidence) == ("slow-node", "likely")
 
 
 @pytest.mark.parametrize("lost", [0.04, 0.045])
-def test_a_node_whose_nics_lag_as_much_within_their_limits_is_slow_as_a_whole(lost):
-    """The limit of the NICs allows for 5 % noise: they pass, and lag behind all other nodes'."""
+def test_a_node_whose_nics_are_slower_by_the_same_share_is_a_slow_node(lost):
+    """The limit of the NICs allows for 5 % noise, so NICs slower than all others still pass."""
     here = [collective((node,), 290.0 if node == "n2" else 303.0) for node in NODES]
     cause = only(causes(fine(SMOKE, 1 - lost, "n2"), here, on="metax-c500"))
     assert (cause.cause, cause.confidence, str(cause.where)) == ("slow-node", "likely", "n2")
 
 
-def test_where_nothing_else_of_the_node_was_measured_it_is_not_decided():
+def test_a_node_without_other_measurements_is_undecided():
     cause = only(causes(inside(["n2"]), on="metax-c500"))
     assert (cause.cause, cause.confidence) == ("slow-node", "open")
     assert "nothing else of the node was measured" in cause.says
 
 
-def test_a_node_that_is_slow_in_its_pairs_alone_has_paths_that_were_not_measured():
+def test_unmeasured_paths_are_suspected_if_a_node_is_slow_only_in_pairs():
     above = [collective(pair, 250.0 if "n2" in pair else 392.0) for pair in PAIRS]
     cause = only(causes(fine(SMOKE), inside(), above, on="metax-c500"))
     assert (cause.cause, cause.confidence) == ("slow-pcie-path", "open")
@@ -89,7 +89,7 @@ def test_a_node_that_is_slow_in_its_pairs_alone_has_paths_that_were_not_measured
     assert (cause.cause, cause.confidence) == ("slow-node", "likely")
 
 
-def test_a_gpu_that_was_measured_and_is_slow_is_no_unmeasured_one():
+def test_a_measured_slow_gpu_is_blamed_instead_of_unmeasured_ones():
     slow = measured(record(3, "gpu_host_bandwidth", "n2", part="gpu5"), 100.0, metric="bandwidth")
     found = causes(fine(SMOKE), slow, inside(["n2"]), on="metax-c500")
     assert named(found) == [("slow-gpu", "n2, gpu5")]

@@ -21,8 +21,8 @@ def held(monkeypatch):
     """``held(*claims)`` for a tool that makes these claims; the tool must get all its output."""
 
     def run(*claims, outputs=OUTPUTS, is_planned=True):
-        def claim(asked, heard):
-            assert heard == (
+        def claim(asked, sides):
+            assert sides == (
                 SideOutput("n1", "client", outputs[0]),
                 SideOutput("n2", "server", outputs[1]),
             )

@@ -12,7 +12,7 @@ from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
-from railgauge.facts.model import GidFacts, NicFacts
+from railgauge.facts.model import GidFacts, GpuFacts, NicFacts
 from railgauge.judging.among import judge_among
 
 PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
@@ -44,6 +44,7 @@ def test_an_id_that_two_have_points_at_both():
     assert (first.outcome, second.outcome, third.outcome) == (FAILED, PASSED, FAILED)
     assert first.points_at == third.points_at == (("n1", ""), ("n3", ""))
     assert first.reason == "boot_id is also that of n3"
+    assert (first.measured, second.measured) == ("boot_id also at n3", "its own")
     assert "a" not in first.measured.split(), "the id itself is not told"
 
 
@@ -52,6 +53,19 @@ def test_an_id_that_is_not_known_is_an_error_and_shared_with_nobody():
     assert judged(found, "machine_id", "distinct", "nodes").outcome is PASSED
     with pytest.raises(FactMissing, match="n2: machine_id is not known"):
         judged(found, "machine_id", "distinct", "nodes", "n2")
+
+
+def test_an_id_is_found_behind_a_node_whose_id_is_not_known():
+    found = nodes("machine_id", "a", None, "a")
+    assert (
+        judged(found, "machine_id", "distinct", "nodes").reason == "machine_id is also that of n3"
+    )
+
+
+def test_what_is_no_fact_of_a_nic_points_at_nodes_alone():
+    found = nodes("gpus", *[(GpuFacts(0, "C500", "", None, vbios="7"),)] * 2)
+    shared = judged(found, "gpus.0.vbios", "distinct", "nodes")
+    assert shared.points_at == (("n1", ""), ("n2", ""))
 
 
 def test_a_node_that_did_not_answer_is_left_out():
@@ -105,6 +119,7 @@ def test_a_gid_that_two_ports_have_wherever_they_are():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ([port(2)], [port(1)]),
         # another rail may be another subnet, which counts its LIDs from 1 too
         ([port(1)], [port(2), port(3, "mlx5_1", lid=1)]),
         ([port(1), port(3, "mlx5_1", lid=1)], [port(2)]),
@@ -118,12 +133,25 @@ def test_a_gid_that_two_ports_have_wherever_they_are():
         # a link-local GID is unique on its link only; rails may have equal addresses
         ([roce("10.0.0.1")], [roce("10.0.0.2")]),
         ([roce("10.0.0.1")], [roce("10.0.0.2"), roce("10.0.0.1", "mlx5_1")]),
+        ([roce("10.0.0.1")], [roce("10.0.0.2"), roce("10.0.0.1", "mlx4_0")]),
+        # the GIDs of other links are not known to be unique
+        ([port(1, link_layer="Unspecified")], [port(1, link_layer="Unspecified")]),
         # InfiniBand beside Ethernet
+        ([roce("10.0.0.1")], [replace(roce("10.0.0.1"), link_layer="InfiniBand")]),
         ([port(1)], [roce("10.0.0.1", gid=GID.format(1))]),
     ],
 )
 def test_addresses_that_only_look_alike(one, other):
     assert ports(one, other).outcome is PASSED
+
+
+@pytest.mark.parametrize("beside", ["a0", "mlx5_1", "z0"])
+def test_the_port_is_found_among_others_by_its_name(beside):
+    found = ports([port(9, beside), port(1)], [port(2, lid=1)])
+    assert found.reason == "LID 1 is also that of n2 mlx5_0"
+    assert ports([port(9, beside), port(1)], [port(2, lid=9)]).outcome is PASSED
+    within = ports([port(1, beside, lid=9), port(1)], [port(2)])
+    assert within.points_at == tuple(sorted((("n1", "mlx5_0"), ("n1", beside))))
 
 
 def test_an_address_of_roce_that_two_nodes_have():
@@ -134,6 +162,8 @@ def test_an_address_of_roce_that_two_nodes_have():
 def test_names_of_one_kernel_may_share_a_nic():
     """Their boot id is what fails."""
     assert ports([port(1)], [port(1)], boots=("a", "a")).outcome is PASSED
+    assert ports([port(1)], [port(1)], boots=("b", "a")).outcome is FAILED
+    assert ports([port(1)], [port(1)], [port(1)], boots=("a", "a", "c")).outcome is FAILED
 
 
 def test_a_nic_that_is_not_there_is_an_error():

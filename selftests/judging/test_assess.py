@@ -97,7 +97,7 @@ def test_a_run_without_an_output_is_an_error(run):
 def test_counters_are_no_output_of_the_tool(made_up):
     found = read(PLATFORM, CASE, CaseResult(((COUNTERS[0], out(), COUNTERS[1]),)))
     assert found.runs[0].samples[0].value == 390
-    assert [heard.role for heard in made_up.heard[0]] == ["client"]
+    assert [sides.role for sides in made_up.sides[0]] == ["client"]
 
 
 def test_how_a_service_ended_says_nothing_where_a_client_reports():

@@ -1,15 +1,18 @@
 """Results behind a gate are right only where the tool counted the wrong ones at every size."""
 
+from dataclasses import replace
+
 import pytest
 from testing.core_values import item
 
-from railgauge.core.errors import MetricMissing
+from railgauge.core.errors import DataCorrupted, MetricMissing
 from railgauge.core.model import Outcome, Parsed, Sample
 from railgauge.judging.correctness import (
     CORRUPTION,
     checks_results,
     has_right_results,
     judge_correct,
+    judge_corruption,
 )
 
 
@@ -30,11 +33,37 @@ def test_counts_at_every_size_are_proof():
 
 @pytest.mark.parametrize(
     "samples",
-    [(), (sample("busbw", 8),), (sample("busbw", 8), sample("busbw", 16), sample(CORRUPTION, 8))],
+    [
+        (),
+        (sample("busbw", 8),),
+        (sample("zebra", 8),),  # a metric behind the counts in the alphabet
+        (sample("busbw", 8), sample("busbw", 16), sample(CORRUPTION, 8)),
+        (sample("busbw", 8), sample(CORRUPTION, 8), sample("zebra", 16)),
+    ],
 )
 def test_a_size_without_a_count_is_no_proof(samples):
     with pytest.raises(MetricMissing, match="counted no wrong results"):
         judge_correct(run(*samples))
+
+
+def test_only_a_passed_count_says_that_results_are_right():
+    right = judge_correct(run(sample("busbw", 8), sample(CORRUPTION, 8)))
+    for metric in ("busbw", "zebra"):
+        assert not has_right_results(item("a", judgements=(replace(right, metric=metric),)))
+    wrong = replace(right, outcome=Outcome.FAILED)
+    assert not has_right_results(item("a", judgements=(wrong,)))
+    other = replace(right, metric="busbw")
+    assert has_right_results(item("a", judgements=(other, right, other)))
+    assert not has_right_results(item("a", judgements=()))
+
+
+def test_a_wrong_result_fails_and_says_what_was_found():
+    error = DataCorrupted("3 wrong values at 8 B", where="n1", remedy="ask the vendor")
+    found = judge_corruption(error)
+    assert (found.metric, found.outcome) == (CORRUPTION, Outcome.FAILED)
+    assert (found.measured, found.limit) == ("3 wrong values at 8 B", "no wrong result")
+    assert found.reason == str(error)
+    assert found.basis.startswith("derived: ")
 
 
 def test_which_tools_check_results():

@@ -244,6 +244,13 @@ def test_peers_matter_under_the_rule_alike_only():
     assert outcome(at("kernel"), "equals", "5.4", nodes=(N1, other("n2"), other("n3"))) is FAILED
 
 
+def test_an_id_is_judged_beside_those_of_the_other_nodes():
+    own, copied = replace(N1, machine_id="a"), other("n2", machine_id="a")
+    apart = other("n2", machine_id="b")
+    assert outcome(at("machine_id"), "distinct", "nodes", nodes=(own, apart)) is PASSED
+    assert outcome(at("machine_id"), "distinct", "nodes", nodes=(own, copied)) is FAILED
+
+
 def test_alike_among_a_model_counts_the_devices_of_all_nodes():
     one = at("nics.mlx5_0.firmware")
     assert outcome(one, "alike", "model") is PASSED

@@ -4,12 +4,18 @@ import pytest
 from testing.core_values import item
 
 from railgauge.core.errors import (
+    AuthenticationFailed,
     CommandTimedOut,
     ConnectionLost,
+    DeviceMissing,
     FactMissing,
+    HostKeyRejected,
+    LaunchFailed,
     MetricMissing,
     NodeUnreachable,
+    PortInUse,
     RankDied,
+    ToolError,
     ToolFailed,
     ToolMissing,
     Unparsable,
@@ -59,13 +65,22 @@ def test_a_slow_link_prevents_nothing():
     assert prevents(measured(("n1", "n2"), outcome=Outcome.FAILED)) is NONE
 
 
-@pytest.mark.parametrize("error", [ToolFailed, CommandTimedOut, RankDied])
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(ToolError, ToolFailed, DeviceMissing, CommandTimedOut, PortInUse, LaunchFailed),
+        RankDied,
+    ],
+)
 def test_what_did_not_run_prevents_it_at_its_place(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is BETWEEN
     assert prevents(measured(("n1",), error.kind)) is ALL
+    assert prevents(measured((), error.kind)) is BETWEEN
 
 
-@pytest.mark.parametrize("error", [NodeUnreachable, ConnectionLost])
+@pytest.mark.parametrize(
+    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost]
+)
 def test_a_node_that_does_not_answer_prevents_everything(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is ALL
     assert prevents(fact("kernel", Outcome.ERROR, error.kind)) is ALL

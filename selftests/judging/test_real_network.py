@@ -59,9 +59,9 @@ CASE = Case("pair_all_reduce", ("tcp01", "tcp02"), None, (1 << 20,))
 def ran(measurement, **hosts):
     """The ranks that the output lists, compared with the case."""
     summary = {"nranks": sum(hosts.values()), "ranks": hosts}
-    heard = (SideOutput("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
+    sides = (SideOutput("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
     facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}
-    claims = tool("mpi-bench").claims(ToolRequest(CASE, measurement, PLATFORM, facts), heard)
+    claims = tool("mpi-bench").claims(ToolRequest(CASE, measurement, PLATFORM, facts), sides)
     return [str(claim) for claim in claims if not claim.agrees]
 
 

@@ -1,4 +1,4 @@
-"""The labs that these tests share; a module of its own, for there are other conftest modules."""
+"""The labs that these tests share."""
 
 from testing.lab_bench import (  # noqa: F401 - fixtures are found by being here
     h200,

@@ -1,4 +1,4 @@
-"""The simulated collectives against the documents' tables, size by size, and with themselves."""
+"""The simulated collectives agree with the documents' tables and are consistent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Row:
 
 
 def table(text: str) -> list[Row]:
-    """Rows with and without ``root``, ``redop`` and ``#wrong``; numbers are found from the end."""
+    """Rows with or without ``root``, ``redop`` and ``#wrong``; columns are counted from the end."""
     found = []
     for line in text.splitlines():
         words = line.lstrip("#").split()
@@ -68,10 +68,10 @@ def sweep(bench: Bench, argv: tuple[str, ...], words: str) -> str:
 
 
 def assert_alike(printed: str, document: str) -> None:
-    """Every row that the document has, in its order; both times and both bandwidths."""
+    """Compares each row of the document, in its order: both times and both bandwidths."""
     mine, real = table(printed), table(document)
     assert [row.size for row in mine][: len(real)] == [row.size for row in real]
-    # What a reader of -s, or of a failure, sees: lab against document.
+    # shown with -s or after a failure: lab against document
     print(f"{'size':>12} {'time':>10} {'document':>10} {'busbw':>8} {'document':>8}")  # noqa: T201
     for ours, theirs in zip(mine, real, strict=False):
         for side in (0, 1):
@@ -99,7 +99,9 @@ MCCL_ARGS = "all_reduce_perf -b 1K -e 1G -f 2 -g 1 -n 10"
         ("metax-mccl-allreduce-2node-2gpu-no-gdr.txt", 2, 1),
     ],
 )
-def test_tables_of_metax(start_lab: StartLab, name: str, nodes: int, each: int) -> None:
+def test_tables_of_metax_agree_with_the_document(
+    start_lab: StartLab, name: str, nodes: int, each: int
+) -> None:
     bench = start_lab("metax-c500", *(["gdr-disabled"] if "no-gdr" in name else []))
     dtype = "bfloat16" if nodes == 1 else "float"
     printed = sweep(bench, over(bench, nodes, each), f"{MCCL_ARGS} -d {dtype}")
@@ -122,7 +124,7 @@ def test_tables_of_metax(start_lab: StartLab, name: str, nodes: int, each: int) 
         ("mi300x-rccl-allreduce-8gpu-graph.txt", "-G 1"),
     ],
 )
-def test_tables_of_mi300x(mi300x: Bench, name: str, graph: str) -> None:
+def test_tables_of_mi300x_agree_with_the_document(mi300x: Bench, name: str, graph: str) -> None:
     words = f"all_reduce_perf -b 8 -e 16G -f 2 -g 1 {graph}"
     printed = sweep(mi300x, over(mi300x, 1, 8), words)
     real = transcript(name)
@@ -141,8 +143,10 @@ def test_tables_of_mi300x(mi300x: Bench, name: str, graph: str) -> None:
         ("h200-nccl-allreduce-8g-untuned.txt", 4, ()),
     ],
 )
-def test_rows_of_h200(h200: Bench, name: str, nodes: int, tuned: tuple[str, ...]) -> None:
-    """The document's rows, in turn; fewer nodes have its bus bandwidth, not its times."""
+def test_rows_of_h200_agree_with_the_document(
+    h200: Bench, name: str, nodes: int, tuned: tuple[str, ...]
+) -> None:
+    """The document's rows in order; with fewer nodes the busbw agrees, the times do not."""
     printed = sweep(h200, over(h200, nodes, 8, *tuned), "all_reduce_perf -b 8G -e 8G -N 5")
     mine, real = table(printed), table(transcript(name))
     usual = [row for row in real if row.sides[0][2] > 300]
@@ -154,20 +158,20 @@ def test_rows_of_h200(h200: Bench, name: str, nodes: int, tuned: tuple[str, ...]
     assert len(mine) == 5
 
 
-def test_health_check_of_h200(h200: Bench) -> None:
+def test_the_health_check_of_h200_agrees_with_the_document(h200: Bench) -> None:
     printed = sweep(h200, over(h200, 1, 8), "all_reduce_perf -b 8G -e 8G -g 1")
     assert table(printed)[0].sides[0][2] == pytest.approx(482.559, rel=1e-4)
 
 
-def test_diagnostics_repeat_the_rows_of_the_document(start_lab: StartLab) -> None:
+def test_rows_with_background_diagnostics_agree_with_the_document(start_lab: StartLab) -> None:
     bench = start_lab("h200", "background-diagnostics", nodes=4)
     words = "all_reduce_perf -b 8G -e 8G -n 1 -N 4"
     real = transcript("h200-nccl-allreduce-8g-eud.txt").splitlines()[:7]
     assert_alike(sweep(bench, over(bench, 4, 8, *TUNED), words), "\n".join(real))
 
 
-def test_many_iterations_a_row_hide_what_single_ones_show(start_lab: StartLab) -> None:
-    """Document 001: 170 GB/s with ``-i 1000``, and 33 to 390 GB/s when every iteration is shown."""
+def test_a_mean_of_many_iterations_hides_the_swing_of_single_ones(start_lab: StartLab) -> None:
+    """Document 001: 170 GB/s with ``-i 1000``, and 33 to 390 GB/s for single iterations."""
     bench = start_lab("h200", "background-diagnostics", nodes=4)
     single = sweep(bench, over(bench, 4, 8, *TUNED), "all_reduce_perf -b 8G -e 8G -n 1 -N 20")
     busbw = [side[2] for each in table(single) for side in each.sides]
@@ -177,7 +181,7 @@ def test_many_iterations_a_row_hide_what_single_ones_show(start_lab: StartLab) -
     assert [side[2] for side in row.sides] == pytest.approx([170, 170], rel=WITHIN)
 
 
-def test_average_and_peak_of_tcpx(tcpx: Bench) -> None:
+def test_average_and_peak_of_tcpx_agree_with_the_document(tcpx: Bench) -> None:
     printed = sweep(tcpx, over(tcpx, 2, 8, *BOUND), "all_reduce_perf -b 8 -e 1G -f 2")
     time_us, algbw, busbw = table(printed)[-1].sides[0]
     assert average(printed) == pytest.approx(19.176, rel=1e-4)
@@ -185,8 +189,8 @@ def test_average_and_peak_of_tcpx(tcpx: Bench) -> None:
     assert time_us == pytest.approx(2**30 / 41.79e3, rel=1e-3)
 
 
-def test_traffic_of_tcpx_is_that_of_the_document(tcpx: Bench) -> None:
-    """Document 003 does not say how often it repeated; 61 iterations move its 128.9 GB a NIC."""
+def test_traffic_of_tcpx_agrees_with_the_document(tcpx: Bench) -> None:
+    """Document 003 gives no number of iterations; 61 of them move its 128.9 GB per NIC."""
 
     def counted(key: str) -> list[int]:
         text = [tcpx.run(1, "ethtool", "-S", f"eth{i}").stdout for i in range(1, 5)]
@@ -215,7 +219,7 @@ def test_traffic_is_spread_over_the_hcas(mi300x: Bench) -> None:
     assert payload <= moved[0] <= 1.4 * payload
 
 
-def test_one_gpu_a_node_uses_the_nic_beside_it(metax: Bench) -> None:
+def test_one_gpu_per_node_uses_the_nearest_nic(metax: Bench) -> None:
     path = "sys/class/infiniband/{}/ports/1/counters/port_rcv_data"
     before = [int(metax.read(1, path.format(nic))) for nic in ("mlx5_0", "mlx5_1")]
     sweep(metax, over(metax, 2, 1, "-x", "MACA_VISIBLE_DEVICES=5"), MCCL_ARGS)
@@ -227,7 +231,7 @@ def test_one_gpu_a_node_uses_the_nic_beside_it(metax: Bench) -> None:
 @pytest.mark.parametrize("op", FACTORS)
 @pytest.mark.parametrize("platform", ["metax", "mi300x", "h200", "tcpx"])
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_rows_agree_with_themselves(
+def test_each_rows_time_size_and_bandwidths_agree(
     request: pytest.FixtureRequest, platform: str, op: str, nodes: int
 ) -> None:
     bench: Bench = request.getfixturevalue(platform)
@@ -243,17 +247,19 @@ def test_rows_agree_with_themselves(
     assert average(printed) == pytest.approx(sum(bandwidths) / len(bandwidths), rel=1e-3)
 
 
-def test_repeats_differ_and_labs_of_one_seed_agree(noisy_twin: tuple[Bench, Bench]) -> None:
+def test_repeats_differ_and_labs_with_the_same_seed_agree(noisy_twin: tuple[Bench, Bench]) -> None:
     runs = [[sweep(bench, over(bench, 2, 8), MCCL_ARGS) for _ in range(2)] for bench in noisy_twin]
     assert table(runs[0][0]) == table(runs[1][0]) != table(runs[0][1]) == table(runs[1][1])
 
 
-def test_json_of_nccl_tests(h200: Bench) -> None:
+def test_the_json_file_agrees_with_the_printed_rows(h200: Bench) -> None:
     words = "all_reduce_perf -b 1M -e 4M -f 2 -g 1 -J out.json"
     first = sweep(h200, over(h200, 2, 8, *TUNED), words)
     second = sweep(h200, over(h200, 2, 8, *TUNED), words)
     assert first.startswith("# Writing JSON output to out.json\n")
-    assert second.startswith("# Writing JSON output to out.json.0\n"), "nothing is overwritten"
+    assert second.startswith("# Writing JSON output to out.json.0\n"), (
+        "the first file is not overwritten"
+    )
     document = json.loads((h200.home(0) / "out.json").read_text())
     printed = [row.sides[0][2] for row in table(first)]
     assert [one["out_of_place"]["bus_bw"] for one in document["results"]] == pytest.approx(
@@ -273,7 +279,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("platform", LOGS)
-def test_log_names_the_transport(request: pytest.FixtureRequest, platform: str) -> None:
+def test_the_log_names_the_transport(request: pytest.FixtureRequest, platform: str) -> None:
     bench: Bench = request.getfixturevalue(platform)
     debug, *signs = LOGS[platform]
     argv = over(bench, 2, 8, "-x", debug)
@@ -290,7 +296,7 @@ def test_sizes_that_do_not_fit_are_left_out(tcpx: Bench) -> None:
     assert [row.size for row in table(printed)] == [2**34]
 
 
-def test_unchecked_and_in_place_are_said(h200: Bench) -> None:
+def test_missing_checks_and_in_place_results_are_printed_as_n_a(h200: Bench) -> None:
     rows = sweep(h200, over(h200, 1, 8), "alltoall_perf -b 1M -e 1M").splitlines()
     row = next(line for line in rows if line.lstrip().startswith("1048576"))
     assert row.split()[-1] == "N/A"
@@ -301,8 +307,8 @@ def test_unchecked_and_in_place_are_said(h200: Bench) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "each", "nics"), [(2, 8, 400.0), (3, 8, 400.0), (2, 1, 50.0)])
-def test_an_alltoall_goes_over_all_nics(h200: Bench, nodes: int, each: int, nics: float) -> None:
-    """Each GPU sends 1/n of its message to each of the n - g GPUs of the other nodes."""
+def test_an_alltoall_uses_all_nics(h200: Bench, nodes: int, each: int, nics: float) -> None:
+    """With n ranks, g per node, each GPU sends 1/n of its message to each of n - g remote GPUs."""
     tuned = over(h200, nodes, each, *TUNED)
     row = table(sweep(h200, tuned, "alltoall_perf -b 8G -e 8G"))[0]
     ranks = nodes * each

@@ -1,4 +1,4 @@
-"""How the simulated perftest fails: in the real one's words, with its exit codes."""
+"""The simulated perftest fails with the messages and exit codes of the real one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BAD_COMMAND_LINES = {
 
 
 @pytest.mark.parametrize("words", BAD_COMMAND_LINES, ids=" ".join)
-def test_bad_command_lines(metax: Bench, words: tuple[str, ...]) -> None:
+def test_bad_command_lines_have_the_real_messages(metax: Bench, words: tuple[str, ...]) -> None:
     ran = metax.run(0, "ib_write_bw", *words)
     assert ran.returncode == 1
     assert ran.stderr.startswith(BAD_COMMAND_LINES[words])
 
 
-def test_client_without_a_server(metax: Bench) -> None:
+def test_a_client_without_a_server_fails(metax: Bench) -> None:
     address = metax.nodes[1].data_address
     ran = metax.run(0, "ib_write_bw", "-p", "18999", address)
     assert (ran.returncode, ran.stdout) == (1, "")
@@ -38,7 +38,7 @@ def test_client_without_a_server(metax: Bench) -> None:
     )
 
 
-def test_port_in_use(metax: Bench) -> None:
+def test_a_port_in_use_is_reported(metax: Bench) -> None:
     first = metax.start(1, "ib_write_bw", "-p", "18700")
     wait_for_listener(metax.nodes[1].data_address, 18700)
     second = metax.run(1, "ib_write_bw", "-p", "18700")
@@ -46,12 +46,12 @@ def test_port_in_use(metax: Bench) -> None:
     wait_for_listener(metax.nodes[2].data_address, 18700)
     for child in (first, elsewhere):
         child.kill()
-        assert child.communicate()[0] == "", "a server's banner stays in its buffer"
+        assert child.communicate()[0] == "", "a killed server prints nothing"
     assert second.returncode == 1
     assert "Couldn't listen to port 18700\n" in second.stderr
 
 
-def test_different_tools_on_the_two_sides(metax: Bench) -> None:
+def test_different_tools_on_the_two_sides_fail(metax: Bench) -> None:
     ran, server = metax.pair(("ib_send_bw", "-F"), ("ib_write_bw", "-F"))
     assert (ran.returncode, server.returncode) == (1, 1)
     assert (
@@ -60,7 +60,7 @@ def test_different_tools_on_the_two_sides(metax: Bench) -> None:
     assert "Couldn't read remote address" in server.stderr
 
 
-def test_sweep_against_a_server_without_one(metax: Bench) -> None:
+def test_a_sweep_fails_if_the_server_makes_none(metax: Bench) -> None:
     ran, _ = metax.pair(("ib_write_bw", "-F", "-a"), ("ib_write_bw", "-F"))
     assert ran.returncode == 1
     assert "Failed status 10: wr_id 0 syndrom 0x88\n" in ran.stderr
@@ -68,7 +68,7 @@ def test_sweep_against_a_server_without_one(metax: Bench) -> None:
     assert " 131072 " not in ran.stdout
 
 
-def test_client_that_goes_away(metax: Bench) -> None:
+def test_a_server_reports_a_client_that_disconnects(metax: Bench) -> None:
     server = metax.start(1, "ib_write_bw", "-p", "18701")
     address = metax.nodes[1].data_address
     wait_for_listener(address, 18701)
@@ -78,7 +78,7 @@ def test_client_that_goes_away(metax: Bench) -> None:
     assert "Unable to read to socket/rdma_cm" in err
 
 
-def test_no_device_at_all(start_lab: StartLab) -> None:
+def test_tools_without_any_device_behave_as_the_real_ones(start_lab: StartLab) -> None:
     bench = start_lab("connectx4-homelab", "nic-missing")
     assert bench.run(1, "ibstat").returncode == 0
     assert bench.run(1, "ibstat").stdout == bench.run(1, "ibstat", "-l").stdout == ""
@@ -89,7 +89,7 @@ def test_no_device_at_all(start_lab: StartLab) -> None:
 
 
 def test_tools_start_fast(metax: Bench) -> None:
-    """Best of many, since other things run on the machine: start-up, not load, is looked at."""
+    """The best of many runs, because other processes load the machine too."""
     durations = []
     for _ in range(15):
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How severe a fault is, how often it acts, and from when."""
+"""The severity of a fault, how often it acts, and when it begins."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ NODES = ("mx01", "mx02", "mx03")
 GRADED = sorted(name for name in faults.NAMES if faults.graded(name))
 
 
-def test_a_severity_is_the_share_that_is_lost(start_lab: StartLab) -> None:
+def test_a_severity_is_the_lost_share_of_bandwidth(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-node@mx02=4%", "slow-nic@mx02:mlx5_1=20%")
     assert rig.gbps(bench) == pytest.approx(0.96 * HOST, rel=0.001)
     assert rig.gbps(bench, "mlx5_1") == pytest.approx(0.96 * 0.8 * HOST, rel=0.001)
 
 
 @pytest.mark.parametrize("name", GRADED)
-def test_every_severity_makes_a_difference(name: str) -> None:
-    """Also for a fault that is new: it must not ignore what it was given."""
-    platform = next(one for one in platforms.names() if struck(one, name, ""))
-    mild, strong = (struck(platform, name, severity) for severity in ("=7%", "=20%"))
+def test_each_graded_fault_depends_on_its_severity(name: str) -> None:
+    """This includes faults that are added later."""
+    platform = next(one for one in platforms.names() if with_fault(one, name, ""))
+    mild, strong = (with_fault(platform, name, severity) for severity in ("=7%", "=20%"))
     assert mild != strong
-    assert struck(platform, name, "") not in (mild, strong)
+    assert with_fault(platform, name, "") not in (mild, strong)
 
 
-def struck(platform: str, name: str, severity: str) -> dict[str, object] | None:
+def with_fault(platform: str, name: str, severity: str) -> dict[str, object] | None:
     data = platforms.load(platform)
     node = platforms.describe(data, "n1", 0, 1)
     try:
@@ -47,37 +47,37 @@ def struck(platform: str, name: str, severity: str) -> dict[str, object] | None:
     return node
 
 
-def test_errors_are_in_proportion_to_what_they_cost() -> None:
-    nodes = [struck("h200", "high-ber", severity) for severity in ("", "=3%", "=6%")]
+def test_link_errors_are_in_proportion_to_the_lost_bandwidth() -> None:
+    nodes = [with_fault("h200", "high-ber", severity) for severity in ("", "=3%", "=6%")]
     counted = [node["devices"]["mlx5_0"]["errors_per_gb"] for node in nodes if node]  # type: ignore[index]
     assert counted == pytest.approx([40, 40, 80])
 
 
 def slow(bench: Bench, times: int = 16) -> list[bool]:
-    """Which of so many measurements on the second node were slow."""
+    """For each of this number of measurements on the second node: whether it was slow."""
     return [rig.busbw(bench, 1, 8, "1G") < 0.9 * INSIDE for _ in range(times)]
 
 
-def test_some_measurements_are_affected_and_the_seed_says_which(start_lab: StartLab) -> None:
+def test_the_seed_decides_which_measurements_are_affected(start_lab: StartLab) -> None:
     fault = "slow-node@mx02=20%,p=0.5"
     found = [slow(start_lab("metax-c500", fault, seed=seed)) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
-    assert all(4 <= sum(one) <= 12 for one in found), "about half of them"
+    assert all(4 <= sum(one) <= 12 for one in found), "about half of the measurements"
 
 
-def test_two_faults_of_a_node_come_and_go_on_their_own(start_lab: StartLab) -> None:
+def test_two_intermittent_faults_of_a_node_are_independent(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-node@mx02=50%,p=0.5", "slow-gpu@mx02=10%,p=0.5", seed=1)
     shares = {round(rig.busbw(bench, 1, 8, "1G") / INSIDE, 2) for _ in range(16)}
     assert shares == {1.0, 0.9, 0.5, 0.45}
 
 
-def test_both_ends_of_a_measurement_draw_for_themselves(start_lab: StartLab) -> None:
+def test_intermittent_faults_of_both_ends_are_independent(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-node@mx01=10%,p=0.5", "slow-node@mx02=20%,p=0.5", seed=1)
     shares = {round(rig.gbps(bench) / HOST, 2) for _ in range(16)}
     assert shares == {1.0, 0.9, 0.8}
 
 
-def test_a_launcher_draws_for_each_node(start_lab: StartLab) -> None:
+def test_a_launcher_applies_intermittent_faults_of_each_node(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-node@mx02=50%,p=0.5", nodes=2, seed=1)
     runs = [bench.run(0, *rig.over_both(bench), *rig.ALL_REDUCE).stdout for _ in range(8)]
     found = [rig.busbw_of(text) for text in runs]
@@ -85,7 +85,7 @@ def test_a_launcher_draws_for_each_node(start_lab: StartLab) -> None:
 
 
 @pytest.mark.parametrize(("passed_s", "acts"), [(0, False), (61, True)])
-def test_a_fault_begins_later(
+def test_a_fault_with_after_begins_later(
     start_lab: StartLab, monkeypatch: pytest.MonkeyPatch, passed_s: float, *, acts: bool
 ) -> None:
     earlier = SimpleNamespace(monotonic=lambda: time.monotonic() - passed_s)
@@ -94,7 +94,7 @@ def test_a_fault_begins_later(
     assert slow(bench, 1) == [acts]
 
 
-def test_a_fault_that_always_acts_stays_beside_one_that_comes(start_lab: StartLab) -> None:
+def test_a_permanent_fault_acts_beside_a_later_one(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-node@mx02=50%", "slow-node@mx02=50%,after=1h")
     assert rig.busbw(bench, 1, 8, "1G") == pytest.approx(0.5 * INSIDE, rel=0.01)
 
@@ -103,11 +103,11 @@ def test_a_fault_that_always_acts_stays_beside_one_that_comes(start_lab: StartLa
     "text",
     ["slow-node@mx02", "slow-nic@mx01:mlx5_1=4.5%,p=0.3,after=60s", "corrupt@mx02,after=90s"],
 )
-def test_a_fault_is_printed_as_it_is_written(text: str) -> None:
+def test_a_fault_is_printed_as_it_was_written(text: str) -> None:
     assert str(faults.parse(text, NODES)) == text
 
 
-def test_what_is_given_is_read() -> None:
+def test_severity_probability_and_start_are_parsed() -> None:
     fault = faults.parse("slow-path@mx02:mx01=12.5%,after=5m,p=.25", NODES)
     assert fault == Fault("slow-path", "mx02", "mx01", 0.125, 0.25, 300.0)
     assert faults.parse("slow-node,p=1,after=0s", NODES).always
@@ -134,13 +134,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_refused_before_anything_runs(tmp_path: Path, fault: str) -> None:
+def test_a_bad_course_is_refused_before_the_lab_starts(tmp_path: Path, fault: str) -> None:
     with pytest.raises(BadInput, match=re.escape(REFUSED[fault])):
         started(fault, folder=tmp_path / "lab")
     assert not (tmp_path / "lab").exists()
 
 
-def test_five_faults_of_a_node_that_come_and_go_are_refused(tmp_path: Path) -> None:
+def test_five_intermittent_faults_of_a_node_are_refused(tmp_path: Path) -> None:
     many = [f"slow-gpu@mx02:{number},p=0.5" for number in range(5)]
     with pytest.raises(BadInput, match="at most 4 faults of one node can come and go, not 5"):
         started(*many, folder=tmp_path / "lab")
@@ -150,7 +150,7 @@ def started(*given: str, folder: Path) -> None:
     lab.start(cluster("metax-c500"), nodes=None, seed=0, faults=given, folder=folder).close()
 
 
-def test_the_list_names_every_fault_and_what_it_takes() -> None:
+def test_the_list_names_each_fault_and_its_options() -> None:
     lines = faults.listed()
     assert "[=SEVERITY][,p=P][,after=TIME]" in lines[0]
     assert {line.split()[0] for line in lines if line.startswith("  ")} == set(faults.NAMES)

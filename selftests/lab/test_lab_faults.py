@@ -1,4 +1,4 @@
-"""Every fault shows where it should, and nowhere else."""
+"""Each fault shows in the outputs and files that it should affect, and in no others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from testing.fault_bench import (
     BIG,
     H200_TUNING,
     IB,
+    OF_GPU_TOOLS,
     OF_HOSTS,
     PARTS,
     TCPX_BINDINGS,
-    TOLD,
     busbw,
     busbw_of,
     data_rows,
@@ -224,7 +224,7 @@ def slow_xgmi(bench: Bench) -> None:
         if line.startswith("GPU 00")
     ]  # fmt: skip
     assert rows[0].split()[9] == "27.126"
-    assert rows[0].split()[-1] == "189.881", "seven times the slowest link"
+    assert rows[0].split()[-1] == "189.881", "seven times the bandwidth of the slowest link"
     assert busbw(bench, 1, 8, "1G") == pytest.approx(0.6 * 314.72, rel=0.001)
     assert busbw(bench, 0, 8, "1G") == pytest.approx(314.72, rel=0.001)
 
@@ -279,7 +279,7 @@ def irq_affinity(bench: Bench) -> None:
     assert bench.read(1, "proc/irq/79/smp_affinity_list") == "52\n"
     assert bench.read(0, "proc/irq/79/smp_affinity_list") == "1\n"
     ran = bench.run(0, *over_both(bench), *TCPX_BINDINGS, *ALL_REDUCE)
-    assert busbw_of(ran.stdout) == pytest.approx(78.35, rel=0.001), "it does not matter"
+    assert busbw_of(ran.stdout) == pytest.approx(78.35, rel=0.001), "the bandwidth is not affected"
 
 
 CHECKS: dict[str, Callable[[Bench], None]] = {
@@ -303,19 +303,19 @@ ELSEWHERE = {
 }
 
 
-def test_every_fault_has_a_check_and_a_description() -> None:
-    assert {*CHECKS, *PARTS, *TOLD, *OF_HOSTS} == set(faults.NAMES)
-    assert not set(CHECKS) & {*PARTS, *TOLD, *OF_HOSTS}
+def test_each_fault_has_a_check_and_a_description() -> None:
+    assert {*CHECKS, *PARTS, *OF_GPU_TOOLS, *OF_HOSTS} == set(faults.NAMES)
+    assert not set(CHECKS) & {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS}
     assert all(faults.NAMES.values())
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
-def test_fault(start_lab: StartLab, name: str) -> None:
+def test_the_fault_has_its_effect(start_lab: StartLab, name: str) -> None:
     platform = ELSEWHERE.get(name, "metax-c500")
     CHECKS[name](start_lab(platform, name, served=name in OVER_SSH))
 
 
-def test_a_fault_strikes_the_node_and_device_it_names(start_lab: StartLab) -> None:
+def test_a_fault_affects_the_node_and_device_that_it_names(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "slow-nic@mx01:mlx5_1", "firmware@mx01:mlx5_1", nodes=2)
     assert gbps(bench, "mlx5_1") == pytest.approx(0.6 * 392.25, rel=0.001)
     assert gbps(bench) == pytest.approx(392.25)
@@ -323,14 +323,14 @@ def test_a_fault_strikes_the_node_and_device_it_names(start_lab: StartLab) -> No
     assert bench.read(1, f"{IB}/mlx5_1/fw_ver") == "28.43.3608\n"
 
 
-def test_faults_add_up_in_any_order(start_lab: StartLab) -> None:
+def test_faults_combine_in_any_order(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "nic-missing@mx02:mlx5_1", "slow-nic", "slow-node", "governor")
     assert gbps(bench) == pytest.approx(0.36 * 392.25, rel=0.001)
     governor(bench)
     assert "mlx5_1" not in bench.run(1, "ibstat", "-l").stdout
 
 
-def test_memlock_stops_whoever_is_not_root(start_lab: StartLab) -> None:
+def test_memlock_stops_users_other_than_root(start_lab: StartLab) -> None:
     bench = start_lab("connectx4-homelab", "memlock")
     assert bench.run(1, "ib_write_bw", "-a").stderr.startswith("Couldn't allocate MR\n")
 
@@ -353,7 +353,7 @@ REFUSED = {
 }
 
 
-def test_acs_can_be_on_by_a_single_bit(start_lab: StartLab) -> None:
+def test_acs_can_be_enabled_by_a_single_bit(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "acs@mx02:+EgressCtrl")
     printed = bench.run(1, "lspci", "-vvv").stdout
     assert printed.count("UpstreamFwd- EgressCtrl+ DirectTrans-") == 1
@@ -361,14 +361,16 @@ def test_acs_can_be_on_by_a_single_bit(start_lab: StartLab) -> None:
 
 
 @pytest.mark.parametrize(("platform", "fault"), REFUSED)
-def test_refused_before_anything_runs(tmp_path: Path, platform: str, fault: str) -> None:
+def test_a_bad_fault_is_refused_before_the_lab_starts(
+    tmp_path: Path, platform: str, fault: str
+) -> None:
     with pytest.raises(BadInput, match=re.escape(REFUSED[platform, fault])):
         lab.start(cluster(platform), nodes=None, seed=0, faults=(fault,), folder=tmp_path / "lab")
     assert not (tmp_path / "lab").exists()
 
 
 def cited(value: object) -> set[str]:
-    """Every basis that is named anywhere: the value of a key, or the last word of a row."""
+    """All bases that the figures name: as the value of a key, or as the last item of a row."""
     if isinstance(value, dict):
         own = {item for key, item in value.items() if key.endswith("basis")}
         return own.union(*(cited(item) for item in value.values()))
@@ -380,7 +382,7 @@ def cited(value: object) -> set[str]:
 
 
 @pytest.mark.parametrize("platform", platforms.names())
-def test_every_figure_has_a_basis(platform: str) -> None:
+def test_each_figure_has_a_basis(platform: str) -> None:
     data = platforms.load(platform)
     node = platforms.describe(data, "n", 0, 0)
     figures = json.loads(Path(node["figures"]).read_text())

@@ -1,4 +1,4 @@
-"""The other simulated tools of the GPU platforms: smi, diagnostics, copies, TCP, serving."""
+"""Other simulated tools of the GPU platforms: smi tools, diagnostics, copies, TCP, serving."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ QUICK_S = 0.04
 # --- MI300X ---
 
 
-def test_transferbench_is_that_of_the_document(mi300x: Bench) -> None:
-    """Every link, sum and slowest link to the last digit or its neighbour."""
+def test_transferbench_agrees_with_the_document(mi300x: Bench) -> None:
+    """Each link, the sums and the slowest link agree to within one in the last digit."""
     printed = mi300x.run(0, "TransferBench", "a2a", "64M", "8").stdout
     real = transcript("mi300x-transferbench-a2a.txt")
     mine, theirs = printed.rstrip().split("\n"), real.rstrip().split("\n")
@@ -36,8 +36,8 @@ def test_transferbench_is_that_of_the_document(mi300x: Bench) -> None:
         assert a == pytest.approx(b, rel=0.0002, abs=0.0021)
 
 
-def test_links_vary_as_the_two_directions_of_a_link_do_in_the_document() -> None:
-    """0.21 % in the median of 28 links, 1.04 % at most; without a seed not at all."""
+def test_link_noise_is_as_large_as_in_the_document() -> None:
+    """Both directions of a link differ by 0.21 % in the median of 28 links, and 1.04 % at most."""
     apart, largest = [], []
     for seed in range(1, 201):
         drawn = [figures.link_noise(seed, f"mi01 turn 1 {link}") for link in range(56)]
@@ -50,7 +50,7 @@ def test_links_vary_as_the_two_directions_of_a_link_do_in_the_document() -> None
     assert figures.link_noise(0, "mi01") == 1.0
 
 
-def test_transferbench_peer_to_peer(mi300x: Bench) -> None:
+def test_transferbench_prints_peer_to_peer_bandwidths(mi300x: Bench) -> None:
     printed = mi300x.run(0, "TransferBench", "p2p", "64M", HIDE_ENV="1").stdout
     row = next(x for x in printed.splitlines() if x.startswith("  GPU 00  ->"))
     assert [float(x) for x in row.split()[5:]][1:] == pytest.approx(
@@ -72,7 +72,7 @@ def test_amd_tools_agree_on_the_gpus(mi300x: Bench) -> None:
     assert mi300x.run(0, "amd-smi", "nonsense").returncode == 2
 
 
-def test_memory_errors_of_amd(start_lab: StartLab) -> None:
+def test_amd_tools_report_memory_errors(start_lab: StartLab) -> None:
     bench = start_lab("mi300x", "ecc@mi02:3")
     metric = json.loads(bench.run(1, "amd-smi", "metric", "--json").stdout)
     assert [gpu["ecc"]["total_uncorrectable_count"] for gpu in metric] == [0, 0, 0, 2, 0, 0, 0, 0]
@@ -80,7 +80,7 @@ def test_memory_errors_of_amd(start_lab: StartLab) -> None:
     assert pages[3]["pending"] != pages[0]["pending"] == "No bad pages found."
 
 
-def test_numa_balancing_slows_and_spreads(start_lab: StartLab) -> None:
+def test_numa_balancing_slows_and_spreads_the_busbw(start_lab: StartLab) -> None:
     bench = start_lab("mi300x", "numa-balancing@mi01")
     argv = ("mpirun", "-np", "8", "all_reduce_perf", "-b", "1G", "-e", "1G", "-n", "1", "-N", "20")
     rows = [x.split() for x in bench.run(0, *argv).stdout.splitlines() if " float " in x]
@@ -92,7 +92,7 @@ def test_numa_balancing_slows_and_spreads(start_lab: StartLab) -> None:
 # --- H200 ---
 
 
-def test_nvidia_smi_answers_in_every_form(h200: Bench) -> None:
+def test_nvidia_smi_has_all_output_formats(h200: Bench) -> None:
     asked = "--query-gpu=index,name,pci.bus_id,memory.total,persistence_mode"
     lines = h200.run(0, "nvidia-smi", asked, "--format=csv").stdout.splitlines()
     assert lines[0] == "index, name, pci.bus_id, memory.total [MiB], persistence_mode"
@@ -111,7 +111,7 @@ def test_nvidia_smi_answers_in_every_form(h200: Bench) -> None:
     assert h200.run(0, "nvidia-smi", "--query-gpu=colour", "--format=csv").returncode == 2
 
 
-def test_preparations_are_remembered_and_undone(start_lab: StartLab) -> None:
+def test_preparations_take_effect_and_can_be_undone(start_lab: StartLab) -> None:
     bench = start_lab("h200")
     asked = ("nvidia-smi", "--query-gpu=persistence_mode,clocks.sm", "--format=csv,noheader")
     assert bench.run(0, *asked).stdout.splitlines()[0] == "Enabled, 1980 MHz"
@@ -133,7 +133,7 @@ def test_topology_pairs_every_gpu_with_its_nic(h200: Bench) -> None:
         assert row[9:17].count("SYS") == 4
 
 
-def test_diagnostics_are_those_of_the_document(h200: Bench) -> None:
+def test_dcgm_diagnostics_agree_with_the_document(h200: Bench) -> None:
     printed = h200.run(0, "dcgmi", "diag", "-r", "eud").stdout
     assert printed == transcript("h200-dcgmi-diag-eud.txt")
     assert h200.run(0, "dcgmi", "diag", "-r", "3").returncode == 0
@@ -141,7 +141,7 @@ def test_diagnostics_are_those_of_the_document(h200: Bench) -> None:
     assert "DCGM GPU Diagnostic" in report
 
 
-def test_health_checks_are_those_of_the_document(h200: Bench) -> None:
+def test_health_checks_agree_with_the_document(h200: Bench) -> None:
     ran = h200.run(0, "run-health-checks.sh")
     assert (ran.returncode, ran.stdout) == (0, transcript("h200-azure-nhc.txt"))
 
@@ -156,7 +156,7 @@ def test_health_checks_are_those_of_the_document(h200: Bench) -> None:
         ("gpu-link@h200-02:gpu3", "check_nvlink_status"),
     ],
 )
-def test_health_checks_fail_for_what_they_check(
+def test_health_checks_fail_if_a_limit_is_missed(
     start_lab: StartLab, fault: str, check: str
 ) -> None:
     ran = start_lab("h200", fault, nodes=2).run(1, "run-health-checks.sh")
@@ -165,7 +165,7 @@ def test_health_checks_fail_for_what_they_check(
     assert last.startswith(f"ERROR:  nhc:  Health check failed:  {check}: ")
 
 
-def test_nvbandwidth_as_text_and_json(h200: Bench) -> None:
+def test_nvbandwidth_prints_text_and_json(h200: Bench) -> None:
     case = "device_to_device_memcpy_write_ce"
     printed = h200.run(0, "nvbandwidth", "-t", case).stdout
     assert f"Running {case}." in printed
@@ -176,7 +176,7 @@ def test_nvbandwidth_as_text_and_json(h200: Bench) -> None:
     assert h200.run(0, "nvbandwidth", "-t", "nonsense").returncode == 1
 
 
-def test_gpu_memory_of_cuda_and_rocm(h200: Bench, mi300x: Bench) -> None:
+def test_perftest_uses_cuda_and_rocm_memory(h200: Bench, mi300x: Bench) -> None:
     ran, _ = h200.pair(("ib_write_bw", "-d", "mlx5_3", "--use_cuda=3", "-F", "--report_gbits"))
     assert "[pid = " in ran.stdout
     assert "device name = [NVIDIA H200]" in ran.stdout
@@ -186,14 +186,14 @@ def test_gpu_memory_of_cuda_and_rocm(h200: Bench, mi300x: Bench) -> None:
     assert " Use ROCm memory : ON" in ran.stdout
 
 
-def test_line_rate_of_h200(h200: Bench) -> None:
+def test_h200_reaches_line_rate(h200: Bench) -> None:
     for memory in ((), ("--use_cuda=0",)):
         argv = ("ib_write_bw", "-d", "mlx5_0", "-F", "--report_gbits", "-s", "8388608", *memory)
         row = next(x for x in h200.pair(argv)[0].stdout.splitlines() if x.startswith(" 8388608"))
         assert float(row.split()[3]) == pytest.approx(392, rel=0.002)
 
 
-def test_gpu_memory_needs_the_peer_module(start_lab: StartLab) -> None:
+def test_gpu_memory_needs_the_peer_memory_module(start_lab: StartLab) -> None:
     bench = start_lab("h200", "peermem-missing")
     ran = bench.run(1, "ib_write_bw", "--use_cuda=0")
     assert (ran.returncode, ran.stderr.splitlines()[0]) == (1, "Couldn't allocate MR")
@@ -207,7 +207,7 @@ def test_gpu_memory_needs_the_peer_module(start_lab: StartLab) -> None:
 # --- H100 with TCPX ---
 
 
-def test_network_devices_are_those_of_the_document(tcpx: Bench) -> None:
+def test_network_devices_agree_with_the_document(tcpx: Bench) -> None:
     for name, bus, numa in (("eth1", "06", "0"), ("eth2", "0c", "0"), ("eth3", "86", "1")):
         folder = f"sys/class/net/{name}"
         assert tcpx.read(0, f"{folder}/device/numa_node") == f"{numa}\n"
@@ -230,7 +230,7 @@ def serving(bench: Bench, index: int, port: int, *argv: str) -> Iterator[subproc
 
 
 @pytest.mark.parametrize(("streams", "gbps"), [("1", 40.0), ("2", 80.0), ("16", 157.0)])
-def test_iperf3(tcpx: Bench, streams: str, gbps: float) -> None:
+def test_iperf3_prints_json_and_counts_traffic(tcpx: Bench, streams: str, gbps: float) -> None:
     path = "sys/class/net/eth3/statistics/rx_bytes"
     before = int(tcpx.read(1, path))
     device = ("--bind-dev", "eth3")
@@ -244,7 +244,7 @@ def test_iperf3(tcpx: Bench, streams: str, gbps: float) -> None:
     assert int(tcpx.read(1, path)) - before == pytest.approx(gbps * 1e9 / 8 * 10, rel=1e-6)
 
 
-def test_iperf3_without_a_server(tcpx: Bench) -> None:
+def test_iperf3_without_a_server_fails(tcpx: Bench) -> None:
     ran = tcpx.run(0, "iperf3", "-c", tcpx.nodes[1].data_address, "-p", "5999", "-J")
     assert ran.returncode == 1
     assert "Connection refused" in json.loads(ran.stdout)["error"]
@@ -271,8 +271,8 @@ def throughput(bench: Bench, *serve: str) -> float:
     return float(match[1])
 
 
-def test_serving_on_one_node_and_on_two(metax: Bench) -> None:
-    """A pipeline over two nodes answers the same readers no faster."""
+def test_serving_is_no_faster_on_two_nodes(metax: Bench) -> None:
+    """A pipeline over two nodes does not increase the throughput."""
     one = throughput(metax)
     assert throughput(metax, "--pipeline-parallel-size", "2") / one == pytest.approx(0.97, rel=0.01)
 
@@ -280,7 +280,7 @@ def test_serving_on_one_node_and_on_two(metax: Bench) -> None:
 LOADS = (("inf", "32"), ("inf", "64"), ("inf", "1"), ("8", "64"), ("0.05", "64"))
 
 
-def test_the_figures_of_a_service_are_possible_together(metax: Bench) -> None:
+def test_the_figures_of_a_service_are_consistent(metax: Bench) -> None:
     address = metax.nodes[0].data_address
     with serving(metax, 0, 18424, "vllm", "serve", "m", "--port", "18424"):
         for rate, most in LOADS:
@@ -289,20 +289,20 @@ def test_the_figures_of_a_service_are_possible_together(metax: Bench) -> None:
             parsed = vllm_bench.parse(ran.stdout)
             assert parsed.errors == (), load
             found = {sample.metric: sample.value for sample in parsed.samples}
-            # All answers have 128 tokens: the first, and 127 that follow it.
-            told = found["ttft_mean"] + 127 * found["tpot_mean"]
-            assert found["e2el_mean"] == pytest.approx(told, rel=0.001)
+            # Each answer has 128 tokens: the first one and 127 more.
+            expected = found["ttft_mean"] + 127 * found["tpot_mean"]
+            assert found["e2el_mean"] == pytest.approx(expected, rel=0.001)
             assert found["duration"] * 1000 >= found["e2el_p99"]
 
 
-def test_serving_without_gpudirect_drops_tenfold(start_lab: StartLab) -> None:
+def test_without_gpudirect_serving_is_ten_times_slower(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "gdr-disabled")
     one = throughput(bench)
     two = throughput(bench, "--pipeline-parallel-size", "2")
     assert two / one == pytest.approx(0.1, rel=0.1)
 
 
-def test_benchmark_without_a_server_and_more_gpus_than_there_are(h200: Bench) -> None:
+def test_a_missing_server_and_too_many_gpus_are_errors(h200: Bench) -> None:
     ran = h200.run(0, *BENCH, "--base-url", f"http://{h200.nodes[0].data_address}:8999")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "Cannot connect to host" in ran.stderr
@@ -322,12 +322,12 @@ TOOLS = {
 
 
 @pytest.mark.parametrize(
-    ("platform", "argv"), [(name, argv) for name, all_of_it in TOOLS.items() for argv in all_of_it]
+    ("platform", "argv"), [(name, argv) for name, commands in TOOLS.items() for argv in commands]
 )
 def test_tools_are_fast(
     request: pytest.FixtureRequest, platform: str, argv: tuple[str, ...]
 ) -> None:
-    """By the processor's clock and the best of some: the machine has other things to do."""
+    """The least CPU time of several runs, because other processes load the machine too."""
     bench: Bench = request.getfixturevalue(platform)
     durations = []
     for _ in range(6):
@@ -335,4 +335,6 @@ def test_tools_are_fast(
         assert bench.run(0, *argv).returncode == 0
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         durations.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(durations) < 50 * QUICK_S  # a guard against a blow-up; speed is a benchmark's
+    assert (
+        min(durations) < 50 * QUICK_S
+    )  # only guards against extreme slowness; benchmarks measure speed

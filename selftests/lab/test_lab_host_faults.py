@@ -1,4 +1,4 @@
-"""Faults of what a node is: they show in its files, on this node alone, and change no figure."""
+"""Faults of a node's identity and hardware: only files of this node change, no figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shared(bench: Bench, path: str) -> bool:
     return bench.read(0, path) == bench.read(1, path)
 
 
-def test_two_containers_of_one_machine(start_lab: StartLab) -> None:
+def test_one_machine_gives_two_nodes_one_boot_id(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "one-machine@mx02", nodes=3)
     assert shared(bench, BOOT)
     assert shared(bench, IMAGE)
@@ -31,14 +31,14 @@ def test_two_containers_of_one_machine(start_lab: StartLab) -> None:
     assert bench.read(2, BOOT) != bench.read(0, BOOT)
 
 
-def test_a_cloned_image(start_lab: StartLab) -> None:
+def test_a_cloned_image_has_the_same_machine_id(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "cloned-image@mx01:mx03", nodes=3)
     assert bench.read(0, IMAGE) == bench.read(2, IMAGE) != bench.read(1, IMAGE)
     assert len(bench.read(0, IMAGE)) == 33
     assert not shared(bench, BOOT)
 
 
-def test_a_lid_twice(start_lab: StartLab) -> None:
+def test_a_duplicate_lid_is_on_two_ports(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "duplicate-lid@mx02:mlx5_0")
     assert shared(bench, f"{PORT}/lid")
     assert not shared(bench, f"{PORT}/gids/0")
@@ -46,36 +46,36 @@ def test_a_lid_twice(start_lab: StartLab) -> None:
     assert gbps(bench) == pytest.approx(392.25)
 
 
-def test_a_gid_twice(start_lab: StartLab) -> None:
+def test_a_duplicate_gid_is_on_two_ports(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "duplicate-gid@mx01:mlx5_0")
     assert shared(bench, f"{PORT}/gids/0")
     assert shared(bench, f"{IB}/mlx5_0/node_guid")
     assert not shared(bench, f"{PORT}/lid")
 
 
-def test_a_clock_that_is_off(start_lab: StartLab) -> None:
+def test_a_wrong_clock_differs_by_the_given_seconds(start_lab: StartLab) -> None:
     bench = start_lab("connectx4-homelab", "clock", "clock@viper:-600", nodes=3)
     before = int(time.time())
-    told = [int(bench.run(index, "date", "+%s").stdout) for index in range(3)]
-    assert [round((one - before) / 60) for one in told] == [-10, 120, 0]
+    shown = [int(bench.run(index, "date", "+%s").stdout) for index in range(3)]
+    assert [round((one - before) / 60) for one in shown] == [-10, 120, 0]
     assert bench.run(1, "date", "-u").stdout.endswith(f" {time.gmtime().tm_year}\n")
     assert bench.run(1, "date", "-Q").returncode == 1
 
 
 @pytest.mark.parametrize("device", ["soon", "--5", "1.5"])
-def test_a_clock_is_off_by_seconds(device: str) -> None:
+def test_a_clock_offset_must_be_a_number_of_seconds(device: str) -> None:
     with pytest.raises(BadInput, match="number of seconds"):
-        struck("connectx4-homelab", f"clock@columbia:{device}")
+        with_fault("connectx4-homelab", f"clock@columbia:{device}")
 
 
-def struck(platform: str, fault: str) -> dict[str, object]:
+def with_fault(platform: str, fault: str) -> dict[str, object]:
     data, nodes = platforms.load(platform), NAMES[platform]
     node = platforms.describe(data, nodes[1], 1, 0)
     faults.apply(faults.parse(fault, nodes), node, data)
     return node
 
 
-def test_half_of_the_cpus_are_off(start_lab: StartLab) -> None:
+def test_half_of_the_cpus_are_offline(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "cpus-offline")
     assert bench.read(1, f"{CPU}/online") == "0-111\n"
     assert bench.read(1, f"{CPU}/present") == bench.read(0, f"{CPU}/online") == "0-223\n"
@@ -84,7 +84,7 @@ def test_half_of_the_cpus_are_off(start_lab: StartLab) -> None:
     assert not (bench.home(1) / "root" / CPU / "cpu112/cpufreq").exists()
 
 
-def test_another_processor(start_lab: StartLab) -> None:
+def test_cpu_model_changes_the_model_name_only(start_lab: StartLab) -> None:
     for platform in ("connectx4-homelab", "mi300x"):
         bench = start_lab(platform, "cpu-model")
         one, other = (bench.read(index, "proc/cpuinfo").splitlines() for index in (0, 1))
@@ -92,13 +92,13 @@ def test_another_processor(start_lab: StartLab) -> None:
         assert one[differ].startswith("model name\t: ")
 
 
-def test_a_memory_module_is_missing(start_lab: StartLab) -> None:
+def test_a_missing_memory_module_reduces_the_total(start_lab: StartLab) -> None:
     bench = start_lab("connectx4-homelab", "memory-missing")
     total = [int(bench.read(index, "proc/meminfo").split()[1]) for index in (0, 1)]
     assert total == [129024 * 1024, 120960 * 1024]
 
 
-def test_a_nic_on_another_numa_node(start_lab: StartLab) -> None:
+def test_nic_numa_changes_the_nics_numa_node(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "nic-numa@mx02:mlx5_1")
     path = f"{IB}/mlx5_1/device/numa_node"
     assert bench.read(0, path) != bench.read(1, path)
@@ -107,7 +107,7 @@ def test_a_nic_on_another_numa_node(start_lab: StartLab) -> None:
     files = [tcpx.read(index, "sys/class/net/eth3/device/numa_node") for index in (0, 1)]
     assert files == ["1\n", "0\n"]
     with pytest.raises(BadInput, match="one NUMA node each"):
-        struck("connectx4-homelab", "nic-numa")
+        with_fault("connectx4-homelab", "nic-numa")
 
 
 @pytest.mark.parametrize("platform", platforms.names())
@@ -121,6 +121,6 @@ def test_healthy_nodes_share_no_address(platform: str) -> None:
 
 
 @pytest.mark.parametrize("fault", ["duplicate-lid", "duplicate-gid"])
-def test_a_platform_without_rdma_has_no_such_address(fault: str) -> None:
+def test_a_platform_without_rdma_has_no_duplicate_addresses(fault: str) -> None:
     with pytest.raises(BadInput, match="not applicable"):
-        struck("h100-tcpx", fault)
+        with_fault("h100-tcpx", fault)

@@ -1,4 +1,4 @@
-"""The simulated launchers: who runs where, and how a job fails that cannot run."""
+"""The simulated launchers: which rank runs where, and how jobs fail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("words", LAUNCHES.values(), ids=LAUNCHES)
-def test_one_process_per_gpu(h200: Bench, words: str) -> None:
+def test_each_gpu_has_one_process(h200: Bench, words: str) -> None:
     addresses = [node.data_address for node in h200.nodes]
     ran = h200.run(0, *words.format(*addresses).split(), *SMALL)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -36,7 +36,7 @@ def test_one_process_per_gpu(h200: Bench, words: str) -> None:
     assert ranks(ran.stdout) == expected
 
 
-def test_hostfile_and_slots(h200: Bench) -> None:
+def test_hostfiles_and_slots_are_read(h200: Bench) -> None:
     (h200.home(0) / "hosts").write_text("# two nodes\nh200-01 slots=2\nh200-02 slots=2\n\n")
     ran = h200.run(0, "mpirun", "--hostfile", "hosts", *SMALL)
     assert ranks(ran.stdout) == [("h200-01", 0), ("h200-01", 1), ("h200-02", 0), ("h200-02", 1)]
@@ -44,8 +44,8 @@ def test_hostfile_and_slots(h200: Bench) -> None:
     assert (ran.returncode, "unable to open the hostfile" in ran.stderr) == (1, True)
 
 
-def test_environment_goes_only_where_the_launcher_takes_it(h200: Bench) -> None:
-    """Open MPI hands nothing to other nodes that -x does not name; the others hand all on."""
+def test_each_launcher_passes_the_environment_by_its_own_rules(h200: Bench) -> None:
+    """Open MPI passes variables to other nodes only with -x; the others pass all of them."""
     hosts = ("-np", "16", "--host", "h200-01:8,h200-02:8")
     said = {"NCCL_DEBUG": "INFO"}
     assert "INFO" not in h200.run(0, "mpirun", *hosts, *SMALL, **said).stdout
@@ -58,7 +58,7 @@ def test_environment_goes_only_where_the_launcher_takes_it(h200: Bench) -> None:
     assert "INFO" not in h200.run(0, *slurm, "--export=NONE", *SMALL, **said).stdout
 
 
-def test_tuning_that_is_missing_costs_bandwidth(h200: Bench) -> None:
+def test_missing_tuning_variables_cost_bandwidth(h200: Bench) -> None:
     big = ("all_reduce_perf", "-b", "8G", "-e", "8G")
     hosts = ("mpirun", "-np", "32", "--host", ",".join(f"h200-0{i}:8" for i in range(1, 5)))
     three = ("-x", "NCCL_MIN_NCHANNELS=32", "-x", "NCCL_IB_QPS_PER_CONNECTION=4",
@@ -88,7 +88,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("words", REFUSED, ids=" ".join)
-def test_jobs_that_cannot_start(h200: Bench, words: tuple[str, ...]) -> None:
+def test_jobs_that_cannot_start_have_the_real_messages(h200: Bench, words: tuple[str, ...]) -> None:
     code, *said = REFUSED[words]
     ran = h200.run(0, *words, *SMALL)
     assert (ran.returncode, ran.stdout) == (code, "")
@@ -112,7 +112,7 @@ CODES = {"unreachable": (1, 255, 1), "tool-missing@h200-02:all_reduce_perf": (13
 
 
 @pytest.mark.parametrize("fault", GONE)
-def test_a_node_that_cannot_take_part(start_lab: StartLab, fault: str) -> None:
+def test_a_node_that_cannot_take_part_fails_the_job(start_lab: StartLab, fault: str) -> None:
     bench = start_lab("h200", fault)
     for launcher, code, said in zip(TO_BOTH, CODES[fault], GONE[fault], strict=True):
         ran = bench.run(0, launcher, *TO_BOTH[launcher], *SMALL)
@@ -120,7 +120,7 @@ def test_a_node_that_cannot_take_part(start_lab: StartLab, fault: str) -> None:
         assert said in ran.stderr
 
 
-def test_keys_that_do_not_fit(start_lab: StartLab) -> None:
+def test_wrong_keys_fail_the_job(start_lab: StartLab) -> None:
     bench = start_lab("h200", "host-key-changed")
     assert (
         "Host key verification failed." in bench.run(0, "mpirun", *TO_BOTH["mpirun"], *SMALL).stderr
@@ -132,7 +132,7 @@ def test_keys_that_do_not_fit(start_lab: StartLab) -> None:
 
 
 @pytest.mark.parametrize("launcher", TO_BOTH)
-def test_ranks_that_find_no_gpu(start_lab: StartLab, launcher: str) -> None:
+def test_ranks_without_a_gpu_fail_the_job(start_lab: StartLab, launcher: str) -> None:
     bench = start_lab("h200", "gpu-missing")
     ran = bench.run(0, launcher, *TO_BOTH[launcher], *SMALL)
     assert ran.returncode == 3
@@ -142,7 +142,7 @@ def test_ranks_that_find_no_gpu(start_lab: StartLab, launcher: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["tool-silent", "tool-garbage"])
-def test_a_broken_tool_on_any_node_breaks_the_job(start_lab: StartLab, how: str) -> None:
+def test_a_broken_tool_on_any_node_spoils_the_output(start_lab: StartLab, how: str) -> None:
     bench = start_lab("metax-c500", f"{how}@mx02:all_reduce_perf")
     home = bench.home(0)
     argv = ("mpirun", "-np", "16", "--host", "mx01:8,mx02:8", *SMALL)
@@ -151,14 +151,14 @@ def test_a_broken_tool_on_any_node_breaks_the_job(start_lab: StartLab, how: str)
     assert int(child.stdout) == (0 if how == "tool-silent" else 4096)
 
 
-def test_root_has_to_say_that_it_means_it(h200: Bench) -> None:
+def test_mpirun_as_root_needs_its_option(h200: Bench) -> None:
     ran = h200.run(0, "mpirun", "-np", "8", *SMALL, USER="root")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "mpirun has detected an attempt to run as root." in ran.stderr
     assert h200.run(0, "mpirun", "--allow-run-as-root", "-np", "8", *SMALL, USER="root").stdout
 
 
-def test_bad_command_lines_of_the_tests(h200: Bench) -> None:
+def test_bad_command_lines_of_the_collective_tests_fail(h200: Bench) -> None:
     ran = h200.run(0, "all_reduce_perf", "-b", "much", "-g", "8")
     assert (ran.returncode, ran.stdout) == (255, "invalid size specified for 'minbytes'\n")
     assert h200.run(0, "all_reduce_perf", "-b", "2M", "-e", "1M", "-g", "8").returncode == 255
@@ -166,7 +166,7 @@ def test_bad_command_lines_of_the_tests(h200: Bench) -> None:
     assert h200.run(0, "mpirun", "-np", "8").returncode == 1
 
 
-def test_jobs_run_over_ssh_as_well(h200: Bench) -> None:
+def test_jobs_run_over_ssh_too(h200: Bench) -> None:
     done = ssh(
         h200.nodes[0], "mpirun -np 16 --host h200-01:8,h200-02:8 all_reduce_perf -b 1M -e 1M"
     )

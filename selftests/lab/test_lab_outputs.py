@@ -1,4 +1,4 @@
-"""What the simulated tools print, against what the real ones printed."""
+"""The simulated tools print what the real ones printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 from testing.lab_bench import Bench, transcript
 
-# What the document gives the client and the server: the cross GPU/NIC run has two NICs.
+# Options of client and server in the document; the cross GPU/NIC run uses two NICs.
 TABLES = {
     "metax-ib_write_bw-host.txt": (("mlx5_0",), ("mlx5_0",)),
     "metax-ib_write_bw-gpu0-mlx5_0.txt": (("mlx5_0", "--use_maca=0"), ("mlx5_0", "--use_maca=0")),
@@ -23,16 +23,16 @@ def rows(text: str) -> list[list[float]]:
 
 
 def masked(text: str) -> list[str]:
-    """Addresses by kind, digits by place: what is left is the layout.
+    """The layout: each address and each digit is replaced by a placeholder.
 
-    A random PSN has a digit less once in sixteen times, so addresses count without their length.
+    A random PSN is one digit shorter in one of sixteen runs, so their length is dropped too.
     """
     addresses = re.sub(r"0x[0-9a-f]+", "0xh", text)
     return re.sub(r"\d", "9", addresses).splitlines()
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_are_those_of_the_document(metax: Bench, name: str) -> None:
+def test_tables_agree_with_the_document(metax: Bench, name: str) -> None:
     client, server = (("ib_write_bw", "-d", *side, *WRITE) for side in TABLES[name])
     ran, _ = metax.pair(client, server)
     expected = transcript(name)
@@ -43,15 +43,15 @@ def test_tables_are_those_of_the_document(metax: Bench, name: str) -> None:
         assert mine == pytest.approx(real, rel=0.02)
 
 
-def test_a_gpu_beside_its_nic_is_near_on_either_rail(metax: Bench) -> None:
-    """GPU4 with mlx5_1 at both ends is as GPU0 with mlx5_0; the cross run has its own figures."""
+def test_both_rails_have_the_figures_of_a_near_pairing(metax: Bench) -> None:
+    """GPU4 with mlx5_1 at both ends is as fast as GPU0 with mlx5_0."""
     ran, _ = metax.pair(("ib_write_bw", "-d", "mlx5_1", *WRITE, "--use_maca=4"))
     near = transcript("metax-ib_write_bw-gpu0-mlx5_0.txt")
     for mine, real in zip(rows(ran.stdout), rows(near), strict=True):
         assert mine == pytest.approx(real, rel=0.02)
 
 
-def test_both_sides_name_their_own_nic_and_count_its_bytes(metax: Bench) -> None:
+def test_each_side_prints_its_own_nic_and_counts_its_bytes(metax: Bench) -> None:
     def moved() -> list[int]:
         return [
             int(metax.read(node, f"sys/class/infiniband/{nic}/ports/1/counters/port_{way}_data"))
@@ -77,12 +77,12 @@ def test_far_pairing_has_the_figures_of_the_cross_run(metax: Bench) -> None:
     assert rows(far.stdout)[-1][3] == pytest.approx(392.51)
 
 
-def test_send_bandwidth_of_the_homelab(homelab: Bench) -> None:
+def test_send_bandwidth_of_the_homelab_agrees_with_the_document(homelab: Bench) -> None:
     ran, server = homelab.pair(("ib_send_bw", "-d", "mlx5_0", "-i", "1", "-a"))
     table = rows(ran.stdout)
     assert table[0] == [2, 1000, 7.79, 7.40, 3.879797]
     assert [row[3] for row in table if row[0] >= 1024] == [3776.9] * 14
-    assert all(row[2] == 0.0 for row in rows(server.stdout)), "a send server measures no peak"
+    assert all(row[2] == 0.0 for row in rows(server.stdout)), "a server of sends prints no peak"
     expected = transcript("cx4-ib_send_bw-truncated.txt").splitlines()
     said = [" ".join(line.split()) for line in (ran.stdout + ran.stderr).splitlines()]
     for line in expected:
@@ -99,7 +99,7 @@ def test_four_queue_pairs_reach_the_same_plateau(homelab: Bench) -> None:
     assert "WARNING" not in ran.stdout
 
 
-def test_send_latency_of_the_homelab(homelab: Bench) -> None:
+def test_send_latency_of_the_homelab_agrees_with_the_document(homelab: Bench) -> None:
     ran, _ = homelab.pair(("ib_send_lat", "-d", "mlx5_0", "-i", "1"))
     row = next(line for line in ran.stdout.splitlines() if line.startswith(" 2 "))
     assert row.split()[:6] == ["2", "1000", "1.06", "11.41", "1.14", "1.15"]
@@ -109,7 +109,9 @@ def test_send_latency_of_the_homelab(homelab: Bench) -> None:
 
 @pytest.mark.parametrize("tool", ["ib_read_bw", "ib_send_bw", "ib_write_bw"])
 @pytest.mark.parametrize("unit", [(), ("--report_gbits",)], ids=["MiB", "Gb"])
-def test_rows_agree_with_themselves(noisy: Bench, tool: str, unit: tuple[str, ...]) -> None:
+def test_each_rows_bandwidth_and_message_rate_agree(
+    noisy: Bench, tool: str, unit: tuple[str, ...]
+) -> None:
     ran, _ = noisy.pair((tool, "-a", "-F", *unit))
     table = rows(ran.stdout)
     assert len(table) == 23
@@ -121,7 +123,7 @@ def test_rows_agree_with_themselves(noisy: Bench, tool: str, unit: tuple[str, ..
         assert average * (1 if unit else 2**20 * 8 / 1e9) < 400
 
 
-def test_repeats_differ_and_labs_of_one_seed_agree(noisy_twin: tuple[Bench, Bench]) -> None:
+def test_repeats_differ_and_labs_with_the_same_seed_agree(noisy_twin: tuple[Bench, Bench]) -> None:
     argv = ("ib_write_bw", "-a", "-F", "--report_gbits")
     one, two = noisy_twin
     once, again = rows(one.pair(argv)[0].stdout), rows(one.pair(argv)[0].stdout)
@@ -138,7 +140,7 @@ def test_noise_is_as_large_as_in_the_documents(metax: Bench, noisy: Bench) -> No
     assert all(-1e-4 <= loss <= 0.0012 for loss in losses[16:])
 
 
-def test_server_of_writes_repeats_the_clients_unit(metax: Bench) -> None:
+def test_the_server_prints_the_clients_figures_in_its_own_unit(metax: Bench) -> None:
     client = ("ib_write_bw", "-F", "--report_gbits")
     ran, server = metax.pair(client, ("ib_write_bw", "-F"))
     assert "BW average[MiB/sec]" in server.stdout
@@ -146,10 +148,10 @@ def test_server_of_writes_repeats_the_clients_unit(metax: Bench) -> None:
     assert rows(server.stdout)[0][3] == pytest.approx(355.27, rel=0.01)
     small, server = metax.pair((*client, "-s", "2"), ("ib_write_bw", "-F", "-s", "2"))
     assert "0.057270" in small.stdout
-    assert "0.057270" not in server.stdout, "six digits are for those who print Gb/s"
+    assert "0.057270" not in server.stdout, "the message rate has six digits only with Gb/s"
 
 
-def test_json_file_holds_the_last_size_only(homelab: Bench) -> None:
+def test_the_json_file_holds_the_last_size_only(homelab: Bench) -> None:
     ran, _ = homelab.pair(("ib_send_bw", "-a", "-F", "--out_json", "--out_json_file=bw.json"))
     document = json.loads((homelab.home(0) / "bw.json").read_text())
     assert ran.returncode == 0
@@ -168,7 +170,7 @@ def test_traffic_moves_the_byte_counters(homelab: Bench) -> None:
     assert int(homelab.read(1, f"{counters}/port_rcv_data")) - received == words
 
 
-def test_duration_and_both_ways(metax: Bench) -> None:
+def test_duration_and_bidirectional_options_work_together(metax: Bench) -> None:
     ran, _ = metax.pair(("ib_write_bw", "-F", "-D", "2", "-b", "--report_gbits", "-s", "8388608"))
     size, _, peak, average, _ = rows(ran.stdout)[0]
     assert "RDMA_Write Bidirectional BW Test" in ran.stdout
@@ -188,7 +190,7 @@ OVERVIEWS = {
 
 
 @pytest.mark.parametrize("name", OVERVIEWS)
-def test_overviews_are_those_of_the_document(metax: Bench, name: str) -> None:
+def test_overviews_agree_with_the_document(metax: Bench, name: str) -> None:
     ran = metax.run(0, *OVERVIEWS[name])
     printed, expected = (
         re.sub(r"(Timestamp +: ).*", r"\1", text).expandtabs().rstrip().splitlines()
@@ -196,18 +198,18 @@ def test_overviews_are_those_of_the_document(metax: Bench, name: str) -> None:
     )
     assert ran.returncode == 0
     if name == "metax-show_gids.txt":
-        # The document's headings were moved when its tabs became blanks.
+        # The document's headings moved when its tabs were replaced by spaces.
         printed, expected = printed[2:], expected[2:]
     assert [line.rstrip() for line in printed] == [line.rstrip() for line in expected]
 
 
-def test_access_control_is_off_at_every_bridge(metax: Bench) -> None:
+def test_acs_is_off_at_each_bridge(metax: Bench) -> None:
     lines = metax.run(0, "lspci", "-vvv").stdout.splitlines()
     printed = [line.expandtabs() for line in lines if "ACSCtl" in line]
     assert printed == transcript("metax-lspci-acsctl.txt").splitlines()
 
 
-def test_devices_of_the_homelab(homelab: Bench) -> None:
+def test_devices_of_the_homelab_agree_with_the_document(homelab: Bench) -> None:
     ran = homelab.run(1, "ibv_devices")
     expected = transcript("cx4-ibv_devices.txt").splitlines()
     assert [line.split() for line in ran.stdout.splitlines()] == [line.split() for line in expected]
@@ -218,14 +220,14 @@ def test_devices_of_the_homelab(homelab: Bench) -> None:
     assert homelab.run(0, "cat", "root/proc/modules").stdout.count("nvidia_peermem ") == 1
 
 
-def test_a_missing_tool_is_really_missing(homelab: Bench) -> None:
+def test_a_missing_tool_is_not_on_path(homelab: Bench) -> None:
     bin_folder = homelab.home(0) / "bin"
     assert not (bin_folder / "mx-smi").exists()
     assert not (bin_folder / "hostname").exists()
     assert homelab.run(0, "sh", "-c", "mx-smi").returncode == 127
 
 
-def test_nodes_tell_who_they_are(metax: Bench) -> None:
+def test_each_node_has_its_own_identity(metax: Bench) -> None:
     assert metax.read(1, "proc/sys/kernel/hostname") == "mx02\n"
     guids = {metax.read(i, "sys/class/infiniband/mlx5_0/node_guid") for i in range(3)}
     lids = {metax.read(i, "sys/class/infiniband/mlx5_0/ports/1/lid") for i in range(3)}

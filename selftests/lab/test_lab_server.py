@@ -1,4 +1,4 @@
-"""The process that serves the nodes: stable, prompt, and gone when it should be."""
+"""The process that serves the nodes: stable, fast, and ended with its lab."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from railgauge.lab import cluster as lab
 from railgauge.lab.cluster import _names
 
 
-def test_exit_codes_streams_and_input(metax: Bench) -> None:
+def test_exit_codes_streams_and_input_pass_through_ssh(metax: Bench) -> None:
     node = metax.nodes[0]
     assert ssh(node, "exit 7").returncode == 7
     both = ssh(node, "echo out; echo err >&2")
@@ -32,19 +32,19 @@ def test_exit_codes_streams_and_input(metax: Bench) -> None:
     assert ssh(node, "kill -s KILL $$").returncode != 0
 
 
-def test_a_large_output_comes_whole(metax: Bench) -> None:
+def test_a_large_output_is_complete(metax: Bench) -> None:
     assert len(ssh(metax.nodes[0], "head -c 30000000 /dev/zero").stdout) == 30_000_000
 
 
-def test_the_environment_is_small_and_clean(metax: Bench) -> None:
+def test_commands_have_a_small_clean_environment(metax: Bench) -> None:
     os.environ["LAB_LEAK"] = "leaked"
-    said = ssh(metax.nodes[0], "env").stdout.decode().splitlines()
-    names = {line.partition("=")[0] for line in said}
+    lines = ssh(metax.nodes[0], "env").stdout.decode().splitlines()
+    names = {line.partition("=")[0] for line in lines}
     assert names <= {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "PWD", "OLDPWD", "_"}
-    assert f"PATH={metax.home(0)}/bin" in said
+    assert f"PATH={metax.home(0)}/bin" in lines
 
 
-def test_what_the_suite_is_given(metax: Bench) -> None:
+def test_the_lab_returns_a_cluster_reached_by_strict_ssh(metax: Bench) -> None:
     given = metax.lab.cluster
     assert (given.transport, given.rootfs, given.platform) == ("ssh", "root", "metax-c500")
     settings = given.nodes[0].ssh
@@ -81,7 +81,7 @@ async def _work_everywhere(nodes: tuple[Node, ...], commands: int) -> list[objec
     return list(await asyncio.gather(*(_work(node, commands) for node in nodes)))
 
 
-def test_thirty_two_nodes_at_once(start_lab: StartLab) -> None:
+def test_thirty_two_nodes_are_served_at_once(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", nodes=32, served=True)
     results = asyncio.run(_work_everywhere(bench.nodes, 20))
     for node, answers in zip(bench.nodes, results, strict=True):
@@ -89,7 +89,7 @@ def test_thirty_two_nodes_at_once(start_lab: StartLab) -> None:
     assert (bench.folder / "server.log").read_text() == ""
 
 
-def test_hundreds_of_commands_at_once_on_one_connection(metax: Bench) -> None:
+def test_one_connection_runs_hundreds_of_commands_at_once(metax: Bench) -> None:
     async def work() -> set[int | None]:
         async with await _connect(metax.nodes[2]) as connection:
             jobs = [connection.run(f"exit {n}") for n in range(200)]
@@ -98,7 +98,7 @@ def test_hundreds_of_commands_at_once_on_one_connection(metax: Bench) -> None:
     assert asyncio.run(work()) == set(range(200))
 
 
-def test_a_command_dies_with_its_client(metax: Bench) -> None:
+def test_a_command_ends_with_its_client(metax: Bench) -> None:
     note = metax.home(0) / "pid"
     client = subprocess.Popen(ssh_argv(metax.nodes[0], "sleep 300 & echo $! > pid; wait"))
     pid = _read_pid(note)
@@ -107,28 +107,28 @@ def test_a_command_dies_with_its_client(metax: Bench) -> None:
     _assert_gone(pid)
 
 
-def test_a_command_dies_with_its_client_under_timeout_too(metax: Bench) -> None:
-    """timeout moves what it runs into a process group of its own."""
-    asked = "timeout 200 sh -c 'echo $$ > pid-timeout; sleep 300'"
-    client = subprocess.Popen(ssh_argv(metax.nodes[0], asked))
+def test_a_command_under_timeout_ends_with_its_client(metax: Bench) -> None:
+    """timeout(1) moves its command into a separate process group."""
+    script = "timeout 200 sh -c 'echo $$ > pid-timeout; sleep 300'"
+    client = subprocess.Popen(ssh_argv(metax.nodes[0], script))
     pid = _read_pid(metax.home(0) / "pid-timeout")
     client.kill()
     client.wait()
     _assert_gone(pid)
 
 
-def test_what_a_command_leaves_stays_and_no_zombie_of_it(metax: Bench) -> None:
-    asked = "sleep 300 > /dev/null 2>&1 & echo $!"
-    pid = int(ssh(metax.nodes[0], asked).stdout)
+def test_background_processes_of_a_command_stay_and_leave_no_zombie(metax: Bench) -> None:
+    script = "sleep 300 > /dev/null 2>&1 & echo $!"
+    pid = int(ssh(metax.nodes[0], script).stdout)
     assert ssh(metax.nodes[0], f"kill -s 0 {pid}").returncode == 0
     assert ssh(metax.nodes[0], f"kill {pid}").returncode == 0
     _assert_gone(pid)
 
 
-def test_unfinished_commands_die_with_the_lab(start_lab: StartLab) -> None:
+def test_unfinished_commands_end_with_the_lab(start_lab: StartLab) -> None:
     bench = start_lab("connectx4-homelab", served=True)
-    asked = "setsid sleep 300 & echo $! > pid; wait"
-    with subprocess.Popen(ssh_argv(bench.nodes[0], asked)) as client:
+    script = "setsid sleep 300 & echo $! > pid; wait"
+    with subprocess.Popen(ssh_argv(bench.nodes[0], script)) as client:
         pid = _read_pid(bench.home(0) / "pid")
         bench.lab.close()
         bench.lab.close()
@@ -150,7 +150,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_the_lab_dies_with_its_starter(tmp_path: Path, how: int) -> None:
+def test_the_lab_ends_with_the_process_that_started_it(tmp_path: Path, how: int) -> None:
     script = _STARTER.format(here=str(Path(__file__).parents[1]))
     folder = tmp_path / "lab"
     starter = subprocess.Popen(
@@ -171,13 +171,13 @@ def test_the_lab_dies_with_its_starter(tmp_path: Path, how: int) -> None:
     _assert_gone(pid)
 
 
-def test_an_interrupt_of_the_terminal_leaves_the_lab_alone(metax: Bench) -> None:
+def test_ctrl_c_in_the_terminal_does_not_reach_the_lab(metax: Bench) -> None:
     server = metax.lab._process.pid
     assert os.getsid(server) == server
     assert os.getsid(server) != os.getsid(0)
 
 
-def test_two_labs_at_once(start_lab: StartLab) -> None:
+def test_two_labs_run_at_once(start_lab: StartLab) -> None:
     first, second = (start_lab("metax-c500", served=True) for _ in range(2))
     argv = ("ib_write_bw", "-F", "-a")
     both = [bench.start(1, *argv) for bench in (first, second)]
@@ -191,7 +191,7 @@ def test_two_labs_at_once(start_lab: StartLab) -> None:
     assert not {node.address for node in first.nodes} & {node.address for node in second.nodes}
 
 
-def test_names_go_on_and_are_cut(tmp_path: Path) -> None:
+def test_node_names_are_continued_or_cut_to_the_size_of_the_lab(tmp_path: Path) -> None:
     assert _names(["mx01", "mx02"], 4) == ["mx01", "mx02", "mx03", "mx04"]
     assert _names(["mx01", "mx02"], 1) == ["mx01"]
     assert _names(["a9", "a10"], 3) == ["a9", "a10", "a11"]
@@ -215,7 +215,7 @@ def test_a_used_folder_is_refused(start_lab: StartLab, tmp_path: Path) -> None:
         lab.start(cluster("metax-c500"), nodes=1, seed=0, faults=(), folder=bench.folder)
 
 
-def test_groups_keep_only_nodes_that_there_are(tmp_path: Path) -> None:
+def test_groups_keep_only_nodes_of_the_lab(tmp_path: Path) -> None:
     given = dataclasses.replace(
         cluster("metax-c500"), groups={"a": ("mx01", "mx02"), "b": ("mx03",)}
     )
@@ -226,7 +226,7 @@ def test_groups_keep_only_nodes_that_there_are(tmp_path: Path) -> None:
 def test_sixty_four_nodes_are_made_quickly(start_lab: StartLab) -> None:
     begun = time.perf_counter()
     bench = start_lab("metax-c500", nodes=64, served=True)
-    assert time.perf_counter() - begun < 120, "about 1.5 s on an idle machine with two cores"
+    assert time.perf_counter() - begun < 120, "takes about 1.5 s on an idle machine with two cores"
     assert len(bench.nodes) == 64
 
 
@@ -250,7 +250,7 @@ def _assert_gone(pid: int) -> None:
 
 
 def _is_gone(pid: int) -> bool:
-    """Ended; what its new parent, the machine's first process, has yet to collect counts."""
+    """Whether it has ended; a zombie that its new parent has not yet collected counts as ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Which NICs, GPUs and links a simulated collective takes: only these slow it and count."""
+"""Only the NICs, GPUs and links that a simulated collective uses slow it and count traffic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def path(found: list[dict[str, Any]], op: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("nic", "sendrecv"), [("mlx5_0", 0.6), ("mlx5_3", 1.0), ("mlx5_7", 0.6)])
-def test_a_sendrecv_takes_the_nics_of_a_nodes_first_and_last_gpu(nic: str, sendrecv: float) -> None:
+def test_a_sendrecv_uses_the_nics_of_each_nodes_first_and_last_gpu(
+    nic: str, sendrecv: float
+) -> None:
     found = nodes("h200")
     found[1]["devices"][nic]["speed"] = 0.6
     assert path(found, "sendrecv")["share"] == sendrecv
@@ -32,14 +34,14 @@ def test_a_sendrecv_takes_the_nics_of_a_nodes_first_and_last_gpu(nic: str, sendr
 
 
 @pytest.mark.parametrize(("gpu", "sendrecv"), [(0, 0.6), (4, 1.0), (7, 0.6)])
-def test_between_nodes_a_sendrecv_waits_for_the_gpus_at_the_ends(gpu: int, sendrecv: float) -> None:
+def test_a_sendrecv_is_as_slow_as_each_nodes_first_and_last_gpu(gpu: int, sendrecv: float) -> None:
     found = nodes("mi300x")
     found[0]["gpus"][gpu]["speed"] = 0.6
     assert path(found, "sendrecv")["share"] == sendrecv
     assert path(found, "all_gather")["share"] == 0.6
 
 
-def test_what_has_a_root_goes_one_way() -> None:
+def test_broadcast_and_reduce_use_one_direction() -> None:
     found = path(nodes("metax-c500", 3), "broadcast")["ways"]
     both = ["mlx5_0", "mlx5_1"]
     assert found == {
@@ -51,13 +53,13 @@ def test_what_has_a_root_goes_one_way() -> None:
     assert back == {"n0": {"xmit": [], "rcv": both}, "n1": {"xmit": both, "rcv": []}}
 
 
-def test_a_sendrecv_leaves_through_one_nic_and_comes_in_through_another() -> None:
+def test_a_sendrecv_sends_over_one_nic_and_receives_over_another() -> None:
     found = path(nodes("h200"), "sendrecv")["ways"]
     assert found["n0"] == found["n1"] == {"xmit": ["mlx5_7"], "rcv": ["mlx5_0"]}
 
 
 @pytest.mark.parametrize(("link", "of_one_node"), [("0>7", 1.0), ("2>3", 0.6), ("7>0", 0.6)])
-def test_a_slow_link_slows_a_sendrecv_over_it(link: str, of_one_node: float) -> None:
+def test_a_slow_link_slows_a_sendrecv_that_uses_it(link: str, of_one_node: float) -> None:
     found = nodes("mi300x", 1)
     found[0]["collectives"]["slow_links"] = {link: 0.6}
     job = {"nodes": found, "devices": {"n0": ALL}, "run": {"op": "sendrecv"}}
@@ -78,7 +80,9 @@ def test_the_counters_of_a_broadcast_show_its_direction(metax: Bench) -> None:
     assert grown[0, "xmit"] == grown[1, "rcv"] > 4 * 2**30
 
 
-def test_an_alltoall_of_a_metax_node_crosses_between_its_halves(metax: Bench) -> None:
+def test_an_alltoall_of_a_metax_node_is_limited_by_the_link_between_its_halves(
+    metax: Bench,
+) -> None:
     (row,) = table(sweep(metax, over(metax, 1, 8), "alltoall_perf -b 1G -e 1G -n 10"))
     for _, _, busbw in row.sides:
         assert 0.95 * 65.06 * 7 / 16 < busbw < 65.06 * 7 / 16

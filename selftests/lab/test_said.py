@@ -1,4 +1,4 @@
-"""A tool that did something else than it was asked to is an error, and the error says both."""
+"""A tool that did something other than planned is an error that names both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from testing.lab_bench import Bench
-from testing.saying import Said, play
+from testing.saying import ToolRun, run_tools
 
 from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Pairing
@@ -16,42 +16,44 @@ GPU3 = Pairing("mlx5_0", 3, "near")
 
 
 @pytest.fixture(scope="module")
-def runs(metax: Bench, homelab: Bench, h200: Bench, mi300x: Bench, tcpx: Bench) -> dict[str, Said]:
-    """One healthy run of each tool, on each vendor's GPUs."""
+def runs(
+    metax: Bench, homelab: Bench, h200: Bench, mi300x: Bench, tcpx: Bench
+) -> dict[str, ToolRun]:
+    """One healthy run of each tool with the GPUs of each vendor."""
     nic, pair = Pairing("mlx5_0"), ("h200-01", "h200-02")
     return {
-        "maca": play(metax, "gpu_write_bandwidth", ("mx01", "mx02"), GPU3),
-        "mccl": play(metax, "pair_all_reduce", ("mx01", "mx02")),
-        "mccl node": play(metax, "node_all_reduce", ("mx01",)),
-        "one gpu": play(metax, "pair_all_reduce_one_gpu", ("mx01", "mx02")),
-        "vllm": play(metax, "node_serving", ("mx01",)),
-        "send 4": play(homelab, "host_send_bandwidth_4qp", ("viper", "columbia"), nic),
-        "read": play(homelab, "host_read_bandwidth", ("viper", "columbia"), nic),
-        "latency": play(homelab, "host_send_latency", ("viper", "columbia"), nic),
-        "cuda": play(h200, "gpu_write_bandwidth", pair, GPU3),
-        "both ways": play(h200, "host_write_bandwidth_bidirectional", pair, nic),
-        "nccl": play(h200, "pair_all_reduce", pair),
-        "alltoall": play(h200, "pair_alltoall", pair),
-        "nvbandwidth": play(h200, "gpu_host_bandwidth", ("h200-01",)),
-        "rocm": play(mi300x, "gpu_write_bandwidth", ("mi01", "mi02"), GPU3),
-        "rccl": play(mi300x, "node_all_reduce", ("mi01",)),
-        "graph": play(mi300x, "node_all_reduce_graph", ("mi01",)),
-        "transferbench": play(mi300x, "gpu_link_bandwidth", ("mi01",)),
-        "iperf3": play(tcpx, "host_tcp_bandwidth", ("tcpx01", "tcpx02"), Pairing("eth1")),
+        "maca": run_tools(metax, "gpu_write_bandwidth", ("mx01", "mx02"), GPU3),
+        "mccl": run_tools(metax, "pair_all_reduce", ("mx01", "mx02")),
+        "mccl node": run_tools(metax, "node_all_reduce", ("mx01",)),
+        "one gpu": run_tools(metax, "pair_all_reduce_one_gpu", ("mx01", "mx02")),
+        "vllm": run_tools(metax, "node_serving", ("mx01",)),
+        "send 4": run_tools(homelab, "host_send_bandwidth_4qp", ("viper", "columbia"), nic),
+        "read": run_tools(homelab, "host_read_bandwidth", ("viper", "columbia"), nic),
+        "latency": run_tools(homelab, "host_send_latency", ("viper", "columbia"), nic),
+        "cuda": run_tools(h200, "gpu_write_bandwidth", pair, GPU3),
+        "both ways": run_tools(h200, "host_write_bandwidth_bidirectional", pair, nic),
+        "nccl": run_tools(h200, "pair_all_reduce", pair),
+        "alltoall": run_tools(h200, "pair_alltoall", pair),
+        "nvbandwidth": run_tools(h200, "gpu_host_bandwidth", ("h200-01",)),
+        "rocm": run_tools(mi300x, "gpu_write_bandwidth", ("mi01", "mi02"), GPU3),
+        "rccl": run_tools(mi300x, "node_all_reduce", ("mi01",)),
+        "graph": run_tools(mi300x, "node_all_reduce_graph", ("mi01",)),
+        "transferbench": run_tools(mi300x, "gpu_link_bandwidth", ("mi01",)),
+        "iperf3": run_tools(tcpx, "host_tcp_bandwidth", ("tcpx01", "tcpx02"), Pairing("eth1")),
     }
 
 
-def test_what_was_asked_for_is_what_is_said(runs: dict[str, Said]) -> None:
-    shown = {name: said.read().runs[0].not_shown for name, said in runs.items()}
+def test_healthy_runs_agree_with_what_was_planned(runs: dict[str, ToolRun]) -> None:
+    shown = {name: run.read().runs[0].not_shown for name, run in runs.items()}
     assert {name: items for name, items in shown.items() if items} == {
-        "vllm": ("request rate", "model"),  # no limit of the rate is not printed
+        "vllm": ("request rate", "model"),  # an unlimited rate is not printed
         "nccl": ("GPUs of the nodes",),
         "alltoall": ("GPUs of the nodes",),
     }
 
 
-# Run, what is changed in the client's output, what the error must say.
-LIES = [
+# Run, pattern and replacement in the client's output, text of the error.
+CLIENT_CHANGES = [
     # perftest
     ("maca", r"Device  ( *): mlx5_0", r"Device  \1: mlx5_1", "device: asked for mlx5_0, the tool"),
     ("maca", r"RDMA_Write BW", "RDMA_Read BW", "asked for ib_write_bw, the tool says ib_read_bw"),
@@ -115,19 +117,19 @@ LIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "pattern", "by", "says"), LIES)
-def test_what_the_output_says_and_was_not_asked_for(
-    runs: dict[str, Said], name: str, pattern: str, by: str, says: str
+@pytest.mark.parametrize(("name", "pattern", "by", "says"), CLIENT_CHANGES)
+def test_a_client_output_that_differs_from_the_plan_is_an_error(
+    runs: dict[str, ToolRun], name: str, pattern: str, by: str, says: str
 ) -> None:
-    said = runs[name].edited(pattern, by)
+    run = runs[name].edited(pattern, by)
     with pytest.raises(OtherThanAsked, match=re.escape(says)) as caught:
-        said.read()
+        run.read()
     assert caught.value.kind == "other-than-asked"
-    assert caught.value.where.startswith(f"{said.run[0].node}: ")
+    assert caught.value.where.startswith(f"{run.outputs[0].node}: ")
 
 
-# The same of the server's output, which is the second one.
-SERVERS = [
+# The same for the server's output, which is the second one.
+SERVER_CHANGES = [
     ("maca", r"Device  ( *): mlx5_0", r"Device  \1: mlx5_1", "device of the server: asked for"),
     ("maca", r"MACA memory : ON", "MACA memory : OFF", "memory of the server: asked for maca"),
     ("maca", r"Device with ID: 3", "Device with ID: 0", "GPU of the server: asked for 3"),
@@ -138,100 +140,100 @@ SERVERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "pattern", "by", "says"), SERVERS)
-def test_what_the_server_says_counts_too(
-    runs: dict[str, Said], name: str, pattern: str, by: str, says: str
+@pytest.mark.parametrize(("name", "pattern", "by", "says"), SERVER_CHANGES)
+def test_a_server_output_that_differs_from_the_plan_is_an_error(
+    runs: dict[str, ToolRun], name: str, pattern: str, by: str, says: str
 ) -> None:
-    said = runs[name].edited(pattern, by, at=1)
+    run = runs[name].edited(pattern, by, at=1)
     with pytest.raises(OtherThanAsked, match=re.escape(says)) as caught:
-        said.read()
-    assert caught.value.where.startswith(f"{said.run[1].node}: ")
+        run.read()
+    assert caught.value.where.startswith(f"{run.outputs[1].node}: ")
 
 
 def halved(match: re.Match[str]) -> str:
-    """A row of bandwidths, as a link of half the speed would give it."""
+    """The row with all bandwidths halved."""
     figures = [f"{float(word) / 2:.{len(word.partition('.')[2])}f}" for word in match[2].split()]
     return f"{match[1]}{'   '.join(figures)}"
 
 
 @pytest.mark.parametrize("name", ["maca", "send 4", "read"])
-def test_a_table_of_the_server_that_contradicts_the_clients(
-    runs: dict[str, Said], name: str
+def test_a_server_table_that_contradicts_the_clients_is_an_error(
+    runs: dict[str, ToolRun], name: str
 ) -> None:
-    said = runs[name]
-    server = said.run[1]
+    run = runs[name]
+    server = run.outputs[1]
     text = re.sub(
         r"^( \d+ +\d+ +)([\d.]+\s+[\d.]+\s+[\d.]+)\s*$", halved, server.stdout, flags=re.M
     )
     assert text != server.stdout
-    lied = replace(said, run=(said.run[0], replace(server, stdout=text)))
+    changed = replace(run, outputs=(run.outputs[0], replace(server, stdout=text)))
     with pytest.raises(OtherThanAsked, match="of the server: asked for the client's value at "):
-        lied.read()
+        changed.read()
 
 
-def test_streams_that_nobody_asked_for(runs: dict[str, Said]) -> None:
-    """Fewer streams carry less: a start that announces eight is not what was asked for."""
-    said = runs["iperf3"].edited(r'"num_streams":\t16', '"num_streams":\t8')
+def test_another_number_of_streams_is_an_error(runs: dict[str, ToolRun]) -> None:
+    """Fewer streams carry less payload."""
+    run = runs["iperf3"].edited(r'"num_streams":\t16', '"num_streams":\t8')
     with pytest.raises(OtherThanAsked, match="streams: asked for 16, the tool says 8"):
-        said.read()
+        run.read()
 
 
-def test_streams_that_share_one_thread(runs: dict[str, Said]) -> None:
-    said = runs["iperf3"].edited(r"iperf 3\.17\.1", "iperf 3.15")
-    said_so = re.escape("threads: asked for 16, the tool says 1 (iperf 3.15; install 3.16)")
-    with pytest.raises(OtherThanAsked, match=said_so):
-        said.read()
+def test_streams_that_share_one_thread_are_an_error(runs: dict[str, ToolRun]) -> None:
+    run = runs["iperf3"].edited(r"iperf 3\.17\.1", "iperf 3.15")
+    says = re.escape("threads: asked for 16, the tool says 1 (iperf 3.15; install 3.16)")
+    with pytest.raises(OtherThanAsked, match=says):
+        run.read()
 
 
 @pytest.mark.parametrize("name", ["maca", "send 4"])
-def test_a_server_that_says_nothing_denies_nothing(runs: dict[str, Said], name: str) -> None:
-    said = runs[name]
-    silent = replace(said, run=(said.run[0], replace(said.run[1], stdout="")))
+def test_an_empty_server_output_is_no_error(runs: dict[str, ToolRun], name: str) -> None:
+    run = runs[name]
+    silent = replace(run, outputs=(run.outputs[0], replace(run.outputs[1], stdout="")))
     assert silent.read().runs[0].not_shown == ()
 
 
-def test_what_is_not_printed_is_named_and_not_assumed(runs: dict[str, Said]) -> None:
-    said = runs["maca"].edited(r"^ (Mtu|Link type) .*\n", "")
-    assert said.read().runs[0].not_shown == ("link layer", "MTU")
+def test_values_that_are_not_printed_are_listed_as_not_shown(runs: dict[str, ToolRun]) -> None:
+    run = runs["maca"].edited(r"^ (Mtu|Link type) .*\n", "")
+    assert run.read().runs[0].not_shown == ("link layer", "MTU")
 
 
-def test_a_table_alone_does_not_say_where_the_payload_lay(runs: dict[str, Said]) -> None:
+def test_a_table_without_its_header_does_not_prove_gpu_memory(runs: dict[str, ToolRun]) -> None:
     with pytest.raises(OtherThanAsked, match="memory: asked for maca, the tool says nothing about"):
         runs["maca"].edited(r"\A(?s:.*?)(?= #bytes)", "").read()
 
 
-def test_the_smaller_port_decides_the_mtu(runs: dict[str, Said]) -> None:
-    """A port that was found with another MTU is preflight's to judge, and no lie of the tool."""
-    said = runs["maca"]
+def test_the_smaller_port_decides_the_mtu(runs: dict[str, ToolRun]) -> None:
+    """A wrong MTU of a port is judged in preflight and is no error of the tool."""
+    run = runs["maca"]
     for side in (0, 1):
-        said = said.edited(r"Mtu  .*", "Mtu             : 2048[B]", at=side)
-    found = dict(said.found)
+        run = run.edited(r"Mtu  .*", "Mtu             : 2048[B]", at=side)
+    found = dict(run.found)
     nics = tuple(replace(nic, active_mtu_bytes=2048) for nic in found["mx02"].nics)
-    replace(said, found={**found, "mx02": replace(found["mx02"], nics=nics)}).read()
+    replace(run, found={**found, "mx02": replace(found["mx02"], nics=nics)}).read()
     with pytest.raises(OtherThanAsked, match="MTU: asked for 4096, the tool says 2048"):
-        replace(said, found={}).read()
+        replace(run, found={}).read()
 
 
-def test_hosts_are_compared_with_the_names_that_the_survey_found(runs: dict[str, Said]) -> None:
-    said = runs["mccl"]
-    renamed = {node: replace(facts, hostname=f"gpu-{node}") for node, facts in said.found.items()}
+def test_hosts_are_compared_with_the_surveyed_host_names(runs: dict[str, ToolRun]) -> None:
+    run = runs["mccl"]
+    renamed = {node: replace(facts, hostname=f"gpu-{node}") for node, facts in run.found.items()}
     with pytest.raises(OtherThanAsked, match="asked for gpu-mx01, gpu-mx02, the tool says mx01"):
-        replace(said, found=renamed).read()
-    assert replace(said, found={}).read().runs[0].not_shown == ("hosts of the ranks",)
+        replace(run, found=renamed).read()
+    assert replace(run, found={}).read().runs[0].not_shown == ("hosts of the ranks",)
 
 
-def test_one_gpu_a_process_may_have_the_number_0_in_each(runs: dict[str, Said]) -> None:
-    """A launcher that shows each process its own GPU: the addresses tell them apart."""
-    said = runs["mccl"].edited(r"device +\d+ \[", "device  0 [")
-    assert said.read().runs[0].not_shown == ()
+def test_each_process_may_number_its_only_gpu_0(runs: dict[str, ToolRun]) -> None:
+    """A launcher may show each process its own GPU only; the PCI addresses tell them apart."""
+    run = runs["mccl"].edited(r"device +\d+ \[", "device  0 [")
+    assert run.read().runs[0].not_shown == ()
 
 
-def test_short_addresses_of_several_domains_tell_nothing(runs: dict[str, Said]) -> None:
-    """Each GPU is 00 in a PCI domain of its own, and each process calls its own one 0."""
-    said = runs["mccl"].edited(r"device +\d+ \[0x..\]", "device  0 [0x00]")
+def test_short_addresses_that_are_all_alike_do_not_identify_gpus(runs: dict[str, ToolRun]) -> None:
+    """Each GPU has the bus 00 in its own PCI domain, and each process numbers its GPU 0."""
+    run = runs["mccl"].edited(r"device +\d+ \[0x..\]", "device  0 [0x00]")
     gpus = {
         node: tuple(replace(gpu, bus_id=f"{gpu.index + 1:04x}:00:00.0") for gpu in facts.gpus)
-        for node, facts in said.found.items()
+        for node, facts in run.found.items()
     }
-    found = {node: replace(facts, gpus=gpus[node]) for node, facts in said.found.items()}
-    assert replace(said, found=found).read().runs[0].not_shown == ("GPU of each rank",)
+    found = {node: replace(facts, gpus=gpus[node]) for node, facts in run.found.items()}
+    assert replace(run, found=found).read().runs[0].not_shown == ("GPU of each rank",)

@@ -1,6 +1,6 @@
-"""What a run said of each fault: the rules of counting. Pure.
+"""Counts how a run reported each fault; without side effects.
 
-``RULES`` says them in words; the page prints it.
+``RULES`` describes the rules; the page prints it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from blind_reach import Item, Reach, Sight, comes_and_goes
-from strikes import NIC_LOOKS_LIKE_NODE, Strike
+from blind_reach import Item, Reach, Visibility, is_intermittent
+from injections import NIC_LOOKS_LIKE_NODE, Injection
 
 from railgauge.core.naming import unfolded
 from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED
@@ -22,7 +22,7 @@ Cause = Mapping[str, Any]
 
 
 class Count(Enum):
-    """One word for each fault."""
+    """How a run reported one fault."""
 
     EXACT = "exact"
     UNDECIDED = "not decided, right"
@@ -79,7 +79,7 @@ harmless and must not be named.
 _SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
 )
-# These may name all nodes and blame none of them, and say which one has what.
+# These may name all nodes without blame if they say which node has which value.
 _DIFFERENCES = frozenset({"firmware-mismatch", "nodes-differ"})
 STRAGGLER = "straggler"
 _NO_ANSWER = "node-unreachable"
@@ -90,16 +90,16 @@ _WAS_MEASURED = frozenset({"passed", "marginal", "failed", "flaky"})
 class Counted:
     """One fault of a run."""
 
-    strike: Strike
+    injection: Injection
     count: Count
-    said: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was wrong in a run, which items can show it, and what the run left."""
+class StudiedRun:
+    """The faults of a run, which items can show them, and the run's verdict and items."""
 
-    struck: tuple[Strike, ...]
+    injected: tuple[Injection, ...]
     reaches: tuple[Reach, ...]
     verdict: Mapping[str, Any]
     items: Sequence[Item]
@@ -112,8 +112,8 @@ class Told:
     def open(self) -> list[Cause]:
         return [cause for cause in self.verdict["causes"] if cause["confidence"] == OPEN]
 
-    def red_alone(self, number: int) -> list[Item]:
-        """The red items that fault ``number`` can explain and no other fault can."""
+    def red_only_for(self, number: int) -> list[Item]:
+        """The failed items and errors that only fault ``number`` can explain."""
         others = [reach for other, reach in enumerate(self.reaches) if other != number]
         return [
             item
@@ -124,108 +124,113 @@ class Told:
         ]
 
 
-def counted(told: Told) -> list[Counted]:
-    """A word for each fault, in order."""
-    return [Counted(strike, *_count(told, n)) for n, strike in enumerate(told.struck)]
+def counted(studied: StudiedRun) -> list[Counted]:
+    """The count of each fault, in order."""
+    return [Counted(injection, *_count(studied, n)) for n, injection in enumerate(studied.injected)]
 
 
-def wrong_causes(told: Told) -> list[Cause]:
+def wrong_causes(studied: StudiedRun) -> list[Cause]:
     """The decided causes that are exact for no fault."""
     return [
         cause
-        for cause in told.decided
-        if not any(is_exact(s, cause, told.struck) or _is_behind(s, cause) for s in told.struck)
+        for cause in studied.decided
+        if not any(
+            is_exact(s, cause, studied.injected) or _is_straggler_of(s, cause)
+            for s in studied.injected
+        )
     ]
 
 
-def _count(told: Told, number: int) -> tuple[Count, str]:
-    strike, reach = told.struck[number], told.reaches[number]
-    if not strike.cause:
+def _count(studied: StudiedRun, number: int) -> tuple[Count, str]:
+    injection, reach = studied.injected[number], studied.reaches[number]
+    if not injection.cause:
         return Count.HARMLESS, ""
-    if said := _named(strike, told):
-        return said
-    shown = [item for item in told.items if reach.shows(item)]
-    if reach.sight is not Sight.LIMITS or not any(_was_measured(strike, item) for item in shown):
-        return _unseen(strike, reach.sight, told.verdict, shown)
-    if comes_and_goes(strike) and not told.red_alone(number):
+    if detail := _named(injection, studied):
+        return detail
+    shown = [item for item in studied.items if reach.shows(item)]
+    if reach.visibility is not Visibility.LIMITS or not any(
+        _was_measured(injection, item) for item in shown
+    ):
+        return _not_visible(injection, reach.visibility, studied.verdict, shown)
+    if is_intermittent(injection) and not studied.red_only_for(number):
         return Count.IDLE, ""
-    return _missed(strike, told, [item for item in shown if item["outcome"] in _WENT_WRONG])
+    return _missed(injection, studied, [item for item in shown if item["outcome"] in _WENT_WRONG])
 
 
-def _unseen(
-    strike: Strike, sight: Sight, verdict: Mapping[str, Any], shown: Sequence[Item]
+def _not_visible(
+    injection: Injection, visibility: Visibility, verdict: Mapping[str, Any], shown: Sequence[Item]
 ) -> tuple[Count, str]:
-    """Of a fault that no limit can see, or of which nothing was measured that could show it."""
-    if line := _straggler(strike, verdict):
+    """The count of a fault that no limit can show, or that no measured item could show."""
+    if line := _straggler(injection, verdict):
         return Count.STRAGGLER, line
-    if sight is Sight.BELOW:
+    if visibility is Visibility.BELOW:
         return Count.BELOW, ""
-    if sight is Sight.NOWHERE:
-        line = _plan_says(strike, verdict)
+    if visibility is Visibility.NOWHERE:
+        line = _plan_line(injection, verdict)
         return (Count.UNPLANNED if line else Count.UNPLANNED_SILENT), line
-    line = _unknown(strike, verdict, shown)
+    line = _unknown(injection, verdict, shown)
     return (Count.GATED if line else Count.GATED_SILENT), line
 
 
 _WENT_WRONG = frozenset({"failed", "error"})
-# What these faults do is an error, which for any other is nothing measured.
+# These faults cause errors; for all other faults an error means that nothing was measured.
 _BREAKS = re.compile(r"tool-|unreachable|host-key|wrong-key|node-stops")
 
 
-def _was_measured(strike: Strike, item: Item) -> bool:
-    broken = _BREAKS.match(strike.name) and item["outcome"] == "error"
+def _was_measured(injection: Injection, item: Item) -> bool:
+    broken = _BREAKS.match(injection.name) and item["outcome"] == "error"
     return bool(broken) or item["outcome"] in _WAS_MEASURED
 
 
-def _named(strike: Strike, told: Told) -> tuple[Count, str] | None:
-    """The best that a cause says of the fault."""
-    for cause in told.decided:
-        if is_exact(strike, cause, told.struck):
+def _named(injection: Injection, studied: StudiedRun) -> tuple[Count, str] | None:
+    """The best count that a cause gives the fault."""
+    for cause in studied.decided:
+        if is_exact(injection, cause, studied.injected):
             return Count.EXACT, place(cause)
-    for cause in told.open:
-        if is_exact(strike, cause, [strike]):
+    for cause in studied.open:
+        if is_exact(injection, cause, [injection]):
             return Count.UNDECIDED, place(cause)
-    for cause in told.open:
-        if _is_suspected(strike, cause):
+    for cause in studied.open:
+        if _is_suspected(injection, cause):
             return Count.AMONG, place(cause)
     return None
 
 
-def is_exact(strike: Strike, cause: Cause, struck: Iterable[Strike]) -> bool:
-    """Whether it names the fault, at its node and device, and no part without such a fault."""
-    if cause["cause"] in _DIFFERENCES and strike.is_named_by(cause):
+def is_exact(injection: Injection, cause: Cause, injected: Iterable[Injection]) -> bool:
+    """Whether it names the fault with its node and device, and no part without such a fault."""
+    if cause["cause"] in _DIFFERENCES and injection.is_named_by(cause):
         return True
-    alike = [one for one in struck if one.cause == strike.cause == cause["cause"]]
+    alike = [one for one in injected if one.cause == injection.cause == cause["cause"]]
     nodes = {node for one in alike for node in _ends(one)}
     devices = {one.device for one in alike if one.device}
     named = {part for part in cause["where"]["device"].split(",") if part}
-    if not _ends(strike) <= _nodes(cause) <= nodes or not alike:
+    if not _ends(injection) <= _nodes(cause) <= nodes or not alike:
         return False
-    if strike.cause in _SLOW and not strike.device:
-        return not named or _has_one_nic(strike)
-    return not strike.device or strike.device in named <= devices
+    if injection.cause in _SLOW and not injection.device:
+        return not named or _has_one_nic(injection)
+    return not injection.device or injection.device in named <= devices
 
 
-def _has_one_nic(strike: Strike) -> bool:
-    return strike.platform in NIC_LOOKS_LIKE_NODE
+def _has_one_nic(injection: Injection) -> bool:
+    return injection.platform in NIC_LOOKS_LIKE_NODE
 
 
-def _is_suspected(strike: Strike, cause: Cause) -> bool:
+def _is_suspected(injection: Injection, cause: Cause) -> bool:
     """Whether an undecided cause of the same kind lists the fault's part."""
-    if cause["cause"] != strike.cause and not {cause["cause"], strike.cause} <= _SLOW:
+    if cause["cause"] != injection.cause and not {cause["cause"], injection.cause} <= _SLOW:
         return False
-    parts, own = _parts(cause["where"]["device"]), _parts(strike.device)
-    return _ends(strike) <= _nodes(cause) and (not parts or not own or own <= parts)
+    parts, own = _parts(cause["where"]["device"]), _parts(injection.device)
+    return _ends(injection) <= _nodes(cause) and (not parts or not own or own <= parts)
 
 
-def _is_behind(strike: Strike, cause: Cause) -> bool:
-    """Whether it is a straggler, and its part is one that this fault slows."""
-    if cause["cause"] != STRAGGLER or not _nodes(cause) or strike.cause not in _SLOW:
+def _is_straggler_of(injection: Injection, cause: Cause) -> bool:
+    """Whether it is a straggler of a part that this fault slows."""
+    if cause["cause"] != STRAGGLER or not _nodes(cause) or injection.cause not in _SLOW:
         return False
-    if strike.peer:
-        return _nodes(cause) == _ends(strike)
-    own = _parts(strike.device)
-    return _nodes(cause) == _ends(strike) and (
+    if injection.peer:
+        return _nodes(cause) == _ends(injection)
+    own = _parts(injection.device)
+    return _nodes(cause) == _ends(injection) and (
         not own or bool(own & _parts(cause["where"]["device"]))
     )
 
@@ -234,8 +239,8 @@ def _parts(device: str) -> set[str]:
     return set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", device)) - {""}
 
 
-def _ends(strike: Strike) -> set[str]:
-    return {strike.node, strike.peer} - {""}
+def _ends(injection: Injection) -> set[str]:
+    return {injection.node, injection.peer} - {""}
 
 
 def _nodes(cause: Cause) -> set[str]:
@@ -251,33 +256,33 @@ def place(cause: Cause) -> str:
     return " ".join(part for part in (cause["cause"], nodes, where["device"]) if part) + sure
 
 
-def _missed(strike: Strike, told: Told, red: Sequence[Item]) -> tuple[Count, str]:
+def _missed(injection: Injection, studied: StudiedRun, red: Sequence[Item]) -> tuple[Count, str]:
     ids = {item["id"] for item in red}
-    for cause in told.open:
+    for cause in studied.open:
         if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
             return Count.LISTED, place(cause)
-    for cause in wrong_causes(told):
-        if _nodes(cause) & _ends(strike):
+    for cause in wrong_causes(studied):
+        if _nodes(cause) & _ends(injection):
             return Count.MISNAMED, place(cause)
     return Count.SWALLOWED, f"{len(red)} items that can show it are red"
 
 
-def _straggler(strike: Strike, verdict: Mapping[str, Any]) -> str:
-    """The cause, also one that is not decided, or the note that the part is behind its peers."""
+def _straggler(injection: Injection, verdict: Mapping[str, Any]) -> str:
+    """The cause, decided or not, or the note that names the part as a straggler."""
     for cause in verdict["causes"]:
-        if _is_behind(strike, cause):
+        if _is_straggler_of(injection, cause):
             return place(cause)
-    return next((n for n in verdict["notes"] if STRAGGLER in n and _names(strike, n)), "")
+    return next((n for n in verdict["notes"] if STRAGGLER in n and _names(injection, n)), "")
 
 
-def _plan_says(strike: Strike, verdict: Mapping[str, Any]) -> str:
-    """The line that says that the level does not measure the fault's part."""
-    if strike.name == "gpu-diagnostics":
+def _plan_line(injection: Injection, verdict: Mapping[str, Any]) -> str:
+    """The line of ``unknown`` saying that the level does not measure the fault's part."""
+    if injection.name == "gpu-diagnostics":
         return str(verdict["not_applicable"].get("gpu_diagnostic_quick", ""))
-    words = _PLAN_WORDS.get(strike.name, re.escape(strike.device) or "alone")
-    for line in _unknown_of(strike, verdict):
+    words = _PLAN_WORDS.get(injection.name, re.escape(injection.device) or "alone")
+    for line in _unknown_of(injection, verdict):
         if _NOT_AT_THIS_LEVEL.search(line["why"]):
-            named = [what for what in line["what"] if _covers(strike, words, what)]
+            named = [what for what in line["what"] if _covers(injection, words, what)]
             if named:
                 return f"{named[0]}; {line['why']}"
     return ""
@@ -287,35 +292,35 @@ _NOT_AT_THIS_LEVEL = re.compile(r"does not measure this")
 _PLAN_WORDS = {"slow-path": "paths to", "slow-pcie-path": "pairings of", "slow-xgmi": "links"}
 
 
-def _covers(strike: Strike, words: str, what: str) -> bool:
-    """Whether a part is named: ``gpu[0-2,5-7] alone`` names gpu5."""
-    if strike.device.startswith("gpu") and what.endswith(" alone"):
-        return strike.device in unfolded(what.removesuffix(" alone"))
+def _covers(injection: Injection, words: str, what: str) -> bool:
+    """Whether a line names the fault's part: ``gpu[0-2,5-7] alone`` names gpu5."""
+    if injection.device.startswith("gpu") and what.endswith(" alone"):
+        return injection.device in unfolded(what.removesuffix(" alone"))
     return re.search(words, what) is not None
 
 
-def _unknown(strike: Strike, verdict: Mapping[str, Any], shown: Sequence[Item]) -> str:
-    """The lines that say what is unknown of the fault's node: of all that could show the fault."""
+def _unknown(injection: Injection, verdict: Mapping[str, Any], shown: Sequence[Item]) -> str:
+    """The lines of ``unknown`` for the fault's node, if they cover all that could show it."""
     for cause in verdict["causes"]:
-        if cause["cause"] == _NO_ANSWER and _ends(strike) & _nodes(cause):
+        if cause["cause"] == _NO_ANSWER and _ends(injection) & _nodes(cause):
             return place(cause)
     lines = [
         f"{', '.join(line['what'])}; {line['why']}"
-        for line in _unknown_of(strike, verdict)
+        for line in _unknown_of(injection, verdict)
         if not _NOT_AT_THIS_LEVEL.search(line["why"])
     ]
-    asked = {_topic(item) for item in shown if not _COUNTERS.intersection(item["ways"])}
-    if lines and all(any(re.search(topic, line) for line in lines) for topic in asked):
+    topics = {_topic(item) for item in shown if not _COUNTERS.intersection(item["ways"])}
+    if lines and all(any(re.search(topic, line) for line in lines) for topic in topics):
         return " | ".join(lines)
     return ""
 
 
-# The bytes and the log of a measurement, which has an item of its own.
+# Items of the counters and the log of a measurement that has an item of its own.
 _COUNTERS = frozenset({"traffic", "transport"})
 
 
 def _topic(item: Item) -> str:
-    """What an item is about, as a pattern of the words that reports have for it."""
+    """A pattern for the words that reports use for this kind of item."""
     part = item["pairing"]
     if item["rung"] == 0:
         return "facts"
@@ -328,12 +333,14 @@ def _topic(item: Item) -> str:
     return "host memory paths"
 
 
-def _unknown_of(strike: Strike, verdict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _unknown_of(injection: Injection, verdict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [
-        line for line in verdict.get("unknown", ()) if _ends(strike) & set(unfolded(line["nodes"]))
+        line
+        for line in verdict.get("unknown", ())
+        if _ends(injection) & set(unfolded(line["nodes"]))
     ]
 
 
-def _names(strike: Strike, line: str) -> bool:
+def _names(injection: Injection, line: str) -> bool:
     words = set(re.split(r"[^\w.-]+", line))
-    return any(node in words for node in _ends(strike))
+    return any(node in words for node in _ends(injection))

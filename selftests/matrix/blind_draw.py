@@ -1,4 +1,4 @@
-"""Labs with faults that nobody chose: platform, size, faults, severities, places and seeds."""
+"""Random labs with random faults: platform, size, faults, severities, places and seeds."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from healthy_seeds_lab import Stage
-from strikes import (
+from healthy_seeds_lab import InProcessLab
+from injections import (
     ALL_CAUSES,
     DEVICES,
     NODES,
     PATH,
     Choice,
-    Ground,
-    Strike,
+    DrawInputs,
+    Injection,
     any_gpu,
-    ground,
-    landed,
+    draw_inputs,
+    injection_at,
     no_device,
 )
 
 from railgauge.lab import faults
 
-# Of three, the larger a lab may be, the longer a run takes: 3 s of processor time for a node with
-# eight GPUs and eight NICs. Two nodes could not tell which of them is slow.
+# At least three nodes: two cannot tell which of them is slow. A node with eight GPUs and eight NICs
+# costs a run 3 s of CPU time.
 SIZES = {
     "connectx4-homelab": range(3, 7),
     "h100-tcpx": range(3, 7),
@@ -35,98 +35,98 @@ SIZES = {
 }
 MOST_FAULTS = 3
 SEVERITIES = range(1, 21)
-# Half of the faults are slow parts: facts are either read or not, figures are what may be missed.
+# Half of the faults are slow parts, because they are missed more easily than facts.
 _SLOW_SHARE, _DEFAULT_SHARE, _COURSE_SHARE = 0.5, 0.25, 0.15
 _COURSES = (",p=0.3", ",p=0.5", ",p=0.7", ",after=10s", ",after=30s", ",after=60s")
-# What is measured can come and go; a version or a setting does not.
+# Measured faults can be intermittent; a version or a setting cannot.
 _COMING = frozenset({"corrupt", "high-ber", "tool-garbage", "tool-silent"})
 _TRIES = 1000
-# What hides whatever else is wrong with the same part, or renumbers it.
+# These faults hide other faults of the same part, or renumber it.
 _HIDING = frozenset({"gpu-missing", "nic-missing"})
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One run of the study: a lab, and what is wrong with it."""
+class DrawnRun:
+    """One run of the study: a lab and its faults."""
 
     number: int
     platform: str
     nodes: int
     lab_seed: int
     level: str
-    struck: tuple[Strike, ...]
+    injected: tuple[Injection, ...]
     confirm: bool = False
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The level, and whether suspects are measured again."""
+        """The level, and ``--confirm`` if suspects are measured again."""
         return ("--level", self.level, *["--confirm"] * self.confirm)
 
     @property
     def command(self) -> str:
-        """What repeats the run."""
+        """The command that repeats the run."""
         words = [
             *("--hostfile", f"hostfiles/lab-{self.platform}.yaml", *self.options),
             *("--lab-nodes", str(self.nodes), "--lab-seed", str(self.lab_seed)),
-            *(word for one in self.struck for word in ("--lab-fault", one.fault)),
+            *(word for one in self.injected for word in ("--lab-fault", one.fault)),
         ]
         return f"pytest {shlex.join(words)}"
 
 
-def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> Drawn:
-    """Run ``number`` of the study with this seed; other numbers do not change it."""
+def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> DrawnRun:
+    """Run ``number`` of the study with this seed; it does not depend on other runs."""
     random = Random(f"{seed} {number}")
     platform = random.choice(tuple(platforms or NODES))
     count = random.choice(SIZES[platform])
-    scene = ground(platform, random, tuple(Stage(platform, count=count).nodes))
+    inputs = draw_inputs(platform, random, tuple(InProcessLab(platform, count=count).nodes))
     lab_seed = random.randrange(1, 1_000_000)
     wanted = random.randint(1, MOST_FAULTS)
-    struck: list[Strike] = []
-    for strike in _strikes(scene):
-        if not any(_clash(strike, other) for other in struck):
-            struck.append(strike)
-        if len(struck) == wanted:
+    injected: list[Injection] = []
+    for injection in _injections(inputs):
+        if not any(_clash(injection, other) for other in injected):
+            injected.append(injection)
+        if len(injected) == wanted:
             break
-    return Drawn(number, platform, count, lab_seed, level, tuple(struck))
+    return DrawnRun(number, platform, count, lab_seed, level, tuple(injected))
 
 
-def _strikes(scene: Ground) -> Iterator[Strike]:
+def _injections(inputs: DrawInputs) -> Iterator[Injection]:
     slow = [name for name in sorted(ALL_CAUSES) if name.startswith("slow-")]
     others = [name for name in sorted(ALL_CAUSES) if name not in slow and name in faults.NAMES]
     for _ in range(_TRIES):
-        name = scene.random.choice(slow if scene.random.random() < _SLOW_SHARE else others)
-        if strike := _somewhere(scene, name):
-            yield strike
+        name = inputs.random.choice(slow if inputs.random.random() < _SLOW_SHARE else others)
+        if injection := _somewhere(inputs, name):
+            yield injection
 
 
-def _somewhere(scene: Ground, name: str) -> Strike | None:
-    """On any node and device, also where the level measures nothing; ``None`` if there is none."""
-    random = scene.random
-    node = random.choice(scene.nodes)
-    choice = _ANYWHERE.get(name, DEVICES.get(name, no_device))(scene)
-    peer = random.choice([other for other in scene.nodes if other != node]) if name == PATH else ""
+def _somewhere(inputs: DrawInputs, name: str) -> Injection | None:
+    """A fault on any node and device, measured or not; ``None`` if there is no such device."""
+    random = inputs.random
+    node = random.choice(inputs.nodes)
+    choice = _ANYWHERE.get(name, DEVICES.get(name, no_device))(inputs)
+    peer = random.choice([other for other in inputs.nodes if other != node]) if name == PATH else ""
     graded = faults.graded(name) and random.random() >= _DEFAULT_SHARE
     tail = f"={random.choice(SEVERITIES)}%" if graded else ""
     if (name in _COMING or name.startswith("slow-")) and random.random() < _COURSE_SHARE:
         course = random.choice(_COURSES)
-        if strike := landed(scene, name, node, choice, peer=peer, tail=tail + course):
-            return strike
-    return landed(scene, name, node, choice, peer=peer, tail=tail)
+        if injection := injection_at(inputs, name, node, choice, peer=peer, tail=tail + course):
+            return injection
+    return injection_at(inputs, name, node, choice, peer=peer, tail=tail)
 
 
-def _pcie_path(scene: Ground) -> Choice:
-    gpus, nics = scene.platform.gpus, sorted(scene.lab["devices"])
+def _pcie_path(inputs: DrawInputs) -> Choice:
+    gpus, nics = inputs.platform.gpus, sorted(inputs.lab["devices"])
     if not gpus or not nics:
         return "", ""
-    name = f"gpu{scene.random.randrange(gpus.count)}-{scene.random.choice(nics)}"
+    name = f"gpu{inputs.random.randrange(gpus.count)}-{inputs.random.choice(nics)}"
     return name, name
 
 
 _ANYWHERE = {"slow-gpu": any_gpu, "slow-pcie-path": _pcie_path, "gpu-diagnostics": any_gpu}
 
 
-def _clash(one: Strike, other: Strike) -> bool:
-    """Whether one fault hides the other by itself, so that no measurement could tell them."""
+def _clash(one: Injection, other: Injection) -> bool:
+    """Whether one fault hides the other, so that no measurement could separate them."""
     if one.node != other.node:
         return False
     names = {one.name, other.name}
@@ -138,10 +138,10 @@ def _clash(one: Strike, other: Strike) -> bool:
     return len(devices) == 1 and bool(_device(one)) and bool(names & _HIDING or _both_facts(names))
 
 
-def _device(strike: Strike) -> str:
-    return strike.peer or strike.device
+def _device(injection: Injection) -> str:
+    return injection.peer or injection.device
 
 
 def _both_facts(names: set[str]) -> bool:
-    """A port that is down hides its rate: two faults that the same part tells of itself."""
+    """Whether both faults are facts of one part; a port that is down hides its rate."""
     return not any(name.startswith("slow-") for name in names)

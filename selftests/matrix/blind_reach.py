@@ -1,10 +1,11 @@
-"""Which items of a run can show a fault: what no limit can see is not held against the suite.
+"""Which items of a run can show a fault. A fault that no limit can show is not counted as missed.
 
-A fault of the figures (a slow part, wrong results) is played alone, without noise and always on, in
-the lab of ``healthy_seeds``, and every figure that the level plans is judged by the platform file:
-the items whose limits it misses can show it. Where there is none, the fault is played at a severity
-of 90 %: if that misses no limit either, the level measures nothing that depends on the part. The
-outcome of the run has no say in this. Other faults are shown by facts, counters or tools, by name.
+A fault of the figures (a slow part, wrong results) is simulated alone, permanently and without
+noise in the lab of ``healthy_seeds``, and each figure that the level plans is judged by the
+platform file. The items whose limits are missed can show the fault. If there are none, the fault is
+simulated with a severity of 90 %; if that misses no limit either, the level measures nothing that
+depends on the part. The outcome of the run is not used. All other faults are shown by facts,
+counters or tools; a table by name says which.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from blind_draw import Drawn
+from blind_draw import DrawnRun
 from healthy_seeds import bench
-from healthy_seeds_lab import Stage, on_stage
-from strikes import Strike
+from healthy_seeds_lab import InProcessLab, using_lab
+from injections import Injection
 
 from railgauge.core.errors import DataCorrupted, NoEvidence
 from railgauge.core.model import Case, Outcome
 
 Item = Mapping[str, Any]
 """A line of ``records.jsonl``."""
-Spot = tuple[str, frozenset[str], str, int | None]
+ItemPlace = tuple[str, frozenset[str], str, int | None]
 """Measurement, nodes, pairing or part, and message size."""
 
 _EXTREME = "90%"
 
 
-class Sight(Enum):
-    """What the level can see of a fault, by the platform file alone."""
+class Visibility(Enum):
+    """What the level can show of a fault, according to the platform file."""
 
     LIMITS = "some limit is missed"
     BELOW = "no limit is missed, but a figure changes"
@@ -42,33 +43,37 @@ class Sight(Enum):
 
 @dataclass(frozen=True)
 class Reach:
-    """Whether the level can see a fault, and which items show it."""
+    """Whether the level can show a fault, and which items do."""
 
-    sight: Sight
+    visibility: Visibility
     shows: Callable[[Item], bool]
 
 
-def reach(drawn: Drawn, strike: Strike) -> Reach:
-    """What can show the fault if nothing else is wrong."""
-    if not of_figures(strike):
-        return _by_name(drawn, strike)
-    spots = _missed(drawn, strike.fault)
-    if spots:
-        return Reach(Sight.LIMITS, lambda item: spot_of(item) in spots)
-    extreme = _missed(drawn, _at(strike.fault, _EXTREME)) if strike.name != "corrupt" else spots
-    return Reach(Sight.BELOW if extreme else Sight.NOWHERE, lambda item: spot_of(item) in extreme)
+def reach(drawn: DrawnRun, injection: Injection) -> Reach:
+    """Which items can show the fault if nothing else is wrong."""
+    if not changes_figures(injection):
+        return _by_name(drawn, injection)
+    places = _missed(drawn, injection.fault)
+    if places:
+        return Reach(Visibility.LIMITS, lambda item: place_of(item) in places)
+    extreme = (
+        _missed(drawn, _at(injection.fault, _EXTREME)) if injection.name != "corrupt" else places
+    )
+    return Reach(
+        Visibility.BELOW if extreme else Visibility.NOWHERE, lambda item: place_of(item) in extreme
+    )
 
 
-def of_figures(strike: Strike) -> bool:
-    return strike.name.startswith("slow-") or strike.name == "corrupt"
+def changes_figures(injection: Injection) -> bool:
+    return injection.name.startswith("slow-") or injection.name == "corrupt"
 
 
-def comes_and_goes(strike: Strike) -> bool:
-    """Whether it does not act always; a node that stops may have nothing left to do by then."""
-    return "," in strike.fault or strike.name == "node-stops"
+def is_intermittent(injection: Injection) -> bool:
+    """Whether the fault may not act; a node that stops late may have nothing left to run."""
+    return "," in injection.fault or injection.name == "node-stops"
 
 
-def spot_of(item: Item) -> Spot:
+def place_of(item: Item) -> ItemPlace:
     return item["subject"], frozenset(item["nodes"]), item["pairing"], item["size_bytes"]
 
 
@@ -77,88 +82,88 @@ def _at(fault: str, severity: str) -> str:
     return f"{place}={severity}"
 
 
-def _missed(drawn: Drawn, fault: str) -> frozenset[Spot]:
-    """Where limits are missed; the fault acts always, whatever its course is."""
-    stage = Stage(drawn.platform, count=drawn.nodes, struck=[fault.partition(",")[0]])
-    with on_stage(stage):
-        found = bench(stage, drawn.level)
-        stage.reseed(0)
+def _missed(drawn: DrawnRun, fault: str) -> frozenset[ItemPlace]:
+    """Where limits are missed; the fault acts permanently here, whatever its course."""
+    lab = InProcessLab(drawn.platform, count=drawn.nodes, injected=[fault.partition(",")[0]])
+    with using_lab(lab):
+        found = bench(lab, drawn.level)
+        lab.reseed(0)
         return frozenset(
-            spot
-            for case, samples, asked in found.cases
-            for spot in (*_judged(case, samples, asked), *_wrong(stage, case))
+            place
+            for case, samples, checks in found.cases
+            for place in (*_judged(case, samples, checks), *_wrong(lab, case))
         )
 
 
-def _judged(case: Case, samples: Any, asked: Any) -> Iterator[Spot]:
+def _judged(case: Case, samples: Any, checks: Any) -> Iterator[ItemPlace]:
     samples.take()
-    for ask in asked:
+    for check in checks:
         with suppress(NoEvidence):
-            if ask.judge(samples).outcome is Outcome.FAILED:
-                _, size, placement = ask.key
-                yield _spot(case, size, placement)
+            if check.judge(samples).outcome is Outcome.FAILED:
+                _, size, placement = check.key
+                yield _place(case, size, placement)
 
 
-def _wrong(stage: Stage, case: Case) -> Iterator[Spot]:
+def _wrong(lab: InProcessLab, case: Case) -> Iterator[ItemPlace]:
     """Sizes at which a collective has wrong results."""
-    if stage.platform.measurements[case.measurement].tool != "ccl-tests":
+    if lab.platform.measurements[case.measurement].tool != "ccl-tests":
         return
-    if not any(gpu.get("computes_wrong") for n in case.nodes for gpu in stage.nodes[n]["gpus"]):
+    if not any(gpu.get("computes_wrong") for n in case.nodes for gpu in lab.nodes[n]["gpus"]):
         return
     try:
-        stage.measured(case)
+        lab.measured(case)
     except DataCorrupted:
-        yield from (_spot(case, size, None) for size in case.sizes)
+        yield from (_place(case, size, None) for size in case.sizes)
 
 
-def _spot(case: Case, size: int | None, placement: str | None) -> Spot:
+def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
     path = str(case.pairing) if case.pairing else placement or ""
     return case.measurement, frozenset(case.nodes), path, size
 
 
-# --- what facts, counters and tools show ---
+# --- faults that facts, counters and tools show ---
 
 
-def _by_name(drawn: Drawn, strike: Strike) -> Reach:
-    shows = _SHOWN.get(strike.name, _fact)
-    measurements = Stage(drawn.platform, count=drawn.nodes).platform.measurements
-    planned = strike.name != "gpu-diagnostics" or any(
+def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
+    shows = _SHOWN.get(injection.name, _fact)
+    measurements = InProcessLab(drawn.platform, count=drawn.nodes).platform.measurements
+    planned = injection.name != "gpu-diagnostics" or any(
         name.startswith(_DIAGNOSTIC) and one.made_at(drawn.level)
         for name, one in measurements.items()
     )
     commands = {name: one.command for name, one in measurements.items()}
     return Reach(
-        Sight.LIMITS if planned else Sight.NOWHERE,
-        lambda item: strike.node in item["nodes"] and shows(strike, item, commands),
+        Visibility.LIMITS if planned else Visibility.NOWHERE,
+        lambda item: injection.node in item["nodes"] and shows(injection, item, commands),
     )
 
 
 _DIAGNOSTIC = "gpu_diagnostic"
 
 
-def _fact(_strike: Strike, item: Item, _commands: object) -> bool:
+def _fact(_injection: Injection, item: Item, _commands: object) -> bool:
     """The probe reads all facts of a node at once."""
     return bool(item["rung"] == 0)
 
 
-def _traffic(strike: Strike, item: Item, _commands: object) -> bool:
+def _traffic(injection: Injection, item: Item, _commands: object) -> bool:
     """Errors are counted with the traffic of the NIC."""
-    return "traffic" in item["ways"] and strike.device in _parts(item["pairing"])
+    return "traffic" in item["ways"] and injection.device in _parts(item["pairing"])
 
 
-def _collective(_strike: Strike, item: Item, _commands: object) -> bool:
+def _collective(_injection: Injection, item: Item, _commands: object) -> bool:
     return bool(len(item["nodes"]) > 1 and item["ways"] and not item["pairing"])
 
 
-def _tool(strike: Strike, item: Item, commands: Mapping[str, str]) -> bool:
-    return commands.get(item["subject"]) == strike.device
+def _tool(injection: Injection, item: Item, commands: Mapping[str, str]) -> bool:
+    return commands.get(item["subject"]) == injection.device
 
 
-def _anything(*_: object) -> bool:
+def _any_item(*_: object) -> bool:
     return True
 
 
-def _diagnostic(_strike: Strike, item: Item, _commands: object) -> bool:
+def _diagnostic(_injection: Injection, item: Item, _commands: object) -> bool:
     return str(item["subject"]).startswith(_DIAGNOSTIC)
 
 
@@ -166,8 +171,8 @@ def _parts(pairing: str) -> list[str]:
     return re.split(r"[>,]|(?<=\d)-(?=[a-z])", pairing)
 
 
-_SHOWN: Mapping[str, Callable[[Strike, Item, Mapping[str, str]], bool]] = {
-    **dict.fromkeys(("unreachable", "host-key-changed", "wrong-key", "node-stops"), _anything),
+_SHOWN: Mapping[str, Callable[[Injection, Item, Mapping[str, str]], bool]] = {
+    **dict.fromkeys(("unreachable", "host-key-changed", "wrong-key", "node-stops"), _any_item),
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     **dict.fromkeys(("nic-idle", "tcp-fallback"), _collective),
     "high-ber": _traffic,

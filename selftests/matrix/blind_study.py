@@ -27,23 +27,21 @@ from random import SystemRandom
 from shutil import rmtree
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from blind_count import (
     MEASURED,
     RULES,
     SILENT,
     Count,
     Counted,
-    Told,
+    StudiedRun,
     counted,
     place,
     wrong_causes,
 )
-from blind_draw import Drawn, drawn
+from blind_draw import DrawnRun, drawn
 from blind_reach import reach
-from fault_matrix import carry_out
-from strikes import PLATFORMS
+from fault_matrix import run_with_faults
+from injections import PLATFORMS
 
 EXACT_MIN, WRONG_MAX = 0.95, 0.01
 """The goals: of the faults that were measured, and of the decided causes."""
@@ -51,9 +49,9 @@ EXACT_MIN, WRONG_MAX = 0.95, 0.01
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run and what was counted of it; ``trouble`` if there is no verdict to count."""
+    """One run and its counts; ``trouble`` holds the output of a run without a verdict."""
 
-    drawn: Drawn
+    drawn: DrawnRun
     counted: tuple[Counted, ...] = ()
     causes: int = 0
     wrong: tuple[str, ...] = ()
@@ -62,42 +60,42 @@ class Outcome:
 
 
 def one(number: int, options: Any) -> Outcome:
-    """Draw a run, carry it out and count; in a process of its own."""
+    """Draw a run, execute it and count its faults; runs in a separate process."""
     run = drawn(options.seed, number, options.level, options.platform)
     run = replace(run, confirm=options.confirm)
-    reaches = tuple(reach(run, strike) for strike in run.struck)
+    reaches = tuple(reach(run, injection) for injection in run.injected)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
         folder = (options.keep or Path(scratch)) / str(number)
         rmtree(folder, ignore_errors=True)
-        output = _carried_out(run, folder)
+        output = _run_ladder(run, folder)
         latest = folder / "reports" / "latest"
         took_s = time.monotonic() - started
         if output or not (latest / "records.jsonl").exists():
             return Outcome(run, duration_s=took_s, trouble=output or "no records")
         verdict = json.loads((latest / "verdict.json").read_text(encoding="utf-8"))
         lines = (latest / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    told = Told(run.struck, reaches, verdict, [json.loads(line) for line in lines])
+    studied = StudiedRun(run.injected, reaches, verdict, [json.loads(line) for line in lines])
     return Outcome(
         run,
-        tuple(counted(told)),
-        len(told.decided),
-        tuple(map(place, wrong_causes(told))),
+        tuple(counted(studied)),
+        len(studied.decided),
+        tuple(map(place, wrong_causes(studied))),
         took_s,
     )
 
 
-def _carried_out(run: Drawn, folder: Path) -> str:
-    """Run the ladder; return what it printed if it came to no verdict."""
+def _run_ladder(run: DrawnRun, folder: Path) -> str:
+    """Run the ladder; return its output if there is no verdict, or an empty string."""
     try:
-        result = carry_out(run.struck, run.lab_seed, folder, *run.options, nodes=run.nodes)
+        result = run_with_faults(run.injected, run.lab_seed, folder, *run.options, nodes=run.nodes)
     except subprocess.TimeoutExpired as error:
         return str(error)
     return result.output[-2000:] if result.verdict == "none" else ""
 
 
 def study(options: Any) -> list[Outcome]:
-    """All runs that ended, in their order, also if Ctrl-C ends the study."""
+    """All finished runs in order, even if Ctrl-C ends the study."""
     found: list[Outcome] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         try:
@@ -110,7 +108,7 @@ def study(options: Any) -> list[Outcome]:
 
 
 def _each(pool: Executor, options: Any) -> Iterator[Outcome]:
-    """The runs as they end. None waits in the pool, where an interrupt would not reach it."""
+    """Finished runs. None is queued in the pool, where an interrupt would not reach it."""
     numbers = iter(range(options.first, options.first + options.runs))
 
     def begin(count: int) -> set[Future[Outcome]]:
@@ -124,19 +122,19 @@ def _each(pool: Executor, options: Any) -> Iterator[Outcome]:
 
 
 def _progress(outcome: Outcome, done: int, of: int) -> str:
-    said = "; ".join(f"{c.strike.fault}: {c.count.value}" for c in outcome.counted)
+    detail = "; ".join(f"{c.injection.fault}: {c.count.value}" for c in outcome.counted)
     wrong = "".join(f"; WRONG {text}" for text in outcome.wrong)
     trouble = "no verdict" if outcome.trouble else ""
     run = f"{outcome.drawn.number} {outcome.drawn.platform} of {outcome.drawn.nodes}"
-    return f"{done}/{of} run {run}, {outcome.duration_s:.0f} s: {said}{wrong}{trouble}"
+    return f"{done}/{of} run {run}, {outcome.duration_s:.0f} s: {detail}{wrong}{trouble}"
 
 
-# --- what is counted over all runs ---
+# --- counts over all runs ---
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Of all runs, or of those of one kind."""
+    """Sums over all runs, or over a group of runs."""
 
     runs: int
     counts: Counter[Count]
@@ -194,7 +192,7 @@ def page(outcomes: Sequence[Outcome], options: Any) -> str:
     rows = {
         "all": outcomes,
         **{
-            text: [one for one in outcomes if len(one.drawn.struck) == n]
+            text: [one for one in outcomes if len(one.drawn.injected) == n]
             for text, n in faults.items()
         },
         **{name: [one for one in outcomes if one.drawn.platform == name] for name in PLATFORMS},
@@ -228,7 +226,7 @@ def _table(rows: dict[str, Sequence[Outcome]], columns: Sequence[Count]) -> Iter
 def _by_fault(outcomes: Sequence[Outcome], columns: Sequence[Count]) -> Iterator[str]:
     found: dict[str, Counter[Count]] = {}
     for one in (one for outcome in outcomes for one in outcome.counted):
-        found.setdefault(one.strike.name, Counter())[one.count] += 1
+        found.setdefault(one.injection.name, Counter())[one.count] += 1
     yield from _head("fault", [count.value for count in columns])
     for name, counts in sorted(found.items()):
         yield _line(f"`{name}`", [counts[count] or "" for count in columns])
@@ -248,10 +246,11 @@ _FINE = (Count.EXACT, Count.BELOW, Count.STRAGGLER, Count.IDLE, Count.HARMLESS, 
 
 
 def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """The runs in which something was not as the goals want it, with their commands."""
+    """The runs that miss a goal, with the commands that repeat them."""
     for outcome in outcomes:
         lines = [
-            f"    - `{one.strike.fault}`: **{one.count.value}**{f' ({one.said})' * bool(one.said)}"
+            f"    - `{one.injection.fault}`: **{one.count.value}**"
+            f"{f' ({one.detail})' * bool(one.detail)}"
             for one in outcome.counted
             if one.count not in _FINE
         ]

@@ -19,24 +19,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from strikes import CAUSES, NODES, PLATFORMS, TUNING, Strike, in_the_matrix, pairs_of, strikes
+from injections import (
+    CAUSES,
+    NODES,
+    PLATFORMS,
+    TUNING,
+    Injection,
+    injections,
+    pairs_of,
+    placed_for_matrix,
+)
 from testing import prepared
 from testing.acceptance import Project, environment, make_project
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"
 
-Wanted = tuple[tuple[Strike, ...], int]
-"""Faults of one run, and how many nodes it has."""
+Wanted = tuple[tuple[Injection, ...], int]
+"""The faults of one run, and its number of nodes."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run said: verdict, causes, how many items of which tests went red, which failed."""
+    """What a run reported: verdict, causes, bad items per test, and ids of failed items."""
 
-    struck: tuple[Strike, ...]
+    injected: tuple[Injection, ...]
     verdict: str
     causes: tuple[dict[str, Any], ...]
     red: dict[str, int]
@@ -45,9 +52,9 @@ class Result:
 
     @property
     def complaint(self) -> str:
-        """What is wrong with it, or an empty string."""
-        wanted = [strike for strike in self.struck if strike.cause]
-        verdicts = {strike.verdict for strike in self.struck}
+        """What is wrong with the result, or an empty string."""
+        wanted = [injection for injection in self.injected if injection.cause]
+        verdicts = {injection.verdict for injection in self.injected}
         worst = next(v for v in ("rejected", "incomplete", "accepted") if v in verdicts)
         if self.verdict != worst:
             return f"is {self.verdict}, must be {worst}"
@@ -58,10 +65,10 @@ class Result:
         wrong = [s.fault for s in wanted if len(wanted) > 1 and not self._judges_alone(s)]
         return f"has not the verdict of {', '.join(wrong)}" if wrong else ""
 
-    def _judges_alone(self, strike: Strike) -> bool:
-        """Of several faults: whether this one's items give its verdict without the others'."""
-        shown = (set(one["evidence"]) for one in self.causes if strike.is_named_by(one))
-        return any(items & self.failed for items in shown) == (strike.verdict == "rejected")
+    def _judges_alone(self, injection: Injection) -> bool:
+        """Whether the items of this fault alone give its verdict."""
+        shown = (set(one["evidence"]) for one in self.causes if injection.is_named_by(one))
+        return any(items & self.failed for items in shown) == (injection.verdict == "rejected")
 
 
 def named(cause: dict[str, Any]) -> str:
@@ -70,29 +77,34 @@ def named(cause: dict[str, Any]) -> str:
     return " ".join(part for part in (cause["cause"], place, where["device"]) if part)
 
 
-def carry_out(
-    struck: Sequence[Strike], seed: int, folder: Path, *more: str, nodes: int | None = None
+def run_with_faults(
+    injected: Sequence[Injection], seed: int, folder: Path, *more: str, nodes: int | None = None
 ) -> Result:
-    """One run of the ladder against a lab with these faults, in a project of its own."""
+    """Run the ladder against a lab with these faults, in a separate project folder."""
     project = make_project(folder)
-    platform = struck[0].platform
+    platform = injected[0].platform
     count = len(NODES[platform]) if nodes is None else nodes
-    if any(strike.name == TUNING for strike in struck):
+    if any(injection.name == TUNING for injection in injected):
         _untune(project, platform)
     options = [
         *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
         *("--lab-nodes", str(count), "--lab-seed", str(seed)),
-        *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not looked at
-        *(word for strike in struck if strike.fault for word in ("--lab-fault", strike.fault)),
+        *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not used here
+        *(
+            word
+            for injection in injected
+            if injection.fault
+            for word in ("--lab-fault", injection.fault)
+        ),
         *more,
     ]
     request = prepared.Request(options, project.folder, environment(), TIME_LIMIT_S)
     done = prepared.run(request)
-    return _read(tuple(struck), project.folder / "reports" / "latest", done.stdout + done.stderr)
+    return _read(tuple(injected), project.folder / "reports" / "latest", done.stdout + done.stderr)
 
 
 def _untune(project: Project, platform: str) -> None:
-    """The hostfile empties every variable that the platform file sets."""
+    """Set all variables of the platform file to empty values in the hostfile."""
     path = project.folder / "thresholds" / f"{platform}.json"
     names = json.loads(path.read_text(encoding="utf-8"))["environment"]["variables"]
     hostfile = project.folder / _LAB.format(platform)
@@ -101,9 +113,9 @@ def _untune(project: Project, platform: str) -> None:
     hostfile.write_text(text, encoding="utf-8")
 
 
-def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
+def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:
     if not (folder / "verdict.json").exists() or not (folder / "outcomes.jsonl").exists():
-        return Result(struck, "none", (), {}, output)
+        return Result(injected, "none", (), {}, output)
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     red: dict[str, int] = {}
     failed = set()
@@ -115,16 +127,16 @@ def _read(struck: tuple[Strike, ...], folder: Path, output: str) -> Result:
         if item["outcome"] == "failed":
             failed.add(item["id"])
     causes = tuple(verdict["causes"])
-    return Result(struck, verdict["verdict"], causes, red, output, frozenset(failed))
+    return Result(injected, verdict["verdict"], causes, red, output, frozenset(failed))
 
 
 def main() -> int:
     arguments = _arguments()
     wanted = [
-        in_the_matrix(struck)
+        placed_for_matrix(injected)
         for platform in arguments.platform or PLATFORMS
-        for struck in _struck(platform, arguments)
-        if not arguments.fault or all(strike.name in arguments.fault for strike in struck)
+        for injected in _planned(platform, arguments)
+        if not arguments.fault or all(injection.name in arguments.fault for injection in injected)
     ]
     with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
         results = list(_all(wanted, arguments, Path(folder)))
@@ -135,29 +147,31 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _struck(platform: str, arguments: Any) -> Iterator[tuple[Strike, ...]]:
-    yield from ((strike,) for strike in strikes(platform, arguments.seed))
+def _planned(platform: str, arguments: Any) -> Iterator[tuple[Injection, ...]]:
+    yield from ((injection,) for injection in injections(platform, arguments.seed))
     yield from pairs_of(platform, arguments.seed, arguments.pairs)
 
 
 def _all(wanted: Sequence[Wanted], arguments: Any, folder: Path) -> Iterator[Result]:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         started = [
-            pool.submit(carry_out, struck, arguments.seed, folder / str(number), nodes=nodes)
-            for number, (struck, nodes) in enumerate(wanted)
+            pool.submit(
+                run_with_faults, injected, arguments.seed, folder / str(number), nodes=nodes
+            )
+            for number, (injected, nodes) in enumerate(wanted)
         ]
-        for (struck, _), future in zip(wanted, started, strict=True):
+        for (injected, _), future in zip(wanted, started, strict=True):
             result = future.result()
             mark = result.complaint or ", ".join(map(named, result.causes)) or result.verdict
             sign = "WRONG" if result.complaint else "ok   "
-            print(f"{sign} {struck[0].platform:<18} {_faults(struck):<40} {mark}", flush=True)
+            print(f"{sign} {injected[0].platform:<18} {_faults(injected):<40} {mark}", flush=True)
             if result.complaint and arguments.verbose:
                 print(result.output[-4000:])
             yield result
 
 
-def _faults(struck: Sequence[Strike]) -> str:
-    return " ".join(strike.fault or strike.name for strike in struck)
+def _faults(injected: Sequence[Injection]) -> str:
+    return " ".join(injection.fault or injection.name for injection in injected)
 
 
 def _arguments() -> Any:
@@ -177,14 +191,14 @@ def page(results: Iterable[Result], seed: int) -> str:
     lines = [_HEAD.format(seed=seed)]
     platform = ""
     for result in results:
-        strike = result.struck[0]
-        if strike.platform != platform:
-            platform = strike.platform
+        injection = result.injected[0]
+        if injection.platform != platform:
+            platform = injection.platform
             lines.append(f"\n## {platform}\n\n{_COLUMNS}")
         red = ", ".join(f"{name} {count}" for name, count in sorted(result.red.items())) or "none"
         causes = "; ".join(map(named, result.causes)) or "none"
         mark = f" (**wrong**: {result.complaint})" if result.complaint else ""
-        fault = f"`{_faults(result.struck)}`"
+        fault = f"`{_faults(result.injected)}`"
         lines.append(f"| {fault} | {red} | {result.verdict} | {causes}{mark} |")
     return "\n".join(lines) + "\n"
 

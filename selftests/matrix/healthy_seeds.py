@@ -1,12 +1,12 @@
-"""Healthy labs with many noise seeds: how often the suite rejects what is not broken.
+"""Healthy labs with many noise seeds: how often the suite rejects a healthy cluster.
 
     python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]… [--page FILE]
 
-For each seed every sample that a healthy lab gives at the levels smoke and signoff is judged as a
-run would judge it: all pairs, paths, sizes, repeats, links and GPUs, dispersion and two groups
-included. No run is made. For the first seeds the lab's tools are also played in full, and their
-output is parsed and judged by the suite: the judgements must be equal, and the items must have no
-cause. Exit code 1 if anything was rejected, could not be judged, or was not equal.
+For each seed, all samples of a healthy lab at the levels smoke and signoff are judged as in a run:
+all pairs, paths, sizes, repeats, links and GPUs, including dispersion and two groups. No run is
+made. For the first seeds the lab's tools also run completely, and the suite parses and judges their
+output: the judgements must be equal, and the items must have no cause. Exit code 1 if anything was
+rejected, could not be judged, or was not equal.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from healthy_seeds_lab import Stage, on_stage
+from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Key, Played, Source, source
-from strikes import NODES, PLATFORMS, ROOT
+from injections import NODES, PLATFORMS, ROOT
 
 from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.core.errors import NoEvidence
@@ -39,16 +39,16 @@ from railgauge.tools import declared_metric
 from railgauge.tools.metric import Metric
 
 LEVELS = ("smoke", "signoff")
-# Played in full, of the seeds from 1: a run at signoff takes seconds.
+# Number of seeds, from 1, for which the tools run completely; a seed at signoff takes seconds.
 PLAYED = {"smoke": 20, "signoff": 2}
-# What tests compare with each other: a measurement, that of its first node alone, and the metric.
+# Ratios: a measurement, the one of its first node alone, and the compared metric.
 _RATIOS = {"pair_serving": ("node_serving", "output_throughput")}
 _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One metric of a case that is judged, and against what."""
+class Check:
+    """One judged metric of a case, with its limit and bounds."""
 
     key: Key
     limit: Limit
@@ -70,7 +70,7 @@ class Ask:
 
 @dataclass
 class Tally:
-    """What came of the judgements of one platform at one level."""
+    """The judgements of one platform at one level, counted."""
 
     platform: str
     level: str
@@ -89,7 +89,7 @@ class Tally:
         self.marginal += judged.outcome is Outcome.MARGINAL
         if judged.outcome not in (Outcome.PASSED, Outcome.MARGINAL):
             self.reject(where, seed, judged.reason)
-        # A count that must be met has no margin when it is.
+        # a count that is met has no margin
         if judged.unit != "count" and judged.margin is not None and judged.margin < self.margin:
             self.margin, self.narrowest = judged.margin, f"{where}, seed {seed}"
 
@@ -100,25 +100,25 @@ class Tally:
 
 @dataclass(frozen=True)
 class Bench:
-    """A level on a stage: every case, where its samples come from, and what is asked of them."""
+    """A level of a lab: all cases, the sources of their samples, and the checks."""
 
-    stage: Stage
+    lab: InProcessLab
     level: str
-    cases: tuple[tuple[Case, Source, tuple[Ask, ...]], ...]
+    cases: tuple[tuple[Case, Source, tuple[Check, ...]], ...]
 
 
-def bench(stage: Stage, level: str) -> Bench:
-    wanted = plan.level(stage.platform, stage.cluster, level)
-    cases = [case for _, case in plan.cases(stage.platform, wanted)]
-    asked = ((case, source(stage, case), tuple(asks(stage, case))) for case in cases)
-    return Bench(stage, level, tuple(asked))
+def bench(lab: InProcessLab, level: str) -> Bench:
+    wanted = plan.level(lab.platform, lab.cluster, level)
+    cases = [case for _, case in plan.cases(lab.platform, wanted)]
+    checks = ((case, source(lab, case), tuple(checks_of(lab, case))) for case in cases)
+    return Bench(lab, level, tuple(checks))
 
 
-def asks(stage: Stage, case: Case) -> Iterator[Ask]:
-    """Everything that the ladder asserts of a case, with the limit that counts there."""
-    platform = stage.platform
+def checks_of(lab: InProcessLab, case: Case) -> Iterator[Check]:
+    """All metrics that the ladder asserts of a case, each with its limit."""
+    platform = lab.platform
     measurement = platform.measurements[case.measurement]
-    for per, size, placement in _places(stage, case):
+    for per, size, placement in _places(lab, case):
         for name in measurement.asserted(per, size, case.sizes):
             limit = limit_for(measurement, name, case.pairing, size)
             declared = declared_metric(measurement.tool, name)
@@ -126,12 +126,12 @@ def asks(stage: Stage, case: Case) -> Iterator[Ask]:
             of = (platform, measurement, case.pairing, limit, len(case.nodes))
             best = ideal(*of)
             own = in_its_unit(limit, best)
-            yield Ask((name, size, placement), own, declared, physical_ceiling(*of), best)
+            yield Check((name, size, placement), own, declared, physical_ceiling(*of), best)
 
 
-def _places(stage: Stage, case: Case) -> Iterator[tuple[str, int | None, str | None]]:
-    """Each message size, each link and GPU, and the run: what a test may be about."""
-    gpus = range(stage.platform.gpus.count if stage.platform.gpus else 0)
+def _places(lab: InProcessLab, case: Case) -> Iterator[tuple[str, int | None, str | None]]:
+    """What an item may be about: each message size, each link and GPU, and the run."""
+    gpus = range(lab.platform.gpus.count if lab.platform.gpus else 0)
     yield from (("size", size, None) for size in case.sizes)
     yield from (("link", None, f"gpu{a}>gpu{b}") for a in gpus for b in gpus if a != b)
     yield from (("gpu", None, f"gpu{gpu}") for gpu in gpus)
@@ -139,16 +139,16 @@ def _places(stage: Stage, case: Case) -> Iterator[tuple[str, int | None, str | N
 
 
 def judge_seed(bench: Bench, seed: int, tally: Tally) -> None:
-    """All that a run with this seed would judge of its samples."""
-    bench.stage.reseed(seed)
+    """Judge all samples that a run with this seed would judge."""
+    bench.lab.reseed(seed)
     tally.seeds += 1
-    for case, samples, asked in bench.cases:
+    for case, samples, checks in bench.cases:
         samples.take()
-        for ask in asked:
+        for check in checks:
             try:
-                tally.take(f"{case.key} {ask}", seed, ask.judge(samples))
+                tally.take(f"{case.key} {check}", seed, check.judge(samples))
             except NoEvidence as error:
-                tally.reject(f"{case.key} {ask}", seed, str(error))
+                tally.reject(f"{case.key} {check}", seed, str(error))
     for where, judged in _ratios(bench):
         tally.take(where, seed, judged)
 
@@ -163,48 +163,48 @@ def _ratios(bench: Bench) -> Iterator[tuple[str, Judgement]]:
                 yield f"{key} over {alone.case.key}", judged
 
 
-# --- the same, played in full ---
+# --- the same with complete runs of the tools ---
 
 
 def differences(bench: Bench, seed: int) -> Iterator[str]:
-    """Where a run played in full is not judged as the short one, and causes of healthy items."""
-    run = f"{bench.stage.platform.name} {bench.level} seed {seed}"
+    """Differences between complete tools and short samples, and causes of healthy items."""
+    run = f"{bench.lab.platform.name} {bench.level} seed {seed}"
     short = _judged_short(bench, seed)
-    bench.stage.reseed(seed)
+    bench.lab.reseed(seed)
     items: dict[str, ItemRecord] = {}
     for case, _, _ in bench.cases:
-        measured = bench.stage.measured(case)
-        found = list(_judged(bench.stage, measured))
-        # What an output does not show is nothing that the short way could know: it prints nothing.
+        measured = bench.lab.measured(case)
+        found = list(_judged(bench.lab, measured))
+        # short samples have no output, so they do not know what an output does not show
         whole = [replace(j, not_shown=()) for item in found for j in item.judgements]
         if whole != [replace(judged, not_shown=()) for judged in short[case.key]]:
             yield f"{run}: {case.key} is judged otherwise when played in full"
         if measured.measurement.transport and assess.transport(measured).final:
             yield f"{run}: {case.key} names the wrong transport"
         items |= {item.id: item for item in found}
-    causes = diagnose(RunResults(items, {}, bench.stage.platform, bench.stage.cluster))
+    causes = diagnose(RunResults(items, {}, bench.lab.platform, bench.lab.cluster))
     yield from (f"{run}: a healthy lab has the cause {cause.cause}" for cause in causes)
 
 
 def _judged_short(bench: Bench, seed: int) -> dict[str, list[Judgement]]:
-    bench.stage.reseed(seed)
+    bench.lab.reseed(seed)
     found: dict[str, list[Judgement]] = {}
-    for case, samples, asked in bench.cases:
+    for case, samples, checks in bench.cases:
         samples.take()
         found[case.key] = []
-        for ask in asked:
+        for check in checks:
             with suppress(NoEvidence):
-                found[case.key].append(ask.judge(samples))
+                found[case.key].append(check.judge(samples))
     return found
 
 
-def _judged(stage: Stage, measured: assess.Measured) -> Iterator[ItemRecord]:
-    """An item for each size, link and GPU, and for the run."""
+def _judged(lab: InProcessLab, measured: assess.Measured) -> Iterator[ItemRecord]:
+    """One item for each size, link and GPU, and for the run."""
     case, measurement = measured.case, measured.measurement
-    for per, size, placement in _places(stage, case):
+    for per, size, placement in _places(lab, case):
         if not measurement.asserted(per, size, case.sizes):
             continue
-        found = assess.limits(stage.platform, measured, size, placement)
+        found = assess.limits(lab.platform, measured, size, placement)
         path = str(case.pairing) if case.pairing else placement or ""
         begun = blank(
             ItemRecord(
@@ -219,12 +219,12 @@ def _judged(stage: Stage, measured: assess.Measured) -> Iterator[ItemRecord]:
 # --- the command ---
 
 
-def examine(stage: Stage, seeds: int, played: bool) -> tuple[list[Tally], list[str]]:
-    """Both levels of a platform; with ``played`` the first seeds are compared too."""
+def examine(lab: InProcessLab, seeds: int, played: bool) -> tuple[list[Tally], list[str]]:
+    """Both levels of a platform; with ``played`` complete runs are compared for some seeds."""
     tallies, unlike = [], []
-    with on_stage(stage):
+    with using_lab(lab):
         for level in LEVELS:
-            one, tally = bench(stage, level), Tally(stage.platform.name, level)
+            one, tally = bench(lab, level), Tally(lab.platform.name, level)
             for seed in range(1, seeds + 1):
                 judge_seed(one, seed, tally)
             for seed in range(1, min(seeds, PLAYED[level] if played else 0) + 1):
@@ -234,7 +234,7 @@ def examine(stage: Stage, seeds: int, played: bool) -> tuple[list[Tally], list[s
 
 
 def table(tallies: Iterable[Tally]) -> str:
-    """One row a platform and level, as Markdown."""
+    """A Markdown table with one row per platform and level."""
     return "\n".join([_COLUMNS, *map(_row, tallies)])
 
 
@@ -255,7 +255,7 @@ def _row(tally: Tally) -> str:
 
 
 def rate(alarms: int, of: int) -> str:
-    """With none in ``of``, the rule of three: at 95 % confidence the rate is below 3 / ``of``."""
+    """The rate; without alarms the rule of three: below 3 / ``of`` at 95 % confidence."""
     return f"{alarms / of:.2g}" if alarms else f"0 (below {min(1.0, 3 / of):.1e})"
 
 
@@ -316,7 +316,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
-    """Platform by platform; with several jobs each in a process of its own."""
+    """All platforms in order; with several jobs each runs in a separate process."""
     names = options.platform or PLATFORMS
     if options.jobs == 1:
         yield from (_one(name, options) for name in names)
@@ -327,7 +327,7 @@ def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
 
 def _one(name: str, options: Any) -> tuple[list[Tally], list[str]]:
     started = time.process_time()
-    found = examine(Stage(name, options.thresholds), options.seeds, options.played)
+    found = examine(InProcessLab(name, options.thresholds), options.seeds, options.played)
     print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr, flush=True)
     return found
 

@@ -1,8 +1,8 @@
-"""A healthy lab inside this process: its tools are called, not started, and nothing is on disk.
+"""A lab inside this process: its tools are called as functions, and nothing is on disk.
 
-The commands are those that the suite would send, the tools are the lab's own. What stands in for
-the rest of a lab: the other side of a connection answers when it is asked, the turns of a
-measurement are counted in memory, and nobody counts traffic.
+The commands are those of the suite, and the tools are the lab's own. Three parts of a lab are
+replaced: the other side of a connection answers within this process, the repeats of a measurement
+are counted in memory, and no traffic is counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from strikes import NODES, ROOT, limits_of
+from injections import NODES, ROOT, limits_of
 
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
@@ -49,10 +49,10 @@ _PORT = 18515
 Reply = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-class Stage:
-    """The nodes of one platform's lab, and the platform file that they are judged by.
+class InProcessLab:
+    """The nodes of one platform's lab, and the platform file with their limits.
 
-    ``count`` is the number of nodes, ``struck`` are faults as ``--lab-fault`` takes them.
+    ``count`` is the number of nodes; ``injected`` holds faults in the syntax of ``--lab-fault``.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Stage:
         limits: Path = ROOT / "thresholds",
         *,
         count: int | None = None,
-        struck: Sequence[str] = (),
+        injected: Sequence[str] = (),
     ) -> None:
         self.platform = thresholds.with_model(limits_of(name, limits), "some-model")
         self.cluster = _cluster(name, count or len(NODES[name]))
@@ -71,13 +71,13 @@ class Stage:
             | {"address": node.address, "root": ""}
             for index, node in enumerate(self.cluster.nodes)
         }
-        for fault in (faults.parse(text, list(self.nodes)) for text in struck):
+        for fault in (faults.parse(text, list(self.nodes)) for text in injected):
             faults.apply(fault, self.nodes[fault.node], data)
         self._turns: Counter[tuple[str, str]] = Counter()
         self._services: list[Command] = []
 
     def reseed(self, seed: int) -> None:
-        """As a lab that was just started with this seed."""
+        """Set the state of a lab that was just started with this seed."""
         self._turns.clear()
         for node in self.nodes.values():
             node["seed"] = seed
@@ -89,58 +89,58 @@ class Stage:
     def named(self, _node: object, host: str) -> dict[str, Any]:
         return next(n for n in self.nodes.values() if host in (n["name"], n["address"]))
 
-    def connect(self, _host: str, _port: int, _source: str) -> Answers:
-        """The server's side of the commands that are being played."""
+    def connect(self, _host: str, _port: int, _source: str) -> RemoteEnd:
+        """The server's side of the current commands."""
         nodes = [self.nodes[command.node] for command in self._services]
         argv = self._services[-1].argv
-        return Answers(_REPLIES[nodes[-1]["tools"][argv[0]]](argv, nodes))
+        return RemoteEnd(_REPLIES[nodes[-1]["tools"][argv[0]]](argv, nodes))
 
     def commands(self, case: Case) -> Sequence[Command]:
         return plan.commands(case, self.platform, self.cluster, _PORT)
 
-    def play(self, command: Command, services: Sequence[Command] = ()) -> Transcript:
-        """What the client prints while ``services`` wait for it."""
+    def run_tool(self, command: Command, services: Sequence[Command] = ()) -> Transcript:
+        """Run the client's command while ``services`` wait for it; return its output."""
         self._services = list(services)
         node, (program, *words) = self.nodes[command.node], command.argv
-        said, complained = StringIO(), StringIO()
+        stdout, stderr = StringIO(), StringIO()
         environment = _ENVIRONMENT | dict(command.environment)
         with (
             patch.dict(os.environ, environment),
-            redirect_stdout(said),
-            redirect_stderr(complained),
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
         ):
             code = main.module(node["tools"][program]).run(program, words, node)
         return Transcript(
-            command.node, command.argv, code, said.getvalue(), complained.getvalue(), 0.0
+            command.node, command.argv, code, stdout.getvalue(), stderr.getvalue(), 0.0
         )
 
     def measured(self, case: Case) -> assess.Measured:
-        """The case as the suite would have measured and read it."""
+        """Measure and read the case as the suite does."""
         *services, client = self.commands(case)
-        runs = tuple((self.play(client, services),) for _ in range(case.repeats))
+        runs = tuple((self.run_tool(client, services),) for _ in range(case.repeats))
         return assess.read(self.platform, case, CaseResult(runs))
 
 
 @contextmanager
-def on_stage(stage: Stage) -> Iterator[None]:
-    """Let the lab's tools find this stage where they look for files and for each other."""
+def using_lab(lab: InProcessLab) -> Iterator[None]:
+    """Make the lab's tools use this lab instead of files and connections."""
     with ExitStack() as stack:
         for module in _TURNING:
-            stack.enter_context(patch.object(module, "turn", stage.turn))
+            stack.enter_context(patch.object(module, "turn", lab.turn))
         for module, name in _COUNTING:
             stack.enter_context(patch.object(module, name, _count_nothing))
-        stack.enter_context(patch.object(wire, "connect", stage.connect))
-        stack.enter_context(patch.object(hosts, "named", stage.named))
+        stack.enter_context(patch.object(wire, "connect", lab.connect))
+        stack.enter_context(patch.object(hosts, "named", lab.named))
         stack.enter_context(patch.dict(os.environ, _ENVIRONMENT, clear=True))
         yield
 
 
 def _count_nothing(*_: object, **__: object) -> None:
-    """In place of a NIC's counters."""
+    """Replaces the counters of a NIC."""
 
 
 def _cluster(name: str, count: int) -> Cluster:
-    """The lab's hostfile with so many nodes, as a lab makes it reachable."""
+    """The cluster of the lab's hostfile with this number of nodes."""
     path = ROOT / "hostfiles" / f"lab-{name}.yaml"
     declared = hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
     cluster = resized(declared, count)
@@ -152,23 +152,23 @@ def _cluster(name: str, count: int) -> Cluster:
 
 
 @dataclass
-class Answers:
-    """A wire whose far end answers the first message, and takes what comes after it."""
+class RemoteEnd:
+    """A connection whose far end answers the first message and ignores later ones."""
 
     reply: Reply
-    _heard: list[Mapping[str, Any]] = field(default_factory=list)
+    _requests: list[Mapping[str, Any]] = field(default_factory=list)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        self._heard.append(message)
+        self._requests.append(message)
 
     def receive(self) -> Mapping[str, Any]:
-        return self.reply(self._heard[0])
+        return self.reply(self._requests[0])
 
 
 def perftest_side(
     argv: Sequence[str], node: dict[str, Any], sizes: Sequence[int], other: str
 ) -> Any:
-    """The test that a command line asks for, and what its side can do at these sizes.
+    """The test of a command line, and what its side reaches at these sizes.
 
     ``other`` is the device of the other side.
     """
@@ -178,7 +178,7 @@ def perftest_side(
 
 
 def _perftest(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
-    return lambda asked: perftest_side(argv, nodes[-1], asked["sizes"], asked["device"])[1]
+    return lambda request: perftest_side(argv, nodes[-1], request["sizes"], request["device"])[1]
 
 
 def _iperf(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
@@ -187,19 +187,19 @@ def _iperf(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
     known = {"name": node["name"], "slow_paths": node["slow_paths"]}
     device = iperf._device(options, node)
 
-    def reply(asked: dict[str, Any]) -> dict[str, Any]:
-        way = directions.SENDS if asked["reverse"] else directions.RECEIVES
-        return known | {"gbps": iperf._able(node, device, asked["streams"], way)}
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        way = directions.SENDS if request["reverse"] else directions.RECEIVES
+        return known | {"gbps": iperf._able(node, device, request["streams"], way)}
 
     return reply
 
 
 def _vllm(argv: Sequence[str], nodes: list[dict[str, Any]]) -> Reply:
-    """The master is started after its workers."""
+    """The last node is the master, which is started after its workers."""
     *workers, master = nodes
     model = vllm._options(list(argv[2:]))["model"]
     able = vllm._able([master, *workers])
-    return lambda _asked: able | {"model": model, "nodes": len(nodes)}
+    return lambda _request: able | {"model": model, "nodes": len(nodes)}
 
 
 _REPLIES = {"perftest": _perftest, "iperf": _iperf, "vllm": _vllm}

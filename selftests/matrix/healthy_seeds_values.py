@@ -1,9 +1,8 @@
-"""The samples of a healthy case without what a run has around them.
+"""The samples of a case, computed without complete runs of the tools.
 
-A run of a tool reads its options, prints a page and is parsed. None of that depends on the noise,
-so it is done once; for each seed the lab's own functions are asked for the figures alone, and the
-lab's own rows say how they are rounded. ``healthy_seeds.py --played`` shows that it comes to the
-same.
+A run of a tool reads options, prints a page and is parsed. None of that depends on the noise, so it
+is done once. For each seed, the lab's own functions give the figures only, rounded as in the lab's
+rows. ``healthy_seeds.py`` checks that complete runs give the same.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from unittest.mock import patch
 
-from healthy_seeds_lab import Stage, perftest_side
+from healthy_seeds_lab import InProcessLab, perftest_side
 
 from railgauge.core.model import Case, Sample
 from railgauge.judging import assess
@@ -24,26 +23,26 @@ Key = tuple[str, int | None, str | None]
 
 
 class Source(Protocol):
-    """Where the samples of one case come from."""
+    """A source of the samples of one case."""
 
     def take(self) -> None:
-        """Measure once more, with the seed that the stage has now."""
+        """Measure again with the current seed of the lab."""
 
     def samples(self, key: Key) -> Sequence[Sample]:
-        """What was measured, over all repeats."""
+        """The measured samples of all repeats."""
 
 
-def source(stage: Stage, case: Case) -> Source:
-    """The shortest way to the case's samples."""
-    short = _SHORT.get(stage.platform.measurements[case.measurement].tool)
-    return Short(case, short(stage, case)) if short else Played(stage, case)
+def source(lab: InProcessLab, case: Case) -> Source:
+    """The fastest source of the case's samples."""
+    short = _SHORT.get(lab.platform.measurements[case.measurement].tool)
+    return Short(case, short(lab, case)) if short else Played(lab, case)
 
 
 class Played:
-    """Samples of a tool that is played in full and parsed: short enough as it is."""
+    """Samples from the parsed output of a tool that runs completely; it is fast enough."""
 
-    def __init__(self, stage: Stage, case: Case) -> None:
-        self._stage, self._case = stage, case
+    def __init__(self, lab: InProcessLab, case: Case) -> None:
+        self._stage, self._case = lab, case
         self.measured: assess.Measured | None = None
 
     def take(self) -> None:
@@ -55,11 +54,11 @@ class Played:
 
 
 Values = Iterable[tuple[Key, str, float]]
-"""Of one run, in the order in which they are printed: what, its unit, and the value."""
+"""Key, unit and value of each sample of one run, in the printed order."""
 
 
 class Short:
-    """Samples of a tool whose figures are asked for alone."""
+    """Samples from the functions of a tool that give the figures only."""
 
     def __init__(self, case: Case, measure: Callable[[], Values]) -> None:
         self._repeats, self._measure = case.repeats, measure
@@ -77,14 +76,14 @@ class Short:
         return self._found[key]
 
 
-def _perftest(stage: Stage, case: Case) -> Callable[[], Values]:
-    """A sweep measures every power of two; the sizes that nobody wants are left out."""
-    server, client = stage.commands(case)
-    node = stage.nodes[client.node]
+def _perftest(lab: InProcessLab, case: Case) -> Callable[[], Values]:
+    """A sweep measures all powers of two; sizes that the level does not need are left out."""
+    server, client = lab.commands(case)
+    node = lab.nodes[client.node]
     assert case.pairing is not None
     own, other = case.pairing.ends
     test, mine = perftest_side(client.argv, node, case.sizes, other.nic)
-    _, theirs = perftest_side(server.argv, stage.nodes[server.node], case.sizes, own.nic)
+    _, theirs = perftest_side(server.argv, lab.nodes[server.node], case.sizes, own.nic)
     test["sizes"] = list(case.sizes)
     read = _latencies if test["kind"] == "lat" else _bandwidths
 
@@ -106,19 +105,19 @@ def _latencies(_test: Mapping[str, Any], size: int, printed: Sequence[str]) -> V
         yield (metric, size, None), "us", float(printed[index])
 
 
-def _collective(stage: Stage, case: Case) -> Callable[[], Values]:
-    """The launcher is played up to where it would start the ranks."""
-    (command,) = stage.commands(case)
-    with patch.object(collective, "play", return_value=0) as play:
-        stage.play(command)
-    tool, arguments, slots, environment = play.call_args.args
+def _collective(lab: InProcessLab, case: Case) -> Callable[[], Values]:
+    """The launcher runs up to the point where it would start the ranks."""
+    (command,) = lab.commands(case)
+    with patch.object(collective, "run_job", return_value=0) as run_job:
+        lab.run_tool(command)
+    tool, arguments, slots, environment = run_job.call_args.args
     options = collective.read_options(tool, arguments, slots[0][0]["collectives"]["dialect"])
     job = collective._job(options, arguments, slots, environment)
     collective._start(job)
     key = job["key"].rpartition(" turn ")[0]
 
     def measure() -> Iterator[tuple[Key, str, float]]:
-        job["turn"] = stage.turn(job["nodes"][0], key)
+        job["turn"] = lab.turn(job["nodes"][0], key)
         job["key"] = f"{key} turn {job['turn']}"
         rows = collective._measure(job)
         for row in rows:
@@ -139,13 +138,13 @@ def _sides(size: int, printed: Sequence[str]) -> Values:
         yield (f"busbw/{placement}", size, None), "GB/s", float(busbw)
 
 
-def _nvbandwidth(stage: Stage, case: Case) -> Callable[[], Values]:
-    (command,) = stage.commands(case)
+def _nvbandwidth(lab: InProcessLab, case: Case) -> Callable[[], Values]:
+    (command,) = lab.commands(case)
     _, names = nvbandwidth._read(list(command.argv[1:]))
 
     def measure() -> Iterator[tuple[Key, str, float]]:
         for name in names:
-            matrix = nvbandwidth._matrix(name, stage.nodes[command.node])
+            matrix = nvbandwidth._matrix(name, lab.nodes[command.node])
             for row, column, cell in _cells(matrix):
                 place = f"gpu{column}" if len(matrix) == 1 else f"gpu{row}>gpu{column}"
                 yield (name, None, place), "GB/s", float(f"{cell:.6g}")
@@ -160,12 +159,12 @@ def _cells(matrix: Sequence[Sequence[float | None]]) -> Iterator[tuple[int, int,
                 yield row, column, cell
 
 
-def _transferbench(stage: Stage, case: Case) -> Callable[[], Values]:
-    (command,) = stage.commands(case)
+def _transferbench(lab: InProcessLab, case: Case) -> Callable[[], Values]:
+    (command,) = lab.commands(case)
     size, units = case.sizes[0], int(command.argv[3])
 
     def measure() -> Iterator[tuple[Key, str, float]]:
-        links = transferbench._links(stage.nodes[command.node], size, units)
+        links = transferbench._links(lab.nodes[command.node], size, units)
         for row, column, cell in _cells(links):
             place = f"gpu{row}>gpu{column}"
             yield ("link_bw", None, place), "GB/s", float(f"{cell:.3f}")

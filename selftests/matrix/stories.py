@@ -1,4 +1,4 @@
-"""The stories of the five documents: the last screen of one run for each.
+"""The stories of the five documents, each with the last screen of a run.
 
     python selftests/matrix/stories.py [--page FILE]
 
@@ -16,14 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from testing.acceptance import Project, Run, make_project
 
 
 @dataclass(frozen=True)
 class Story:
-    """``concludes`` is what the document found; ``options`` are those of the run."""
+    """``concludes`` is the document's conclusion; ``options`` are those of the run."""
 
     document: str
     title: str
@@ -85,22 +83,22 @@ STORIES = (
 )  # fmt: skip
 
 
-def tell(story: Story, folder: Path) -> Run:
+def run_story(story: Story, folder: Path) -> Run:
     project: Project = make_project(folder / story.document)
     return project.run(*story.options, "-q")
 
 
 def last_screen(run: Run) -> str:
-    """From the suite's own heading on, without the folder that it ran in."""
+    """The output from the suite's own heading on, without the folder of the run."""
     _, _, screen = run.stdout.rpartition("= railgauge =")
     lines = screen.partition("\n")[2].splitlines()
     kept = [line.rstrip() for line in lines if not line.startswith(("report:", "- Generated"))]
     return "\n".join(kept[:-1]).strip("\n")
 
 
-def page(told: Iterable[tuple[Story, Run]]) -> str:
+def page(results: Iterable[tuple[Story, Run]]) -> str:
     parts = [_HEAD]
-    for story, run in told:
+    for story, run in results:
         parts.append(
             f"## {story.document}: {story.title}\n\n{story.concludes}\n\n"
             f"```text\n$ {story.command}\n{last_screen(run)}\n```\n"
@@ -123,7 +121,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = [s for s in STORIES if not options.document or s.document in options.document]
     with tempfile.TemporaryDirectory(prefix="stories-") as folder, ThreadPoolExecutor(2) as pool:
-        runs = pool.map(lambda story: tell(story, Path(folder)), wanted)
+        runs = pool.map(lambda story: run_story(story, Path(folder)), wanted)
         text = page(zip(wanted, runs, strict=True))
     if options.page:
         options.page.write_text(text, encoding="utf-8")

@@ -3,10 +3,10 @@
     python selftests/matrix/straggler_seeds.py [--seeds N] [--platform P]… [--level L]…
         [--page FILE]
 
-For each seed the samples of a whole run are computed from the lab's own functions, without SSH,
-runs or files (see ``healthy_seeds.py``), and the diagnosis is asked for causes. A healthy run must
-have none. Then a part is made slower by a share, and the causes are compared with it. Exit code 1
-for a straggler in a healthy run.
+For each seed, the lab's own functions give the samples of a whole run, without SSH, runs or files
+(see ``healthy_seeds.py``), and the diagnosis looks for causes. A healthy run must have none. Then a
+part is made slower by a share, and the causes are compared with it. Exit code 1 for a straggler in
+a healthy run.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from healthy_seeds import Ask, Bench, bench, rate
-from healthy_seeds_lab import Stage, on_stage
+from healthy_seeds import Bench, Check, bench, rate
+from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Source
-from strikes import NODES, PLATFORMS
+from injections import NODES, PLATFORMS
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Judgement, Outcome
@@ -39,7 +39,7 @@ from railgauge.lab import faults, platforms
 
 LEVELS = ("smoke", "nightly", "signoff")
 SHARES = (1.0, 2.0, 3.0, 4.5, 6.0)
-# A fault of each kind of part; the last one only where GPUs are joined by single links.
+# One fault per kind of part; the last one only on platforms with single links between GPUs.
 FAULTS = ("slow-node", "slow-nic", "slow-gpu", "slow-xgmi")
 NAMED, OPEN, NODE, OTHER, SILENT = (
     "named",
@@ -51,53 +51,53 @@ NAMED, OPEN, NODE, OTHER, SILENT = (
 SLOW_SEEDS = {"smoke": 20, "nightly": 10, "signoff": 5}
 _SHOWN = 20
 
-Judge = Callable[[Ask, Source], Judgement]
+Judge = Callable[[Check, Source], Judgement]
 
 
 # --- one run ---
 
 
-def judged(ask: Ask, samples: Source) -> Judgement:
-    return ask.judge(samples)
+def judged(check: Check, samples: Source) -> Judgement:
+    return check.judge(samples)
 
 
-def unjudged(ask: Ask, samples: Source) -> Judgement:
-    """The values alone: what the rule reads of an item that reached its limits."""
-    values = tuple(sample.value for sample in samples.samples(ask.key))
-    name, size, _ = ask.key
+def values_only(check: Check, samples: Source) -> Judgement:
+    """The values only; the rule needs nothing else of an item within its limits."""
+    values = tuple(sample.value for sample in samples.samples(check.key))
+    name, size, _ = check.key
     return Judgement(
-        name, Outcome.PASSED, "", "", "", unit=ask.limit.unit, values=values, worst=min(values),
-        size_bytes=size, better=ask.declared.better,
+        name, Outcome.PASSED, "", "", "", unit=check.limit.unit, values=values, worst=min(values),
+        size_bytes=size, better=check.declared.better,
     )  # fmt: skip
 
 
 def records(one: Bench, seed: int, judge: Judge) -> dict[str, ItemRecord]:
-    """The items of a run with this seed that compare a measured value with a limit."""
-    one.stage.reseed(seed)
+    """All items of a run with this seed that compare a measured value with a limit."""
+    one.lab.reseed(seed)
     return {
         item.id: item
-        for case, samples, asked in one.cases
-        for item in _of(one.stage, case, _taken(samples, asked, judge))
+        for case, samples, checks in one.cases
+        for item in _items(one.lab, case, _judgements_of(samples, checks, judge))
     }
 
 
 _Judged = Mapping[tuple["int | None", "str | None"], Sequence[Judgement]]
 
 
-def _taken(samples: Source, asked: Sequence[Ask], judge: Judge) -> _Judged:
+def _judgements_of(samples: Source, checks: Sequence[Check], judge: Judge) -> _Judged:
     """The judgements of one case by size, and by link or GPU."""
     samples.take()
     found: dict[tuple[int | None, str | None], list[Judgement]] = {}
-    for ask in asked:
-        found.setdefault(ask.key[1:], []).append(judge(ask, samples))
+    for check in checks:
+        found.setdefault(check.key[1:], []).append(judge(check, samples))
     return found
 
 
-def _of(stage: Stage, case: Case, found: _Judged) -> Iterator[ItemRecord]:
+def _items(lab: InProcessLab, case: Case, found: _Judged) -> Iterator[ItemRecord]:
     for (size, placement), judgements in found.items():
         begun = ItemRecord(
             id=f"{case.key} {size} {placement}",
-            rung=stage.platform.measurements[case.measurement].rung,
+            rung=lab.platform.measurements[case.measurement].rung,
             title="",
             subject=case.measurement,
             outcome=Outcome.ERROR,
@@ -110,8 +110,8 @@ def _of(stage: Stage, case: Case, found: _Judged) -> Iterator[ItemRecord]:
 
 
 def causes(one: Bench, seed: int, judge: Judge) -> tuple[Cause, ...]:
-    stage = one.stage
-    return diagnose(RunResults(records(one, seed, judge), {}, stage.platform, stage.cluster))
+    lab = one.lab
+    return diagnose(RunResults(records(one, seed, judge), {}, lab.platform, lab.cluster))
 
 
 # --- many runs ---
@@ -119,7 +119,7 @@ def causes(one: Bench, seed: int, judge: Judge) -> tuple[Cause, ...]:
 
 @dataclass(frozen=True)
 class Healthy:
-    """What came of the healthy runs of one platform at one level."""
+    """The result of the healthy runs of one platform at one level."""
 
     platform: str
     level: str
@@ -129,56 +129,56 @@ class Healthy:
 
 @dataclass(frozen=True)
 class Slow:
-    """What came of runs with one part slower by each share, in words."""
+    """The results of runs with one part slower by each share, in words."""
 
     platform: str
     level: str
     fault: str
-    told: Mapping[float, str]
+    outcomes: Mapping[float, str]
 
 
 def healthy(platform: str, level: str, seeds: int) -> Healthy:
-    stage, alarms = Stage(platform), []
-    with on_stage(stage):
-        one = bench(stage, level)
+    lab, alarms = InProcessLab(platform), []
+    with using_lab(lab):
+        one = bench(lab, level)
         for seed in range(1, seeds + 1):
-            for cause in causes(one, seed, unjudged):
+            for cause in causes(one, seed, values_only):
                 alarms.append(f"{platform} {level} seed {seed}: {cause.where}: {cause.says}")
     return Healthy(platform, level, seeds, tuple(alarms))
 
 
 def slow(platform: str, level: str, name: str, seeds: int) -> Slow:
-    told = {share: _counted(platform, level, f"{name}={share}%", seeds) for share in SHARES}
-    return Slow(platform, level, name, told)
+    outcomes = {share: _counted(platform, level, f"{name}={share}%", seeds) for share in SHARES}
+    return Slow(platform, level, name, outcomes)
 
 
 def _counted(platform: str, level: str, text: str, seeds: int) -> str:
-    """How often a part that is slower by this share is named, and what else came of it."""
-    stage = Stage(platform)
-    fault = struck(stage, text)
-    with on_stage(stage):
-        one = bench(stage, level)
-        one_nic = len(stage.platform.fabric_nics) == 1
+    """How often a part that is slower by this share is named, and the other outcomes."""
+    lab = InProcessLab(platform)
+    fault = apply_fault(lab, text)
+    with using_lab(lab):
+        one = bench(lab, level)
+        one_nic = len(lab.platform.fabric_nics) == 1
         every = (causes(one, seed, judged) for seed in range(1, seeds + 1))
-        came = Counter(came_of(fault, found, one_nic=one_nic) for found in every)
-    if len(came) == 1:
-        return next(iter(came))
-    return ", ".join(f"{number} {word}" for word, number in came.most_common())
+        outcomes = Counter(outcome_of(fault, found, one_nic=one_nic) for found in every)
+    if len(outcomes) == 1:
+        return next(iter(outcomes))
+    return ", ".join(f"{number} {word}" for word, number in outcomes.most_common())
 
 
-def struck(stage: Stage, text: str) -> faults.Fault:
-    """Apply a fault to the stage's nodes; its device is named. Raises ``BadInput``."""
-    fault = faults.parse(text, list(stage.nodes))
-    node = stage.nodes[fault.node]
-    parts = {"slow-nic": [nic.name for nic in stage.platform.fabric_nics], "slow-gpu": ["3"]}
+def apply_fault(lab: InProcessLab, text: str) -> faults.Fault:
+    """Apply a fault, with its device, to the lab's nodes. Raises ``BadInput``."""
+    fault = faults.parse(text, list(lab.nodes))
+    node = lab.nodes[fault.node]
+    parts = {"slow-nic": [nic.name for nic in lab.platform.fabric_nics], "slow-gpu": ["3"]}
     if fault.name in parts:
         fault = dataclasses.replace(fault, device=parts[fault.name][-1])
-    faults.apply(fault, node, platforms.load(stage.platform.name))
+    faults.apply(fault, node, platforms.load(lab.platform.name))
     return fault
 
 
-def came_of(fault: faults.Fault, found: Sequence[Cause], *, one_nic: bool) -> str:
-    """Whether the causes name the part. A single NIC cannot be told from its node."""
+def outcome_of(fault: faults.Fault, found: Sequence[Cause], *, one_nic: bool) -> str:
+    """Whether the causes name the part; a single NIC cannot be separated from its node."""
     wanted = _devices(fault)
     right = [cause for cause in found if _is_on(fault.node, wanted, cause, one_nic=one_nic)]
     if not found:
@@ -192,7 +192,7 @@ def came_of(fault: faults.Fault, found: Sequence[Cause], *, one_nic: bool) -> st
 
 
 def _devices(fault: faults.Fault) -> set[str]:
-    """The devices that a cause may name for the fault; none for the whole node."""
+    """The devices that a cause may name for the fault; empty for a whole node."""
     named = {"slow-nic": {fault.device}, "slow-gpu": {f"gpu{fault.device}"}}
     return named.get(fault.name, {"gpu0", "gpu7"} if fault.name == "slow-xgmi" else set())
 
@@ -219,7 +219,7 @@ def healthy_table(rows: Sequence[Healthy]) -> str:
 
 def slow_table(rows: Sequence[Slow]) -> str:
     lines = [
-        f"| {row.platform} | {row.level} | {row.fault} | {' | '.join(row.told.values())} |"
+        f"| {row.platform} | {row.level} | {row.fault} | {' | '.join(row.outcomes.values())} |"
         for row in rows
     ]
     shares = " | ".join(f"{share:g} %" for share in SHARES)
@@ -287,7 +287,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _healthy(place: tuple[str, str], seeds: int) -> Healthy:
     started = time.process_time()
     row = healthy(*place, seeds)
-    _tell(place, started)
+    _print_time(place, started)
     return row
 
 
@@ -296,11 +296,11 @@ def _slow(place: tuple[str, str]) -> list[Slow]:
     for name in FAULTS:
         with suppress(BadInput):  # the platform has no such part
             rows.append(slow(*place, name, SLOW_SEEDS[place[1]]))
-    _tell(place, started)
+    _print_time(place, started)
     return rows
 
 
-def _tell(place: tuple[str, str], started: float) -> None:
+def _print_time(place: tuple[str, str], started: float) -> None:
     took_s = time.process_time() - started
     print(f"{' '.join(place)}: {took_s:.0f} s of CPU time", file=sys.stderr, flush=True)
 

@@ -1,8 +1,8 @@
-"""Each fault on one platform it applies to, alone or among others: the right cause, and no other.
+"""Each fault, on one platform, alone or with others, gives the right cause and no other.
 
-The whole matrix is ``make matrix``; here every fault is in a run on the platform where that is
-shortest. What has to be measured has a run of its own, of as few nodes as tell where it is; what
-the facts tell outright shares a run with others, each on a node of its own.
+``make matrix`` makes the whole matrix. Here each fault is in one run on the platform where that
+takes the least time. A fault that must be measured has its own run with as few nodes as possible;
+faults that facts show share a run, each on its own node.
 """
 
 from __future__ import annotations
@@ -11,23 +11,37 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from fault_matrix import carry_out, page
-from strikes import CAUSES, LEFT_OUT, NODES, PLATFORMS, TUNING, Strike, alone, moved, strikes
+from fault_matrix import page, run_with_faults
+from injections import (
+    CAUSES,
+    LEFT_OUT,
+    NODES,
+    PLATFORMS,
+    TUNING,
+    Injection,
+    injections,
+    moved,
+    on_few_nodes,
+)
 
 from railgauge.diagnosis import CATALOGUE
 from railgauge.lab import faults
 
 SEED = 7
-# In the order of how long a run takes.
-EVERY = {name: list(strikes(name, SEED)) for name in PLATFORMS}
-SHORTEST = {strike.name: strike for name in reversed(PLATFORMS) for strike in EVERY[name]}
-# What the GPUs' own tools tell.
-TOLD = ("remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
-        "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing")  # fmt: skip
-# What these GPUs' tools, and documents, do not tell of.
-UNTOLD = {"h200": set(), "mi300x": {"gpu-fabric", "clocks-unlocked", "nvme-missing"}}
-# What one run of a platform tells of: its nodes, some of them healthy, and the faults.
-TOGETHER = {
+# PLATFORMS is in the order of the duration of a run.
+INJECTIONS = {name: list(injections(name, SEED)) for name in PLATFORMS}
+SHORTEST = {
+    injection.name: injection for name in reversed(PLATFORMS) for injection in INJECTIONS[name]
+}
+# Faults that the GPUs' own tools report.
+GPU_TOOL_FAULTS = (
+    "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
+    "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing",
+)  # fmt: skip
+# Faults that these platforms' GPU tools or documents do not cover.
+NOT_REPORTED = {"h200": set(), "mi300x": {"gpu-fabric", "clocks-unlocked", "nvme-missing"}}
+# Platform, number of nodes (some of them healthy) and faults of each shared run.
+SHARED_RUNS = {
     "facts": ("connectx4-homelab", 12,
               ("firmware", "governor", "link-rate", "memlock", "modules-by-hand", "mtu",
                "nic-missing", "no-sm", "pcie-width", "peermem-missing", "port-down")),
@@ -42,63 +56,69 @@ TOGETHER = {
 }  # fmt: skip
 
 
-def together(platform: str, names: Iterable[str]) -> Iterator[Strike]:
-    """Each on a node of its own, in the order of the nodes."""
-    found = {strike.name: strike for strike in EVERY[platform]}
+def on_own_nodes(platform: str, names: Iterable[str]) -> Iterator[Injection]:
+    """The faults, each on its own node, in the order of the nodes."""
+    found = {injection.name: injection for injection in INJECTIONS[platform]}
     return (moved(found[name], node) for name, node in zip(names, _nodes(platform), strict=False))
 
 
 def _nodes(platform: str) -> Iterator[str]:
-    """Also of a lab that is longer than its hostfile's list."""
+    """Up to 12 node names, also beyond the hostfile's list."""
     *_, last = known = NODES[platform]
     stem = last.rstrip("0123456789") if last[-1].isdecimal() else "node"
     yield from known
     yield from (f"{stem}{number:02d}" for number in range(len(known) + 1, 13))
 
 
-SHARED = {name for _, _, names in TOGETHER.values() for name in names}
-MEASURED = [alone(one) for name, one in SHORTEST.items() if name not in SHARED | set(TOLD)]
+SHARED = {name for _, _, names in SHARED_RUNS.values() for name in names}
+MEASURED = [
+    on_few_nodes(one) for name, one in SHORTEST.items() if name not in SHARED | set(GPU_TOOL_FAULTS)
+]
 
 
 @pytest.mark.parametrize(
-    ("strike", "nodes"), MEASURED, ids=[f"{one.platform}-{one.name}" for one, _ in MEASURED]
+    ("injection", "nodes"), MEASURED, ids=[f"{one.platform}-{one.name}" for one, _ in MEASURED]
 )
-def test_the_cause_is_named_and_no_other(strike: Strike, nodes: int, tmp_path: Path) -> None:
-    result = carry_out((strike,), SEED, tmp_path / "project", nodes=nodes)
+def test_only_the_right_cause_is_named(injection: Injection, nodes: int, tmp_path: Path) -> None:
+    result = run_with_faults((injection,), SEED, tmp_path / "project", nodes=nodes)
     assert not result.complaint, result.complaint + result.output[-4000:]
 
 
-@pytest.mark.parametrize("name", TOGETHER)
-def test_several_faults_are_as_many_causes(name: str, tmp_path: Path) -> None:
-    platform, nodes, names = TOGETHER[name]
-    struck = tuple(together(platform, names))
-    assert len({strike.node for strike in struck}) == len(names) < nodes
-    result = carry_out(struck, SEED, tmp_path / "project", nodes=nodes)
+@pytest.mark.parametrize("name", SHARED_RUNS)
+def test_each_of_several_faults_gives_one_cause(name: str, tmp_path: Path) -> None:
+    platform, nodes, names = SHARED_RUNS[name]
+    injected = tuple(on_own_nodes(platform, names))
+    assert len({injection.node for injection in injected}) == len(names) < nodes
+    result = run_with_faults(injected, SEED, tmp_path / "project", nodes=nodes)
     assert not result.complaint, result.complaint + result.output[-4000:]
 
 
 @pytest.mark.parametrize("name", ["h200", "mi300x"])
-def test_all_that_gpus_tell_of_is_told_at_once(name: str, tmp_path: Path) -> None:
-    struck = tuple(strike for strike in EVERY[name] if strike.name in TOLD)
-    assert {strike.name for strike in struck} == set(TOLD) - UNTOLD[name]
-    result = carry_out(struck, SEED, tmp_path / "project", "-k", "preflight")
+def test_all_faults_that_gpu_tools_report_are_named_in_one_run(name: str, tmp_path: Path) -> None:
+    injected = tuple(
+        injection for injection in INJECTIONS[name] if injection.name in GPU_TOOL_FAULTS
+    )
+    assert {injection.name for injection in injected} == set(GPU_TOOL_FAULTS) - NOT_REPORTED[name]
+    result = run_with_faults(injected, SEED, tmp_path / "project", "-k", "preflight")
     assert not result.complaint, result.output[-4000:]
 
 
-def test_every_fault_of_the_lab_is_in_the_matrix() -> None:
+def test_each_fault_of_the_lab_is_in_the_matrix() -> None:
     assert set(faults.NAMES) == set(CAUSES) | LEFT_OUT
     assert set(SHORTEST) == {*CAUSES, TUNING}
-    assert {strike.name for strike, _ in MEASURED} | SHARED | set(TOLD) == set(SHORTEST)
+    assert {injection.name for injection, _ in MEASURED} | SHARED | set(GPU_TOOL_FAULTS) == set(
+        SHORTEST
+    )
 
 
-def test_every_cause_that_is_expected_can_be_named() -> None:
-    assert {strike.cause for strike in SHORTEST.values()} - {""} <= set(CATALOGUE)
+def test_each_expected_cause_is_in_the_catalogue() -> None:
+    assert {injection.cause for injection in SHORTEST.values()} - {""} <= set(CATALOGUE)
 
 
-def test_the_page_says_what_is_wrong() -> None:
-    strike = EVERY["h200"][0]
+def test_the_page_marks_wrong_results() -> None:
+    injection = INJECTIONS["h200"][0]
     from fault_matrix import Result  # noqa: PLC0415
 
-    wrong = Result((strike,), "accepted", (), {}, "")
+    wrong = Result((injection,), "accepted", (), {}, "")
     assert wrong.complaint
     assert "**wrong**" in page([wrong], SEED)

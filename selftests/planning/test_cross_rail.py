@@ -1,4 +1,4 @@
-"""Paths from one NIC to another: both ends are asked for, said, counted and judged one by one."""
+"""Cross-rail paths, from one NIC to another: both ends are planned, checked and judged."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ def metax():
     return thresholds.load("metax-c500", ROOT / "thresholds")
 
 
-# --- what is asked for ---
+# --- what is planned ---
 
 
 def test_each_nic_writes_to_the_next_one_with_the_first_gpu_beside_it(metax):
@@ -57,7 +57,7 @@ def test_of_eight_nics_the_last_writes_to_the_first():
     assert [path.ends[1].nic for path in paths] == [*names[1:], names[0]]
 
 
-def test_a_level_asks_for_them_beside_its_own_pairings(metax):
+def test_a_level_plans_cross_rail_paths_beside_its_own_pairings(metax):
     measurement = metax.measurements["gpu_write_bandwidth"]
     for level, asked in (("smoke", False), ("nightly", True), ("signoff", True)):
         paths = plan.paths(metax, measurement, level)
@@ -67,7 +67,7 @@ def test_a_level_asks_for_them_beside_its_own_pairings(metax):
         ]
 
 
-def test_what_is_demanded_and_what_is_planned_agree(metax):
+def test_demanded_items_and_planned_cases_agree(metax):
     scope = DemandInputs(
         metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly")
     )
@@ -79,14 +79,14 @@ def test_what_is_demanded_and_what_is_planned_agree(metax):
     assert all(demand.question.case.pairing == PATH for demand in found)
 
 
-def test_a_case_reads_back_as_it_was_and_older_ones_have_no_peer():
+def test_a_case_reads_back_unchanged_and_older_cases_have_no_peer():
     assert from_plain(Case, json.loads(json.dumps(to_plain(CASE)))) == CASE
     plain = to_plain(replace(CASE, pairing=Pairing("mlx5_0", 0, "near")))
     del plain["pairing"]["peer"]
     assert from_plain(Case, plain).pairing == Pairing("mlx5_0", 0, "near")
 
 
-def test_names_of_files_and_ids_say_both_ends_and_those_of_one_rail_stay():
+def test_file_names_and_ids_name_both_ends_and_those_of_one_rail_are_unchanged():
     assert CASE.key == "gpu_write_bandwidth[n1:n2-gpu4-mlx5_1:gpu0-mlx5_0]"
     same = replace(CASE, pairing=Pairing("mlx5_1", 4, "near"))
     assert same.key == "gpu_write_bandwidth[n1:n2-gpu4-mlx5_1]"
@@ -98,7 +98,7 @@ def argvs(metax, case):
     return [list(command.argv) for command in plan.commands(case, metax, cluster("n1", "n2"), 9999)]
 
 
-def test_either_side_is_given_its_own_nic_and_gpu(metax):
+def test_each_side_uses_its_own_nic_and_gpu(metax):
     server, client = argvs(metax, CASE)
     assert server[server.index("-d") + 1] == "mlx5_0"
     assert "--use_maca=0" in server
@@ -106,8 +106,8 @@ def test_either_side_is_given_its_own_nic_and_gpu(metax):
     assert "--use_maca=4" in client
 
 
-def test_host_memory_crosses_rails_over_tcp_too():
-    """iperf3 binds either side to its own NIC and goes to the address of the server's."""
+def test_iperf3_measures_cross_rail_paths_of_host_memory():
+    """iperf3 binds each side to its own NIC and connects to the address of the server's NIC."""
     tcpx = thresholds.load("h100-tcpx", ROOT / "thresholds")
     path = tcpx.cross_rail("host")[0]
     own, other = path.ends
@@ -122,10 +122,10 @@ def test_host_memory_crosses_rails_over_tcp_too():
     assert client.argv[client.argv.index("-c") + 1] == "10.0.0.2"
 
 
-# --- what a platform file may ask ---
+# --- what a platform file may ask for ---
 
 
-def asking(platform, name, **changes):
+def with_cross_rail(platform, name, **changes):
     """The platform with cross-rail paths at nightly of a measurement."""
     measurement = platform.measurements[name]
     nightly = replace(measurement.extents["nightly"], cross_rail=True)
@@ -133,21 +133,21 @@ def asking(platform, name, **changes):
     return replace(platform, measurements={**platform.measurements, name: changed})
 
 
-def test_one_nic_has_no_other_rail():
+def test_cross_rail_paths_need_two_nics():
     homelab = thresholds.load("connectx4-homelab", ROOT / "thresholds")
-    (complaint,) = uncovered(asking(homelab, "host_write_bandwidth"))
+    (complaint,) = uncovered(with_cross_rail(homelab, "host_write_bandwidth"))
     assert "host_write_bandwidth: has cross_rail" in complaint
 
 
-def test_a_collective_chooses_its_nics_itself(metax):
-    crossed = asking(metax, "pair_all_reduce")
+def test_a_collective_cannot_have_cross_rail_paths(metax):
+    crossed = with_cross_rail(metax, "pair_all_reduce")
     assert any("pair_all_reduce: has cross_rail" in line for line in uncovered(crossed))
     with pytest.raises(BadInput, match="pair_all_reduce: ccl-tests does not run from one NIC"):
         check_plannable(crossed)
 
 
-def test_host_memory_is_held_to_its_one_limit_across_rails_too(metax):
-    crossed = asking(metax, "host_write_bandwidth")
+def test_host_memory_has_the_same_limit_across_rails(metax):
+    crossed = with_cross_rail(metax, "host_write_bandwidth")
     assert list(uncovered(crossed)) == []
     measurement = crossed.measurements["host_write_bandwidth"]
     paths = plan.paths(crossed, measurement, "nightly")
@@ -157,7 +157,7 @@ def test_host_memory_is_held_to_its_one_limit_across_rails_too(metax):
     ] * 3
 
 
-def test_a_limit_that_forgets_paths_across_rails_is_a_hole(metax):
+def test_a_cross_rail_path_without_a_limit_is_reported(metax):
     measurement = metax.measurements["gpu_write_bandwidth"]
     kept = tuple(limit for limit in measurement.limits if limit.pairings != ("cross_rail",))
     without = replace(measurement, limits=kept)
@@ -174,12 +174,12 @@ def test_the_slower_nic_is_the_ceiling(metax):
     assert physical_ceiling(mixed, measurement, Pairing("mlx5_1", 4, "near"), of) == 400
 
 
-def test_coverage_declares_what_some_level_asks_for(metax):
+def test_coverage_declares_the_paths_that_any_level_plans(metax):
     whole = coverage(cluster("n1", "n2"), metax, ())
     assert whole["pairings"]["declared"] == 2 + 16 + 2
 
 
-# --- what is said and counted, against what was asked ---
+# --- what a run printed and counted, against what was planned ---
 
 
 def words(nic, size_bytes, way):
@@ -189,14 +189,14 @@ def words(nic, size_bytes, way):
 
 
 def counted(node, nic, role, size_bytes):
-    """The counters of both NICs of a node, of which one has moved these bytes."""
+    """The counters of both NICs of a node; ``nic`` alone has moved these bytes."""
     way = "xmit" if node == "n1" else "rcv"
     said = "".join(words(n, size_bytes if n == nic else 0, way) for n in ("mlx5_0", "mlx5_1"))
     return transcript(node, stdout=said, role=role)
 
 
 def server_of(text, nic="mlx5_0", gpu=0, bus="0x8"):
-    """What the server of the document's run prints, which it does not show: its own end."""
+    """The server's output of the document's run, which the document does not show."""
     return (
         text.replace("mlx5_1", nic)
         .replace("Device with ID: 4", f"Device with ID: {gpu}")
@@ -204,7 +204,7 @@ def server_of(text, nic="mlx5_0", gpu=0, bus="0x8"):
     )
 
 
-class Said:
+class OneRun:
     """One run of the case: a client, a server, and what their NICs counted."""
 
     found = MappingProxyType({})
@@ -233,21 +233,21 @@ def client():
     return CROSS_RUN.read_text(encoding="utf-8")
 
 
-def answered(metax, said, kind, case=CASE, size=None):
-    return Assessor(metax, said).answer(Question(kind, case, size))
+def answered(metax, run, kind, case=CASE, size=None):
+    return Assessor(metax, run).answer(Question(kind, case, size))
 
 
 @needs_transcripts
-def test_the_run_of_the_document_is_judged_by_its_own_limit(metax, client):
-    said = Said(client, server_of(client))
-    assert answered(metax, said, READ).errors == ()
-    (judged,) = answered(metax, said, LIMITS, size=MIB8).judgements
+def test_the_documents_cross_rail_run_is_judged_by_the_cross_rail_limit(metax, client):
+    run = OneRun(client, server_of(client))
+    assert answered(metax, run, READ).errors == ()
+    (judged,) = answered(metax, run, LIMITS, size=MIB8).judgements
     assert (judged.outcome, judged.worst, judged.floor) == (Outcome.PASSED, 392.51, 372.8)
     assert "GPU4 with mlx5_1 (PIX in 2.5)" in judged.basis
-    traffic = answered(metax, said, TRAFFIC).judgements
+    traffic = answered(metax, run, TRAFFIC).judgements
     assert [judged.outcome for judged in traffic] == [Outcome.PASSED] * 4
     slow = client.replace("392.51", "302.51").replace("0.005849", "0.004508")
-    (judged,) = answered(metax, Said(slow, server_of(slow)), LIMITS, size=MIB8).judgements
+    (judged,) = answered(metax, OneRun(slow, server_of(slow)), LIMITS, size=MIB8).judgements
     assert judged.outcome is Outcome.FAILED
 
 
@@ -255,20 +255,20 @@ def test_the_run_of_the_document_is_judged_by_its_own_limit(metax, client):
 @pytest.mark.parametrize(
     ("sides", "says"),
     [
-        # The two NICs swapped: each end says the other's.
+        # The two NICs are swapped.
         (("mlx5_0", "mlx5_1"), ("device: asked for mlx5_1, the tool says mlx5_0",
                                 "device of the server: asked for mlx5_0, the tool says mlx5_1")),
-        # One NIC at both ends, where two were asked for.
+        # Both ends use the same NIC.
         (("mlx5_1", "mlx5_1"), ("device of the server: asked for mlx5_0, the tool says mlx5_1",)),
         (("mlx5_0", "mlx5_0"), ("device: asked for mlx5_1, the tool says mlx5_0",)),
-        # A NIC that nobody asked for, at one end.
+        # One end uses a NIC that is neither of the two.
         (("mlx5_1", "mlx5_2"), ("device of the server: asked for mlx5_0, the tool says mlx5_2",)),
         (("mlx5_2", "mlx5_0"), ("device: asked for mlx5_1, the tool says mlx5_2",)),
     ],
 )  # fmt: skip
-def test_a_header_that_names_another_nic_at_either_end_is_an_error(metax, client, sides, says):
-    said = Said(client.replace("mlx5_1", sides[0]), server_of(client, sides[1]))
-    (error,) = answered(metax, said, READ).errors
+def test_another_nic_in_the_header_of_either_end_is_an_error(metax, client, sides, says):
+    run = OneRun(client.replace("mlx5_1", sides[0]), server_of(client, sides[1]))
+    (error,) = answered(metax, run, READ).errors
     assert all(line in str(error) for line in says), str(error)
     assert str(error).count("device") == len(says)
 
@@ -281,15 +281,15 @@ def test_a_header_that_names_another_nic_at_either_end_is_an_error(metax, client
         (0, "0x32", "PCI bus of the GPU of the server: asked for 0x08, the tool says 0x32"),
     ],
 )
-def test_a_server_on_the_gpu_of_the_client_is_an_error(metax, client, gpu, bus, says):
-    (error,) = answered(metax, Said(client, server_of(client, gpu=gpu, bus=bus)), READ).errors
+def test_a_server_that_uses_the_clients_gpu_number_is_an_error(metax, client, gpu, bus, says):
+    (error,) = answered(metax, OneRun(client, server_of(client, gpu=gpu, bus=bus)), READ).errors
     assert says in str(error)
 
 
 @needs_transcripts
-def test_the_run_across_rails_is_no_run_on_one_rail(metax, client):
+def test_a_cross_rail_run_is_an_error_where_one_rail_was_planned(metax, client):
     same = replace(CASE, pairing=Pairing("mlx5_1", 4, "near"))
-    (error,) = answered(metax, Said(client, server_of(client)), READ, same).errors
+    (error,) = answered(metax, OneRun(client, server_of(client)), READ, same).errors
     assert "device of the server: asked for mlx5_1, the tool says mlx5_0" in str(error)
 
 
@@ -302,9 +302,9 @@ def test_the_run_across_rails_is_no_run_on_one_rail(metax, client):
         (("mlx5_0", "mlx5_1"), [("n1", "mlx5_1"), ("n2", "mlx5_0")]),
     ],
 )
-def test_a_payload_that_went_another_way_is_seen_by_the_counters(metax, client, carried, wrong):
-    """A server that prints no header hides its NIC; the bytes do not."""
-    found = answered(metax, Said(client, "", carried), TRAFFIC).judgements
+def test_counters_show_a_payload_that_used_other_nics(metax, client, carried, wrong):
+    """The server prints no header here, so only the counters tell which NIC it used."""
+    found = answered(metax, OneRun(client, "", carried), TRAFFIC).judgements
     failed = [judged for judged in found if judged.outcome is Outcome.FAILED]
     assert [judged.points_at for judged in failed] == [(place,) for place in wrong]
 
@@ -320,7 +320,7 @@ def judge(capsys, *more):
 
 @needs_transcripts
 @pytest.mark.parametrize("level", thresholds.LEVELS)
-def test_judge_takes_the_path_that_an_output_cannot_name(capsys, level):
+def test_judge_takes_the_path_from_the_command_line(capsys, level):
     code, out, _ = judge(capsys, "--pairing", PATH, "--level", level, CROSS_RUN)
     assert code == 0
     assert out.startswith("gpu_write_bandwidth over gpu4-mlx5_1:gpu0-mlx5_0\n")
@@ -330,7 +330,7 @@ def test_judge_takes_the_path_that_an_output_cannot_name(capsys, level):
 
 @needs_transcripts
 @pytest.mark.parametrize("path", ["gpu0-mlx5_0:gpu4-mlx5_1", "gpu0-mlx5_0", "gpu4-mlx5_0"])
-def test_judge_refuses_a_path_that_the_output_denies(capsys, path):
+def test_judge_refuses_a_path_that_contradicts_the_output(capsys, path):
     code, out, _ = judge(capsys, "--pairing", path, CROSS_RUN)
     assert code == 10
     assert "device: asked for mlx5_0, the tool says mlx5_1" in out
@@ -338,13 +338,13 @@ def test_judge_refuses_a_path_that_the_output_denies(capsys, path):
 
 @needs_transcripts
 @pytest.mark.parametrize("path", ["gpu4-mlx5_1:gpu5-mlx5_0", "mlx5_0", "mlx5_1:mlx5_0", ":"])
-def test_judge_names_the_paths_that_there_are(capsys, path):
+def test_judge_lists_the_known_paths(capsys, path):
     code, out, err = judge(capsys, "--pairing", path, CROSS_RUN)
     assert (code, out) == (2, "")
     assert f"gpu_write_bandwidth has no pairing '{path}'; one of gpu0-mlx5_0, " in err
 
 
-def test_judge_has_no_path_for_a_collective(capsys):
+def test_judge_takes_no_path_for_a_collective(capsys):
     log = Path(TRANSCRIPTS / "metax-mccl-allreduce-2node-16gpu-healthy.txt")
     if not log.exists():
         pytest.skip("the transcripts are not here")
@@ -354,10 +354,10 @@ def test_judge_has_no_path_for_a_collective(capsys):
     assert "it is not measured over a path" in capsys.readouterr().err
 
 
-# --- the far paths, of which the document has no figure ---
+# --- far paths, for which the document has no figure ---
 
 
-def test_no_floor_of_a_node_path_claims_the_document(metax):
+def test_floors_of_far_paths_are_derived_not_cited(metax):
     far = [limit for limit in metax.measurements["gpu_write_bandwidth"].limits
            if "far" in limit.pairings]  # fmt: skip
     assert far
@@ -365,11 +365,11 @@ def test_no_floor_of_a_node_path_claims_the_document(metax):
     assert {bound_at(limit.floor, MIB8) for limit in far if limit.sizes[1] == MIB8} == {200}
 
 
-# --- a record of one path under the name of another ---
+# --- a record that names one path and holds the case of another ---
 
 
-def bound(metax, pairing, said=PATH):
-    """Refuses a record whose id and part name ``said`` and which stands on the case ``pairing``."""
+def check_record(metax, pairing, said=PATH):
+    """Checks a record whose id and part name ``said`` and whose case has ``pairing``."""
     level = plan.level(metax, cluster("n1", "n2"), "nightly")
     measurement = metax.measurements["gpu_write_bandwidth"]
     case = plan.case_at(measurement, "nightly", level.pairs[0], pairing)
@@ -381,8 +381,8 @@ def bound(metax, pairing, said=PATH):
     refuse_other_items([record], metax, level)
 
 
-def test_a_record_of_a_path_across_rails_stands_on_that_path(metax):
-    bound(metax, PATH)
+def test_a_record_whose_case_has_its_cross_rail_path_is_accepted(metax):
+    check_record(metax, PATH)
 
 
 @pytest.mark.parametrize(
@@ -390,11 +390,11 @@ def test_a_record_of_a_path_across_rails_stands_on_that_path(metax):
     [
         Pairing("mlx5_1", 4, "near"),
         Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4, "near")),
-        replace(PATH, distance="far"),  # which would be held to half of the floor
+        replace(PATH, distance="far"),  # "far" has half of the floor
         replace(PATH, peer=Pairing("mlx5_0", 1, "near")),
         replace(PATH, peer=Pairing("mlx5_0", 0, "cross_rail", Pairing("mlx5_1", 4))),
     ],
 )
-def test_a_record_that_stands_on_another_path_is_refused(metax, pairing):
+def test_a_record_whose_case_has_another_path_is_refused(metax, pairing):
     with pytest.raises(NotVerified, match=r"a pairing that level nightly|that it is not about"):
-        bound(metax, pairing)
+        check_record(metax, pairing)

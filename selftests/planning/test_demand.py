@@ -1,4 +1,4 @@
-"""What a level demands, computed without pytest, and what the records of a run leave unanswered."""
+"""What a level demands, computed without pytest, and which demands the records leave open."""
 
 from dataclasses import replace
 
@@ -61,12 +61,12 @@ def records_of(scope, **changes):
     return {record.id: record for record in made}
 
 
-# --- the list ---
+# --- the list of demands ---
 
 
 @pytest.mark.parametrize("level", thresholds.LEVELS)
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_what_is_counted_is_what_is_listed_and_nothing_is_listed_twice(name, level):
+def test_demands_are_listed_once_each_and_their_count_agrees(name, level):
     scope = scope_of(name, level, groups={"leaf": NODES[:3]})
     listed = list(demands(scope))
     assert len(listed) == count(scope) == len({demand.key for demand in listed})
@@ -74,8 +74,8 @@ def test_what_is_counted_is_what_is_listed_and_nothing_is_listed_twice(name, lev
 
 
 @pytest.mark.parametrize("lab", ["h100-tcpx", "h200", "metax-c500"])
-def test_every_demand_is_an_item_of_the_ladder(lab, capsys):
-    """Two ways to one number: the plan without pytest, and what pytest collects."""
+def test_each_demand_is_an_item_of_the_ladder(lab, capsys):
+    """`railgauge plan`, which does not use pytest, counts as many items as pytest collects."""
     hostfile = ["--hostfile", f"{ROOT}/hostfiles/lab-{lab}.yaml", "--level", "signoff"]
     ask = ("--collect-only", "-q", "-p", "no:cacheprovider", *hostfile)
     run = prepared.run(prepared.Request(ask, ROOT, environment(), time_limit_s=300))
@@ -96,18 +96,18 @@ def test_a_platform_without_pairs_demands_no_pair():
     assert {demand.rung for demand in demands(scope)} == {0}
 
 
-# --- what answers it ---
+# --- which records answer a demand ---
 
 
 def left(scope, records):
     return list(unanswered(demands(scope), records))
 
 
-def test_a_run_that_answered_everything_leaves_nothing(homelab):
+def test_a_complete_run_leaves_no_demand_open(homelab):
     assert not left(homelab, records_of(homelab))
 
 
-def test_each_answer_that_is_missing_is_named(homelab):
+def test_each_missing_record_is_listed_as_not_run(homelab):
     whole = records_of(homelab)
     for name, gone in whole.items():
         (absent,) = left(homelab, {k: v for k, v in whole.items() if k != name})
@@ -122,8 +122,8 @@ def test_each_answer_that_is_missing_is_named(homelab):
 
 
 @pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.PASSED, Outcome.MARGINAL}))
-def test_an_item_that_ended_otherwise_accounts_for_what_it_is_about(homelab, outcome):
-    """It is counted as what it is, and asked nothing, perhaps."""
+def test_an_item_without_a_pass_answers_the_demand_of_its_subject(homelab, outcome):
+    """It is counted under its own outcome, even if it got to no question."""
     records = {
         name: replace(record, outcome=outcome, questions=())
         for name, record in records_of(homelab).items()
@@ -131,19 +131,19 @@ def test_an_item_that_ended_otherwise_accounts_for_what_it_is_about(homelab, out
     assert not left(homelab, records)
 
 
-def test_a_pass_accounts_for_nothing_that_it_did_not_ask(homelab):
+def test_a_pass_without_the_question_answers_no_demand(homelab):
     records = {n: replace(r, questions=()) for n, r in records_of(homelab).items()}
     assert len(left(homelab, records)) == count(homelab)
 
 
-def test_what_compared_nothing_is_no_answer_to_what_it_is_not_about(homelab):
-    """An item of a site's own that asked the same and ended in an error."""
+def test_an_error_answers_no_demand_of_another_subject(homelab):
+    """A site's own item asked the same question and ended in an error."""
     demand = next(demands(homelab))
     own = item("own", Outcome.ERROR, subject="own", questions=(demand.question,), ways=("own",))
     assert len(left(homelab, {"own": own})) == count(homelab)
 
 
-def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
+def test_each_open_demand_has_its_own_id(homelab):
     listed = left(homelab, {})
     ids = [record.id for record in listed]
     assert [record.ways for record in listed] == [(d.key.way,) for d in demands(homelab)]
@@ -162,11 +162,11 @@ def test_what_no_item_asked_for_has_an_id_of_its_own(homelab):
         ("", False),
     ],
 )
-def test_an_item_that_was_collected_is_known_by_the_file_of_its_id(item_id, is_so):
+def test_the_file_in_an_id_marks_a_collected_item(item_id, is_so):
     assert is_of_a_test(item_id) is is_so
 
 
-def test_another_size_nodes_or_repeats_are_no_answer(homelab):
+def test_other_sizes_nodes_or_repeats_do_not_answer_a_demand(homelab):
     demand = next(d for d in demands(homelab) if d.question.kind == LIMITS)
     case = demand.question.case
     for case_asked, size in (
@@ -186,7 +186,7 @@ def test_a_test_may_be_renamed_and_others_may_be_added(homelab):
     assert not left(homelab, {**records, "own": item("own")})
 
 
-# --- what it makes of the verdict ---
+# --- the verdict ---
 
 
 def judged(scope, records, planned=None):
@@ -204,7 +204,7 @@ def judged(scope, records, planned=None):
     return run, findings
 
 
-def test_all_answered_is_accepted_and_one_left_out_is_incomplete(homelab):
+def test_a_complete_run_is_accepted_and_one_open_demand_makes_it_incomplete(homelab):
     records = records_of(homelab)
     verdict = decide(*judged(homelab, records))
     assert (verdict.verdict, verdict.counts.not_run) == ("accepted", 0)
@@ -215,8 +215,8 @@ def test_all_answered_is_accepted_and_one_left_out_is_incomplete(homelab):
     assert verdict.counts.planned == count(homelab)
 
 
-def test_a_plan_that_lists_less_demands_no_less(homelab):
-    """The list of items in run.json is what the run says; what the level demands is computed."""
+def test_a_shorter_list_of_planned_items_does_not_lower_the_demand(homelab):
+    """run.json only lists what the run planned; the demand is computed from the level."""
     records = records_of(homelab)
     planned = list(records)[:3]
     verdict = decide(*judged(homelab, records, planned))
@@ -224,7 +224,7 @@ def test_a_plan_that_lists_less_demands_no_less(homelab):
     assert verdict.verdict == "incomplete"
 
 
-def test_what_never_ran_is_counted_once(homelab):
+def test_an_item_that_never_ran_is_counted_once(homelab):
     records = records_of(homelab)
     name, gone = next(iter(records.items()))
     records[name] = never_ran(replace(gone, questions=(), by_evidence=False))
@@ -243,6 +243,6 @@ def test_what_never_ran_is_counted_once(homelab):
         ("h200", ("n1", "n2"), ""),
     ],
 )
-def test_a_verdict_names_its_scope_where_that_is_less_than_a_cluster(name, nodes, said):
+def test_a_verdict_for_a_part_of_a_cluster_names_its_scope(name, nodes, said):
     scope = scope_of(name, nodes=nodes)
     assert decide(*judged(scope, records_of(scope))).scope == said

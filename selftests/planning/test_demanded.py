@@ -1,4 +1,4 @@
-"""The questions that a level asks, one by one, of a platform that asks in every way."""
+"""The questions that a level demands, for a platform file that uses every kind of question."""
 
 import json
 from dataclasses import replace
@@ -80,7 +80,7 @@ def at(*nodes, name="m", pairing=None, level="nightly"):
     return Case(name, nodes, pairing, PLAIN.extents[level].sizes, PLAIN.extents[level].repeats)
 
 
-def test_each_size_is_asked_for_where_it_is_asserted():
+def test_each_asserted_size_is_demanded():
     narrow = measurement(asserts=(Assertion("bw_average", sizes=(8388608, 8388608)),))
     assert asked(narrow) == [
         (3, node, "", 8388608, "size", Question(LIMITS, at(node), 8388608)) for node in ("n1", "n2")
@@ -91,7 +91,7 @@ def test_each_size_is_asked_for_where_it_is_asserted():
     ]
 
 
-def test_each_link_and_each_gpu_is_asked_for():
+def test_each_link_and_each_gpu_is_demanded():
     rows = asked(measurement(asserts=(Assertion("link_bw", per="link"),)), of=cluster("n1"))
     assert [row[2:] for row in rows] == [
         (link, None, "link", Question(LIMITS, at("n1"), None, link))
@@ -103,7 +103,7 @@ def test_each_link_and_each_gpu_is_asked_for():
     ]
 
 
-def test_without_gpus_no_link_and_no_gpu_is_asked_for():
+def test_without_gpus_no_link_and_no_gpu_is_demanded():
     bare = replace(BENCH, gpus=None)
     assert links(bare) == []
     assert links(replace(BENCH, gpus=replace(BENCH.gpus, count=1))) == []
@@ -113,7 +113,7 @@ def test_without_gpus_no_link_and_no_gpu_is_asked_for():
 
 
 @pytest.mark.parametrize("per", ["run", "link", "gpu", "size"])
-def test_an_average_is_asked_for_where_the_sizes_are_those_of_its_limit(per):
+def test_an_average_is_demanded_if_the_level_has_the_sizes_of_its_limit(per):
     of = Sweep(65536, 8388608, 128)
     one = measurement(
         asserts=(Assertion("bw_average", per=per),), limits=(limit(floor=1.0, over=of),)
@@ -123,12 +123,12 @@ def test_an_average_is_asked_for_where_the_sizes_are_those_of_its_limit(per):
         assert asked(one, level="smoke") == []
 
 
-def test_a_run_is_asked_for_once():
+def test_a_value_per_run_is_demanded_once():
     rows = asked(measurement(asserts=(Assertion("tokens", per="run"),)), of=cluster("n1"))
     assert rows == [(3, "n1", "", None, "run", Question(LIMITS, at("n1")))]
 
 
-def test_counters_transport_and_named_tests_are_asked_for_where_the_file_says_so():
+def test_counters_transport_and_named_tests_are_demanded_if_declared():
     one = measurement(
         traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
         results=Results(("pcie",), BASIS), scope="pair", rung=4,
@@ -142,7 +142,7 @@ def test_counters_transport_and_named_tests_are_asked_for_where_the_file_says_so
     assert asked(one, of=cluster("n1")) == []
 
 
-def test_every_path_of_every_pair_is_asked_for():
+def test_each_path_of_each_pair_is_demanded():
     one = measurement(
         asserts=(Assertion("bw_average"),), scope="path", memory="gpu",
         extents={"smoke": replace(PLAIN.extents["smoke"], pairings="all")},
@@ -154,7 +154,7 @@ def test_every_path_of_every_pair_is_asked_for():
     assert {row[3] for row in rows} == {8388608}
 
 
-def test_a_ratio_is_over_the_same_place_or_the_first_node_of_a_pair():
+def test_a_ratio_compares_with_the_same_place_or_with_a_pairs_first_node():
     ratio = Assertion("scaling", per="ratio", of="busbw", over="base")
     pair = measurement(scope="pair", rung=4, asserts=(ratio,))
     both = ("n1", "n2")
@@ -172,7 +172,7 @@ def test_a_ratio_is_over_the_same_place_or_the_first_node_of_a_pair():
     assert {row[4] for row in asked(sized, measurement("base"))} == {"size"}
 
 
-def test_measurements_come_after_facts_and_from_the_lowest_rung_up():
+def test_demands_start_with_facts_then_measurements_by_rung():
     high, low = (
         measurement(name, rung=rung, asserts=(Assertion("bw_average", per="run"),))
         for name, rung in (("a", 4), ("b", 1))
@@ -181,7 +181,7 @@ def test_measurements_come_after_facts_and_from_the_lowest_rung_up():
     assert [row[0] for row in rows] == [0, 0, 1, 1, 4, 4]
 
 
-def test_a_fact_is_asked_of_each_node_and_part():
+def test_a_fact_is_demanded_of_each_node_and_part():
     rows = asked(expected=("memlock",))
     assert rows == [
         (0, node, "", None, FACT, Question(FACT, metric="memlock", fact=FactAt(node, ("memlock",))))
@@ -216,15 +216,15 @@ def test_a_fact_is_asked_of_each_node_and_part():
         ({"size": 8}, ""),
     ],
 )
-def test_a_part_is_called_as_ids_and_records_call_it(part, label):
+def test_part_labels_are_those_of_ids_and_records(part, label):
     assert part_label(part) == label
 
 
-def test_a_gpu_is_called_by_its_number():
+def test_a_gpu_label_has_the_gpus_number():
     assert gpu_label(3) == "gpu3"
 
 
-def test_ways_are_those_that_the_file_asks_in_at_this_level_or_at_any():
+def test_ways_are_the_kinds_of_question_of_a_level_or_of_all_levels():
     over = limit(floor=1.0, over=Sweep(65536, 8388608, 128))
     asserts = (Assertion("bw_peak"), Assertion("bw_average", per="run"), Assertion("bw_peak"))
     one = measurement(asserts=asserts, limits=(over,))
@@ -238,7 +238,7 @@ def test_ways_are_those_that_the_file_asks_in_at_this_level_or_at_any():
     assert ways(measurement()) == ()
 
 
-def test_each_switch_is_asked_for_where_each_answers_for_its_cables(monkeypatch):
+def test_a_scan_per_switch_demands_each_declared_switch(monkeypatch):
     of = replace(TWO, fabric=Fabric("n2", "topology", "file"))
     monkeypatch.setattr(
         demand, "declared_switches", lambda fabric: {of.fabric: ("s1", "s2")}[fabric]
@@ -259,7 +259,7 @@ def test_each_switch_is_asked_for_where_each_answers_for_its_cables(monkeypatch)
     assert asked(replace(one, fabric=None), of=of) == []
 
 
-# --- a subnet that the hostfile passes over without a word ---
+# --- a subnet that the hostfile does not mention ---
 
 
 def unscanned(name, rung=1):
@@ -274,7 +274,7 @@ def demanded(*measurements, not_applicable=(), of=TWO, **more):
     return listed
 
 
-def test_a_sign_off_asks_for_every_scan_of_a_subnet_that_nobody_scans():
+def test_a_sign_off_demands_each_scan_of_a_subnet_that_no_node_scans():
     run = measurement(asserts=(Assertion("tokens", per="run"),))
     rows = asked(run, expected=("memlock",), level="signoff")
     assert [row[0] for row in rows] == [0, 0, 3, 3, *[1] * len(SUBNET)]
@@ -285,7 +285,7 @@ def test_a_sign_off_asks_for_every_scan_of_a_subnet_that_nobody_scans():
     )  # fmt: skip
 
 
-def test_such_a_demand_says_why_nothing_answers_it():
+def test_the_demand_of_a_missing_scan_has_a_reason():
     listed = demanded()
     assert {one.why_not for one in listed} == {NOT_SCANNED}
     assert [one.key for one in listed] == [ItemKey(name, FABRIC, (), "", None) for name in SUBNET]
@@ -293,13 +293,13 @@ def test_such_a_demand_says_why_nothing_answers_it():
     assert other.why_not == ""
 
 
-def test_a_scan_that_the_platform_file_rules_out_is_not_asked_for():
+def test_a_scan_that_is_not_applicable_is_not_demanded():
     ruled = ("fabric_links", "fabric_errors")
     left = [one.key.subject for one in demanded(not_applicable=ruled)]
     assert left == [name for name in SUBNET if name not in ruled]
 
 
-def test_a_scan_has_the_rung_of_its_measurement_or_that_of_the_links():
+def test_a_missing_scan_has_the_rung_of_its_measurement_or_rung_1():
     on = platform(measurement("fabric_links", scope="fabric", rung=2))
     assert (scan_rung(on, "fabric_links"), scan_rung(on, "fabric_errors")) == (2, 1)
     rungs = {one.key.subject: one.rung for one in demanded(*on.measurements.values())}

@@ -1,4 +1,4 @@
-"""Which node of a pair sends: every node in one of two tests, and receives in the other."""
+"""Which node of a pair sends: of each two tests, a node sends in one and receives in the other."""
 
 from itertools import pairwise, product
 
@@ -46,7 +46,7 @@ def done_by(turns, node):
 
 
 @given(clusters(), levels)
-def test_of_each_two_tests_a_node_sends_in_one_and_receives_in_the_other(cluster, level):
+def test_a_node_sends_in_one_of_each_two_tests_and_receives_in_the_other(cluster, level):
     nodes, groups = cluster
     turns = rounds(nodes, level, None, groups)
     for node in nodes:
@@ -56,8 +56,8 @@ def test_of_each_two_tests_a_node_sends_in_one_and_receives_in_the_other(cluster
 
 
 @given(clusters())
-def test_two_rounds_try_every_node_in_both_directions(cluster):
-    """An odd number of nodes has a third round, for the byes. Two nodes only have one pair."""
+def test_in_two_rounds_each_node_sends_and_receives(cluster):
+    """An odd number of nodes has a third round for the byes. Two nodes have one pair only."""
     nodes, groups = cluster
     turns = rounds(nodes, PairLevel("tournament", 2), None, groups)
     for node in nodes if len(nodes) > 2 else ():
@@ -65,7 +65,7 @@ def test_two_rounds_try_every_node_in_both_directions(cluster):
 
 
 @given(clusters(), st.integers(3, 9))
-def test_within_three_rounds_every_node_does_both_and_within_four_with_byes(cluster, count):
+def test_in_any_three_rounds_or_four_with_byes_each_node_sends_and_receives(cluster, count):
     nodes, groups = cluster
     turns = rounds(nodes, PairLevel("tournament", count), None, groups)
     window = 4 if len(nodes) % 2 else 3
@@ -77,7 +77,7 @@ def test_within_three_rounds_every_node_does_both_and_within_four_with_byes(clus
 
 
 @given(clusters(), levels)
-def test_pairs_and_rounds_stay_as_they_are(cluster, level):
+def test_directions_change_neither_pairs_nor_rounds(cluster, level):
     nodes, groups = cluster
     plain = rounds(nodes, level, None, groups, directions=1)
     turned = rounds(nodes, level, None, groups)
@@ -87,17 +87,17 @@ def test_pairs_and_rounds_stay_as_they_are(cluster, level):
 
 
 @given(st.integers(3, 70))
-def test_a_ring_already_goes_round(count):
+def test_a_ring_keeps_its_directions(count):
     assert rounds(named(count), PairLevel("ring")) == ring(named(count))
 
 
-def test_the_order_of_rounds_decides_which_tests_belong_together():
+def test_a_nodes_tests_are_taken_two_by_two_in_the_order_of_rounds():
     turns = directed(((Pair("a", "b"),), (Pair("a", "c"),), (Pair("c", "b"),), (Pair("a", "b"),)))
     assert turns == ((Pair("a", "b"),), (Pair("c", "a"),), (Pair("b", "c"),), (Pair("a", "b"),))
 
 
-def test_without_leaves_and_with_leaves_of_32_nobody_is_left_out():
-    """31 of 64 nodes never sent and 31 never received when directions alternated."""
+def test_with_two_leaves_of_32_each_node_sends_and_receives():
+    """With the older scheme, 31 of 64 nodes never sent and 31 never received."""
     nodes = named(64)
     groups = {"one": tuple(nodes[:32]), "other": tuple(nodes[32:])}
     idle = []
@@ -109,8 +109,8 @@ def test_without_leaves_and_with_leaves_of_32_nobody_is_left_out():
     assert idle == [(31, 31), (0, 0)]
 
 
-def test_four_nodes_cannot_do_both_in_every_two_rounds_in_a_row():
-    """Which is why the promise is for the rounds 1 and 2, 3 and 4, ..."""
+def test_four_nodes_cannot_send_and_receive_in_any_two_rounds_in_a_row():
+    """So the rule holds for rounds 1 and 2, 3 and 4, and so on, but not for rounds 2 and 3."""
     turns = tournament(list("abcd"))
     pairs = [pair for turn in turns for pair in turn]
     for flips in product((False, True), repeat=len(pairs)):
@@ -120,5 +120,5 @@ def test_four_nodes_cannot_do_both_in_every_two_rounds_in_a_row():
 
 
 @pytest.mark.parametrize("nodes", ["", "a"])
-def test_nobody_to_send_to(nodes):
+def test_fewer_than_two_nodes_have_no_pair(nodes):
     assert rounds(list(nodes), PairLevel("tournament", 2)) == ()

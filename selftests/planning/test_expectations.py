@@ -1,4 +1,4 @@
-"""Which facts an expectation asks for, of which parts of a node, and what they are held against."""
+"""Which facts an expectation needs, of which parts of a node, and what each is compared with."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ PARTS = {"": {}, "gpu": GPU, "nic": NIC, "adapter": ADAPTER, "gpu nic": {**GPU, 
 
 
 def expecting(name, on=C500, **changes):
-    """The platform, where it expects just this."""
+    """The platform with this expectation only."""
     one = Expectation(name, "equals", 1, Basis("derived", "made up"), f"/expected/{name}")
     return replace(on, expected={name: replace(one, **changes)})
 
@@ -28,8 +28,8 @@ def at(name, on=C500, **part):
     return fact_at(expecting(name, on), name, "n1", part)
 
 
-# Per part: the fact, and what it is held against if the platform file says only "as declared".
-HELD = {
+# Part, fact, and what the fact is compared with if the platform file says "as declared".
+AS_DECLARED = {
     "gpu_fabric_manager": ("", "gpu_software.fabric_manager", "", "gpu_driver"),
     "cpus_online": ("", "cpus", "", "cpus_present"),
     "gpu_count": ("", "gpus.#", "gpus.count", ""),
@@ -47,8 +47,8 @@ HELD = {
     "netdev_rate": ("nic", "netdevs.mlx5_0.rate_gbps", "nics.mlx5_0.rate_gbps", ""),
     "netdev_numa": ("nic", "netdevs.mlx5_0.numa_node", "nics.mlx5_0.numa_node", ""),
 }
-# Facts that the platform file itself says the value of.
-ALONE = {
+# Facts whose value the platform file gives itself.
+BY_VALUE = {
     "": {
         "cpu_governor": "governors", "numa_balancing": "numa_balancing", "memlock": "memlock",
         "numa_daemons": "numa_daemons", "boot_module": "boot_modules",
@@ -87,30 +87,30 @@ ALONE = {
 OF_SEVERAL = {"pcie_link", "nic_present", "netdev_present"}
 
 
-@pytest.mark.parametrize("name", HELD)
-def test_a_fact_that_is_declared_is_held_against_that_declaration(name):
-    part, path, declared, same_as = HELD[name]
+@pytest.mark.parametrize("name", AS_DECLARED)
+def test_a_declared_fact_is_compared_with_its_declaration(name):
+    part, path, declared, same_as = AS_DECLARED[name]
     assert at(name, **PARTS[part]) == FactAt("n1", (path,), declared, same_as)
 
 
 @pytest.mark.parametrize(
-    ("part", "name"), [(p, name) for p, found in ALONE.items() for name in found]
+    ("part", "name"), [(p, name) for p, found in BY_VALUE.items() for name in found]
 )
-def test_a_fact_that_is_declared_nowhere_else_is_held_against_the_expectation(part, name):
-    assert at(name, **PARTS[part]) == FactAt("n1", (ALONE[part][name],))
+def test_a_fact_without_a_declaration_is_compared_with_the_expected_value(part, name):
+    assert at(name, **PARTS[part]) == FactAt("n1", (BY_VALUE[part][name],))
 
 
-def test_every_expectation_is_one_of_these():
-    alone = {name for found in ALONE.values() for name in found}
-    assert {*HELD, *alone, *OF_SEVERAL} == set(EXPECTATIONS)
+def test_these_tables_hold_every_expectation():
+    by_value = {name for found in BY_VALUE.values() for name in found}
+    assert {*AS_DECLARED, *by_value, *OF_SEVERAL} == set(EXPECTATIONS)
 
 
-def test_a_slot_is_known_by_its_speed_and_width():
+def test_a_pcie_link_is_compared_by_speed_and_width():
     paths = ("nics.mlx5_0.pcie_speed_gts", "nics.mlx5_0.pcie_width")
     assert at("pcie_link", **NIC) == FactAt("n1", paths, "nics.mlx5_0.pcie_link")
 
 
-def test_a_device_is_known_by_its_address_if_that_is_declared_and_by_its_name_else():
+def test_a_device_is_identified_by_its_declared_address_or_else_by_its_name():
     assert C500.nic("mlx5_2").pci_address
     assert at("nic_present", **ADAPTER) == FactAt(
         "n1", ("nics.mlx5_2.pci_address",), "nics.mlx5_2.pci_address", absent="absent"
@@ -136,12 +136,12 @@ def test_a_device_is_known_by_its_address_if_that_is_declared_and_by_its_name_el
         ("colour", {}, "colour is about nothing known"),
     ],
 )
-def test_a_test_that_asks_for_other_parts_is_refused(name, part, says):
+def test_a_test_with_other_parts_is_refused(name, part, says):
     with pytest.raises(BadInput, match=says):
         at(name, **part)
 
 
-def test_a_fact_of_a_site_s_own_is_asked_as_the_file_says():
+def test_a_sites_own_fact_is_taken_from_the_platform_file():
     own = expecting("colour", fact="gpus.{gpu}.colour", per="gpu")
     assert fact_at(own, "colour", "n1", GPU) == FactAt("n1", ("gpus.3.colour",))
     assert expectations.asked(own.expected["colour"]) == FactPaths(("gpus.{gpu}.colour",), ("gpu",))
@@ -154,7 +154,7 @@ def parts_of(name, on=C500):
     return list(parts(on, expecting(name, on).expected[name]))
 
 
-def test_every_declared_part_is_asked_for():
+def test_an_expectation_covers_each_declared_part():
     assert parts_of("memlock") == [{}]
     assert parts_of("gpu_model") == [{"gpu": gpu} for gpu in range(8)]
     assert parts_of("link_rate") == [{"nic": nic.name} for nic in C500.fabric_nics]
@@ -165,7 +165,7 @@ def test_every_declared_part_is_asked_for():
     assert parts_of("colour") == []
 
 
-def test_a_platform_without_gpus_has_no_part_that_is_one():
+def test_a_platform_without_gpus_has_no_gpu_parts():
     bare = replace(C500, gpus=None)
     assert parts_of("gpu_model", bare) == parts_of("gpu_nic_link", bare) == []
     assert choices_of(bare, "gpu") == []

@@ -1,4 +1,4 @@
-"""MI300X with 2 and 4 of its GPUs, and from a graph: what document 002 advises is measured."""
+"""MI300X collectives over 2 and 4 GPUs and from a graph, as document 002 advises."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ from railgauge.stacks import stack
 from railgauge.tools import Setting, tool
 
 MI300X = thresholds.load("mi300x", ROOT / "thresholds")
-FEW = {2: 1, 4: 3}  # GPUs that take part, and the links that each has to the others
+FEW = {2: 1, 4: 3}  # number of GPUs: links of each GPU to the others
 GIB16, MIB1 = 16 << 30, 1 << 20
 REJECTED = 1
 
 
 def measured(gpus, value):
-    """A run that prints this bus bandwidth, as it would be judged."""
+    """The judgement of a run that prints this busbw."""
     measurement = MI300X.measurements[f"node_all_reduce_{gpus}gpu"]
     case = plan.case_at(measurement, "nightly", "n1")
     sample = Sample("busbw", "GB/s", value, GIB16, 0, "out_of_place")
@@ -29,8 +29,8 @@ def measured(gpus, value):
 
 
 @pytest.mark.parametrize(("gpus", "links"), FEW.items())
-def test_few_gpus_are_held_to_the_links_that_they_have(gpus, links):
-    """Eight reach 318.98 GB/s over seven links; without the channels a fifth of it is lost."""
+def test_the_floor_of_few_gpus_follows_from_their_links(gpus, links):
+    """Eight GPUs reach 318.98 GB/s over seven links; without the channels a fifth is lost."""
     tuned = links / 7 * 318.98
     for value, outcome in ((tuned, Outcome.PASSED), (0.8 * tuned, Outcome.FAILED)):
         found = assess.limits(MI300X, measured(gpus, value), GIB16)
@@ -39,7 +39,7 @@ def test_few_gpus_are_held_to_the_links_that_they_have(gpus, links):
 
 
 @pytest.mark.parametrize("gpus", FEW)
-def test_few_gpus_get_the_channels_of_the_document(gpus):
+def test_few_gpus_run_with_the_documents_channels(gpus):
     lab = hostfile.load(
         ROOT / "hostfiles/lab-mi300x.yaml", schema_file=ROOT / "hostfiles/schema.json"
     )
@@ -61,15 +61,15 @@ def as_graph(capsys, path: Path):
 
 
 @needs_transcripts
-def test_the_graph_run_of_the_document_passes_from_one_end_to_the_other(capsys):
+def test_the_documents_graph_run_passes_at_all_sizes(capsys):
     _, found = as_graph(capsys, TRANSCRIPTS / "mi300x-rccl-allreduce-8gpu-graph.txt")
     assert set(found.values()) == {"passed"}
     assert {("busbw", MIB1), ("busbw", GIB16), ("avg_busbw", None)} <= set(found)
 
 
 @needs_transcripts
-def test_a_run_without_a_graph_misses_the_graph_s_floor_at_one_mebibyte(capsys):
-    """66.93 GB/s against 94.61; above that the document's two runs are alike."""
+def test_a_run_without_a_graph_fails_the_graph_floor_at_1_mib(capsys):
+    """66.93 GB/s against 94.61 GB/s; at larger sizes the document's two runs are alike."""
     code, found = as_graph(capsys, TRANSCRIPTS / "mi300x-rccl-allreduce-8gpu.txt")
     assert code == REJECTED
     assert found["busbw", MIB1] == "failed"

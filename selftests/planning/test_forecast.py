@@ -1,4 +1,4 @@
-"""What a level covers, and how long it takes with some measurements at once."""
+"""What a level covers, and how long it takes with several measurements at once."""
 
 import pytest
 from testing.core_values import ROOT, cluster, document, measurement_of, put
@@ -21,7 +21,7 @@ def level(platform, name="smoke", count=None, **changes):
 
 
 @pytest.mark.parametrize("name", thresholds.LEVELS)
-def test_what_is_counted_is_what_is_planned(metax, name):
+def test_the_counted_cases_are_the_planned_cases(metax, name):
     wanted = level(metax, name, groups=GROUPS)
     listed = [case for _, case in plan.cases(metax, wanted)]
     works = forecast.work(metax, wanted)
@@ -38,7 +38,7 @@ def test_what_is_counted_is_what_is_planned(metax, name):
     ("workers", "turns"), [(1, 10), (2, 6), (3, 4), (4, 4), (5, 2), (8, 2), (99, 2)]
 )
 def test_a_round_ends_before_the_next_begins(tmp_path, workers, turns):
-    """Two rounds of five pairs that take 10 s each, over the one NIC."""
+    """Two rounds of five pairs; each pair takes 10 s over one NIC."""
     platform = thresholds.load("bench", put(tmp_path / "thresholds", document()))
     works = forecast.work(platform, level(platform, count=2))
     assert forecast.widest(works) == 5
@@ -52,7 +52,7 @@ def test_groups_that_share_a_node_wait_for_each_other(metax):
     assert over_groups.takes_s(8) == 3 * over_groups.measurement.typical_s
 
 
-def test_coverage_of_leaves_counts_those_that_are_declared(metax):
+def test_coverage_counts_declared_leaves(metax):
     wanted = level(metax, groups=GROUPS)
     met = {frozenset((pair.source, pair.target)) for pair in wanted.pairs}
     within = sum(any(pair <= set(leaf) for leaf in GROUPS.values()) for pair in met)
@@ -74,7 +74,7 @@ def test_one_node_has_no_pairs_and_no_rails(metax):
     assert shares["nodes"] == Share(1, 1)
 
 
-def test_nodes_that_are_only_in_pairs_are_counted_in_pairs(tmp_path):
+def test_nodes_without_node_measurements_are_covered_by_their_pairs(tmp_path):
     doc = document()
     assert "scope" not in measurement_of(doc)
     platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))

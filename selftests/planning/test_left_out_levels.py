@@ -1,4 +1,4 @@
-"""A level that a measurement does not name leaves it out: nothing of it is asked there."""
+"""A level that a measurement does not name leaves that measurement out."""
 
 import pytest
 from testing.core_values import PLATFORMS, ROOT, cluster, document, put
@@ -20,11 +20,11 @@ def loaded(folder, *without):
 
 
 def scope_of(platform, level):
-    declared = cluster("n1", "n2", no_fabric="nobody is asked here")
+    declared = cluster("n1", "n2", no_fabric="no switch here can be scanned")
     return DemandInputs(platform, declared, plan.level(platform, declared, level))
 
 
-def test_it_is_neither_planned_nor_demanded_there_and_the_report_says_where_it_is(tmp_path):
+def test_a_left_out_measurement_is_not_planned_or_demanded_and_has_a_reason(tmp_path):
     platform = loaded(tmp_path, "smoke")
     scope = scope_of(platform, "smoke")
     assert not list(plan.cases(platform, scope.level))
@@ -36,7 +36,7 @@ def test_it_is_neither_planned_nor_demanded_there_and_the_report_says_where_it_i
     assert reasons[NAME] == "measured only at level nightly and signoff"
 
 
-def test_the_other_levels_are_as_they_were(tmp_path):
+def test_other_levels_still_have_the_measurement(tmp_path):
     platform = loaded(tmp_path, "smoke")
     for level in ("nightly", "signoff"):
         scope = scope_of(platform, level)
@@ -47,17 +47,17 @@ def test_the_other_levels_are_as_they_were(tmp_path):
     assert ways(platform.measurements[NAME], "signoff") == ways(platform.measurements[NAME])
 
 
-def test_a_sign_off_makes_every_measurement(tmp_path):
+def test_signoff_cannot_be_left_out(tmp_path):
     with pytest.raises(BadInput, match="'signoff' is missing"):
         loaded(tmp_path, "signoff")
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_nothing_is_compared_with_what_its_level_leaves_out(name):
+def test_no_platform_compares_with_a_left_out_measurement(name):
     assert list(soundness.dangling(thresholds.load(name, ROOT / "thresholds"))) == []
 
 
-def test_what_is_compared_with_what_its_level_leaves_out_is_told():
+def test_a_comparison_with_a_left_out_measurement_is_reported():
     platform = thresholds.load("h200", ROOT / "thresholds")
     scan = platform.measurements["fabric_errors"]
     del scan.extents["signoff"]

@@ -1,4 +1,4 @@
-"""What a test needs of the declared hardware, and what becomes of it where that is not there."""
+"""What a test needs of the declared hardware, and what happens where that is missing."""
 
 import ast
 from dataclasses import replace
@@ -44,7 +44,7 @@ def without(platform, *names):
     )
 
 
-# --- declared hardware, and the needs that it does not meet ---
+# --- needs that the declared hardware does not meet ---
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def without(platform, *names):
         ),
     ],
 )
-def test_a_need_is_met_by_declared_hardware_alone(platform, lacks):
+def test_needs_are_met_by_declared_hardware_only(platform, lacks):
     assert absent(platform).keys() - {"subnet"} == lacks
 
 
@@ -81,11 +81,11 @@ def test_a_need_is_met_by_declared_hardware_alone(platform, lacks):
         (replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""), set()),
     ],
 )
-def test_nodes_and_subnet_are_those_of_the_hostfile(of, lacks):
+def test_the_hostfile_decides_needs_of_nodes_and_subnet(of, lacks):
     assert absent(H200, of).keys() & {"two nodes", "three nodes", "subnet"} == lacks
 
 
-def test_the_reason_says_what_is_not_declared():
+def test_the_reason_names_what_is_not_declared():
     bare = replace(H200, gpus=None, nics=(), measurements={})
     assert set(absent(bare, cluster("n1")).values()) == {
         "the platform declares no GPU",
@@ -102,38 +102,38 @@ def test_the_reason_says_what_is_not_declared():
     assert absent(H200)["subnet"].endswith("subnet: nobody is asked here")
 
 
-# --- what becomes of a subject that the platform file does not have ---
+# --- a subject that the platform file does not have ---
 
 NEW = Candidate("warp", "measures", ("gpus", "two nodes"))
 
 
 def outcome(platform, test=NEW, of=THREE, name="nightly"):
-    """The reason why it is not applicable, and whether it is possible and not limited."""
+    """Why the test is not applicable, if so, and whether it is listed as not limited."""
     at = level(platform, of, name)
     return unmet(platform, at, (test,)).get(test.name), test.name in not_limited(
         platform, at, (test,)
     )
 
 
-def test_what_the_hardware_lacks_is_not_applicable_with_that_reason():
+def test_a_test_of_missing_hardware_is_not_applicable_with_that_reason():
     assert outcome(HOMELAB) == ("the platform declares no GPU", False)
     assert outcome(H200, of=cluster("n1")) == ("the hostfile has no pair to measure", False)
     two = replace(NEW, needs=("two nodes", "gpus"))
     assert outcome(HOMELAB, two, cluster("n1"))[0] == "the hostfile has no pair to measure"
 
 
-def test_what_the_site_leaves_out_has_the_site_s_reason():
+def test_a_test_that_the_site_left_out_is_not_listed():
     ruled = replace(H200, not_applicable={"warp": "nobody travels here"})
     assert outcome(ruled) == (None, False)
 
 
-def test_what_is_possible_and_not_said_is_listed():
+def test_a_possible_test_that_the_file_does_not_mention_is_listed():
     assert outcome(H200) == (None, True)
     assert outcome(H200, replace(NEW, needs=())) == (None, True)
 
 
-def test_what_is_declared_is_demanded_whatever_the_test_needs():
-    """A mark that is wrong takes nothing out of a platform file."""
+def test_a_declared_subject_is_demanded_whatever_its_test_needs():
+    """A wrong mark must not remove anything from a platform file."""
     for name, kind in (("host_write_bandwidth", "measures"), ("memlock", "expects")):
         test = Candidate(name, kind, ("gpus",))
         assert outcome(HOMELAB, test) == (None, False)
@@ -141,19 +141,19 @@ def test_what_is_declared_is_demanded_whatever_the_test_needs():
     assert outcome(HOMELAB, other) == (None, True)
 
 
-def test_a_subnet_that_a_sign_off_must_scan_is_demanded_and_so_not_listed():
+def test_a_demanded_subnet_scan_is_not_listed_as_not_limited():
     scan = Candidate("fabric_links", "measures", ("subnet",))
     bare, silent = without(HOMELAB, "fabric_links"), cluster("n1", "n2", "n3")
     assert level(bare, silent, "signoff").lacks_scan
     assert outcome(bare, scan, silent, "signoff") == (None, False)
     assert outcome(bare, scan, silent) == (None, False)
-    own = replace(scan, name="fabric_colours")  # of a site: demanded by nobody
+    own = replace(scan, name="fabric_colours")  # a site's own scan, which no level demands
     assert "names no node that scans" in outcome(bare, own, silent, "signoff")[0]
 
 
 @pytest.mark.parametrize("platform", [H200, HOMELAB], ids=lambda platform: platform.name)
-def test_whatever_is_taken_out_of_a_platform_file_is_named(platform):
-    """One after another, every measurement and expectation; none goes without a word."""
+def test_each_subject_removed_from_a_platform_file_is_listed(platform):
+    """Each measurement and each expectation is removed in turn."""
     at = level(platform, replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""))
     for name in (*platform.measurements, *platform.expected):
         assert name in not_limited(without(platform, name), at, TESTS), name
@@ -162,7 +162,7 @@ def test_whatever_is_taken_out_of_a_platform_file_is_named(platform):
 # --- the marks of the tests ---
 
 
-def test_the_tests_of_the_ladder_need_what_is_known():
+def test_the_ladders_tests_have_known_needs_only():
     assert list(needs.unknown(asked(ROOT))) == []
     assert {need for test in TESTS for need in test.needs} <= set(needs.KNOWN)
 
@@ -174,7 +174,7 @@ _TAKES = {
 }  # fmt: skip
 
 
-def test_a_test_needs_what_it_is_parametrized_over():
+def test_a_test_needs_the_parts_it_is_parametrized_over():
     found = {test.where: set(test.needs) for test in asked(ROOT)}
     for path in (ROOT / "tests").rglob("test_*.py"):
         for node in ast.parse(path.read_text()).body:
@@ -185,8 +185,8 @@ def test_a_test_needs_what_it_is_parametrized_over():
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_no_platform_of_the_suite_has_what_its_hardware_cannot_be_asked(name):
-    """A mark that asks for too much would stand against a measurement that is made."""
+def test_no_platform_declares_a_subject_whose_needs_it_lacks(name):
+    """A mark that needs too much would contradict a measurement that the platform declares."""
     platform = thresholds.load(name, ROOT / "thresholds")
     lacks = absent(platform).keys() - {"subnet"}
     wrong = {t.name for t in TESTS if t.is_in(platform) and lacks & set(t.needs)}
@@ -220,27 +220,27 @@ def test_b(node):
     }
 
 
-def test_a_mark_that_only_needs_names_no_subject(tmp_path):
+def test_a_test_with_needs_only_has_no_subject(tmp_path):
     text = 'pytestmark = pytest.mark.needs("a")\n\n\n@pytest.mark.needs("b")\ndef test_a(): 1\n'
     assert [(one.kind, one.name) for one in read(tmp_path, text)] == [("", "")]
 
 
 @pytest.mark.parametrize("mark", ["GPUS", "*GPUS", "'gpus', 2"])
-def test_a_need_is_written_out(tmp_path, mark):
+def test_needs_must_be_string_literals(tmp_path, mark):
     text = f'@pytest.mark.expects("a")\n@pytest.mark.needs({mark})\ndef test_a(): 1\n'
     with pytest.raises(BadInput, match=r"test_it\.py: line 3: needs takes string literals only"):
         read(tmp_path, text)
 
 
-def test_an_unknown_need_is_bad_input_that_lists_the_known():
+def test_an_unknown_need_is_bad_input_that_lists_the_known_needs():
     (error,) = needs.unknown([MarkedTest("t.py::test_a", "expects", "a", (), ("gpus", "gpuz"))])
     (line,) = lines_of(error)
     assert line.startswith("t.py::test_a: needs 'gpuz', which is unknown")
     assert all(need in line for need in needs.KNOWN)
 
 
-def test_several_tests_of_a_subject_need_what_all_of_them_do():
-    """What one of them can ask is possible."""
+def test_a_subject_of_several_tests_needs_only_what_all_of_them_need():
+    """The subject is possible if any one of its tests is."""
     tests = [
         MarkedTest("t::a", "measures", "x", (), ("gpus", "rdma")),
         MarkedTest("t::b", "measures", "x", (), ("rdma", "two nodes")),

@@ -1,4 +1,4 @@
-"""A sign-off of an InfiniBand cluster whose subnet nobody scans: incomplete, or with a reason."""
+"""A sign-off without a scan of the InfiniBand subnet: incomplete unless there is a reason."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def scanned(scope):
 
 
 def decided(scope):
-    """The verdict of a run in which everything that was asked passed."""
+    """The verdict of a run in which all possible items passed."""
     asked = [demand for demand in demands(scope) if not demand.why_not]
     records = {
         f"{number}": item(
@@ -59,12 +59,12 @@ def test_a_sign_off_demands_the_scan_of_an_infiniband_subnet(name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_subnet_that_is_none_is_not_demanded(name):
+def test_platforms_without_a_subnet_do_not_demand_the_scan(name):
     assert not scanned(scope_of(name))
 
 
 @pytest.mark.parametrize("level", ["smoke", "nightly"])
-def test_lower_levels_do_not_demand_it(level):
+def test_lower_levels_do_not_demand_the_scan(level):
     scope = scope_of(level=level)
     assert not scanned(scope)
     assert set(SUBNET) <= set(not_applicable(scope.platform, scope.level))
@@ -79,7 +79,7 @@ def test_a_sign_off_without_the_scan_is_incomplete_and_says_why():
     assert said.notes[0].startswith("SUBNET NOT SCANNED")
 
 
-def test_what_did_not_run_has_the_reason_for_the_reports():
+def test_items_of_the_missing_scan_have_a_reason_for_the_reports():
     scope = scope_of()
     run = RunPlan(2, "run-1", "simulated", "signoff", None, (), "0", directions=DIRECTED)
     left = not_run(run, RunResults({}, {}, scope.platform, scope.cluster))
@@ -87,14 +87,14 @@ def test_what_did_not_run_has_the_reason_for_the_reports():
     assert reasons == dict.fromkeys(SUBNET, (Outcome.NOT_RUN, NOT_SCANNED))
 
 
-def test_with_a_reason_a_sign_off_is_as_before_and_shows_it():
+def test_with_a_reason_a_sign_off_can_be_accepted_and_shows_it():
     said = decided(scope_of(no_fabric=REASON))
     assert (said.verdict, said.counts.not_run) == ("accepted", 0)
     assert all(REASON in said.not_applicable[name] for name in SUBNET)
     assert said.notes == (f"subnet not scanned: {REASON}",)
 
 
-def test_a_declared_subnet_is_scanned_and_nothing_is_noted():
+def test_a_declared_subnet_is_scanned_and_needs_no_note():
     scope = scope_of(fabric=Fabric("n1", "", "fabric.topo"))
     assert not scope.level.lacks_scan
     assert not subnet_notes(scope.level)
@@ -122,12 +122,12 @@ def test_the_hostfile_gives_the_reason_and_it_comes_back_from_json(tmp_path):
     "entry",
     ["none: short", f"none: {REASON}, node: n1", "none: null", "node: n1", "{}", "none: ''"],
 )
-def test_half_a_reason_is_refused(tmp_path, entry):
+def test_an_incomplete_reason_is_refused(tmp_path, entry):
     with pytest.raises((BadInput, BadInputs), match="fabric"):
         loaded(tmp_path, f"fabric: {{{entry.strip('{}')}}}\n")
 
 
-def test_the_plan_says_it_on_its_page(tmp_path, capsys):
+def test_the_plan_reports_a_missing_scan_or_its_reason(tmp_path, capsys):
     loaded(tmp_path)
     plain = ["plan", "--root", str(ROOT), "--hostfile", str(tmp_path / "c.yaml")]
     assert main([*plain, "--level", "signoff"]) == 0
@@ -140,12 +140,12 @@ def test_the_plan_says_it_on_its_page(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "hostfiles").glob("*.yaml")), ids=lambda p: p.stem)
-def test_the_hostfiles_of_the_project_declare_a_subnet_or_say_why_not(path):
+def test_the_projects_hostfiles_declare_a_subnet_or_give_a_reason(path):
     declared, platform = inputs.site(path, ROOT, None)
     assert not plan.level(platform, declared, "signoff").lacks_scan
 
 
-def test_an_infiniband_platform_without_these_measurements_is_no_way_around():
+def test_the_scan_is_demanded_even_if_the_platform_has_no_such_measurement():
     scope = scope_of()
     bare = replace(
         scope.platform,
@@ -155,8 +155,8 @@ def test_an_infiniband_platform_without_these_measurements_is_no_way_around():
 
 
 @pytest.mark.parametrize("without", [False, True])
-def test_a_bundle_may_hold_the_record_of_what_nobody_scanned(without):
-    """And only of that, and only where the hostfile gives no reason."""
+def test_a_bundle_may_hold_records_of_a_missing_scan(without):
+    """It is refused with other records, and if the hostfile gives a reason."""
     scope = scope_of()
     measured = {n: m for n, m in scope.platform.measurements.items() if n not in SUBNET}
     platform = replace(scope.platform, measurements=measured) if without else scope.platform

@@ -1,4 +1,4 @@
-"""Rounds of disjoint pairs that leave nobody out, and pairings by choice."""
+"""Rounds of disjoint node pairs, and GPU/NIC pairings."""
 
 from collections import Counter
 
@@ -44,7 +44,7 @@ def disjoint(pairs):
 
 
 @given(counts)
-def test_a_whole_tournament_meets_every_pair_exactly_once(count):
+def test_a_whole_tournament_has_each_pair_exactly_once(count):
     nodes = named(count)
     turns = tournament(nodes)
     met = Counter(frozenset((pair.source, pair.target)) for pairs in turns for pair in pairs)
@@ -60,8 +60,8 @@ def test_no_node_is_used_twice_in_a_round(count, length):
 
 
 @given(st.integers(2, 65), st.integers(1, 70))
-def test_every_node_meets_as_many_different_partners_as_asked_for(count, length):
-    """With an odd number some meet one more: the round that makes up for the bye is for all."""
+def test_each_node_has_as_many_different_partners_as_rounds(count, length):
+    """With an odd number of nodes some have one more, because of the extra round for byes."""
     nodes = named(count)
     met = partners(tournament(nodes, length))
     wanted = min(length, count - 1)
@@ -71,7 +71,7 @@ def test_every_node_meets_as_many_different_partners_as_asked_for(count, length)
 
 
 @given(st.integers(2, 65), st.integers(1, 70))
-def test_no_more_rounds_than_are_needed(count, length):
+def test_there_are_no_more_rounds_than_needed(count, length):
     turns = tournament(named(count), length)
     assert len(turns) == min(length + count % 2, count - 1 + count % 2)
     if count % 2:
@@ -91,7 +91,7 @@ def test_with_an_odd_number_another_node_has_the_bye_each_time(count):
 
 
 @given(st.integers(3, 65))
-def test_in_a_ring_every_node_sends_once_and_receives_once(count):
+def test_in_a_ring_each_node_sends_once_and_receives_once(count):
     nodes = named(count)
     turns = ring(nodes)
     pairs = [pair for each in turns for pair in each]
@@ -135,14 +135,14 @@ def clusters(draw, least=1):
 
 
 def same_leaf(nodes, groups, count):
-    """How many partners of each node are in its own leaf; nodes in none are one leaf more."""
+    """How many partners of each node are in its own leaf; nodes in no leaf count as one leaf."""
     of = {node: name for name, group in groups.items() for node in group}
     met = partners(tournament(nodes, count, tuple(groups.values())))
     return {node: sum(of.get(node) == of.get(other) for other in met[node]) for node in nodes}
 
 
 @given(clusters(least=2), st.integers(1, 20))
-def test_leaves_take_nothing_from_what_a_tournament_promises(cluster, length):
+def test_leaves_change_no_property_of_a_tournament(cluster, length):
     nodes, groups = cluster
     turns = tournament(nodes, length, tuple(groups.values()))
     met, wanted = partners(turns), min(length, len(nodes) - 1)
@@ -154,8 +154,8 @@ def test_leaves_take_nothing_from_what_a_tournament_promises(cluster, length):
 
 
 @given(clusters(least=4))
-def test_of_two_partners_one_is_in_the_own_leaf_and_one_elsewhere(cluster):
-    """But for one node of a leaf that has an odd number, and if one leaf holds most of them all."""
+def test_of_two_partners_one_is_in_the_same_leaf_and_one_in_another(cluster):
+    """Except one node of each odd leaf, and clusters with most of their nodes in one leaf."""
     nodes, groups = cluster
     nodes = nodes[len(nodes) % 2 :]
     left = {name: tuple(n for n in group if n in nodes) for name, group in groups.items()}
@@ -167,14 +167,14 @@ def test_of_two_partners_one_is_in_the_own_leaf_and_one_elsewhere(cluster):
     assert len(uneven) == sum(size % 2 for size in sizes)
 
 
-def test_a_leaf_with_half_of_the_nodes_may_be_declared_anywhere():
+def test_a_leaf_with_half_of_the_nodes_may_be_declared_at_any_position():
     nodes = named(16)
     groups = {"a": tuple(nodes[:2]), "half": tuple(nodes[2:10]), "c": tuple(nodes[10:])}
     assert set(same_leaf(nodes, groups, 2).values()) == {1}
 
 
 @pytest.mark.parametrize(("small", "big"), [(2, 6), (10, 30), (4, 44)])
-def test_a_leaf_with_most_of_the_nodes_meets_all_the_others(small, big):
+def test_each_node_outside_the_largest_leaf_has_a_partner_in_it(small, big):
     nodes = named(small + big)
     same = same_leaf(nodes, {"small": tuple(nodes[:small]), "big": tuple(nodes[small:])}, 2)
     assert all(same[node] == 1 for node in nodes[:small])
@@ -182,7 +182,7 @@ def test_a_leaf_with_most_of_the_nodes_meets_all_the_others(small, big):
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 8])
-def test_more_rounds_stay_near_the_balance(count):
+def test_more_rounds_balance_partners_inside_and_outside_the_leaf(count):
     nodes = named(256)
     groups = {f"leaf{at:03}": tuple(nodes[at : at + 32]) for at in range(0, 256, 32)}
     same = same_leaf(nodes, groups, count)
@@ -191,14 +191,14 @@ def test_more_rounds_stay_near_the_balance(count):
     assert sum(2 * found - count in (-1, 0, 1) for found in same.values()) >= 0.8 * len(nodes)
 
 
-def test_a_single_round_is_between_leaves():
+def test_a_single_round_pairs_nodes_of_different_leaves():
     nodes = named(64)
     groups = {f"leaf{at}": tuple(nodes[at : at + 8]) for at in range(0, 64, 8)}
     assert set(same_leaf(nodes, groups, 1).values()) == {0}
 
 
 @given(clusters(least=2))
-def test_all_pairs_do_not_ask_for_leaves(cluster):
+def test_all_pairs_and_rings_ignore_leaves(cluster):
     nodes, groups = cluster
     every = directed(tournament(nodes))
     assert rounds(nodes, PairLevel("all"), None, groups) == every
@@ -208,7 +208,7 @@ def test_all_pairs_do_not_ask_for_leaves(cluster):
 
 @given(clusters(least=4), st.data())
 def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
-    """And they take half of what the other schemes do: one round leaves two suspects."""
+    """One round leaves two suspects."""
     nodes, groups = cluster
     slow = data.draw(st.sampled_from(nodes))
     for count, named_slow in ((2, (slow,)), (1, ())):
@@ -216,7 +216,7 @@ def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
             p for turn in rounds(nodes, PairLevel("tournament", count), None, groups) for p in turn
         ]
         if count == 1 and len(nodes) % 2:
-            continue  # the round for the bye gives most of them a second partner
+            continue  # the round for byes gives most nodes a second partner
         found = diagnose_pairs({(p.source, p.target): slow in (p.source, p.target) for p in pairs})
         assert found.slow == named_slow
         assert found.pairs == ()
@@ -227,8 +227,8 @@ def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
     [(DIRECTED, Pair("c", "b")), (ALTERNATING, Pair("b", "c"))],
     ids=["directed", "alternating"],
 )
-def test_the_lab_of_two_leaves_of_two(scheme, first):
-    """Bundles and interrupted runs of earlier versions have the directions of ``ALTERNATING``."""
+def test_directions_with_two_leaves_of_two_nodes(scheme, first):
+    """Bundles and interrupted runs of earlier versions use ``ALTERNATING``."""
     groups = {"x": ("a", "b"), "y": ("c", "d")}
     assert rounds(list("abcd"), PairLevel("tournament", 2), None, groups, scheme) == (
         (Pair("a", "d"), first),
@@ -258,7 +258,7 @@ def test_the_order_within_a_group_does_not_matter():
     ],
     ids=["none", "one", "all", "partial", "overlap", "larger", "one-and-all", "twins"],
 )
-def test_what_counts_as_a_leaf(groups, found):
+def test_which_groups_are_leaves(groups, found):
     given_groups = {name: tuple(group) for name, group in groups.items()}
     assert "".join(leaves(list("abcdef"), given_groups)) == found
     if not found:
@@ -296,11 +296,11 @@ def test_one_per_nic_takes_the_nearest_gpu(metax):
 
 
 @pytest.mark.parametrize("choice", ["all", "near", "one_per_nic"])
-def test_host_memory_has_one_path_a_nic(metax, choice):
+def test_host_memory_has_one_path_per_nic(metax, choice):
     assert [str(pairing) for pairing in choose(metax, "host", choice)] == ["mlx5_0", "mlx5_1"]
 
 
-def test_a_nic_far_from_every_gpu_is_measured_all_the_same(tmp_path):
+def test_a_nic_far_from_all_gpus_is_still_measured(tmp_path):
     doc = with_gpus(document())
     doc["hardware"]["affinity"] = {"0": {"mlx5_0": "SYS"}, "1": {"mlx5_0": "NODE"}}
     platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))

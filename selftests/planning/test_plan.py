@@ -1,4 +1,4 @@
-"""What a run does follows from declared hardware alone (rule 2), the same every time."""
+"""The plan of a run depends on declared hardware only (rule 2) and is always the same."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ def on_paths(found):
 
 
 @pytest.mark.parametrize("name", thresholds.LEVELS)
-def test_every_pair_and_declared_pairing_is_a_case(metax, name):
+def test_each_pair_and_declared_pairing_is_a_case(metax, name):
     level = plan.level(metax, cluster(*NODES), name)
     found = Counter((c.measurement, c.nodes, str(c.pairing)) for c in on_paths(cases(metax, name)))
     assert set(found.values()) == {1}
@@ -39,7 +39,7 @@ def test_every_pair_and_declared_pairing_is_a_case(metax, name):
 
 
 @pytest.mark.parametrize("name", thresholds.LEVELS)
-def test_every_node_pair_and_group_is_a_case_of_what_is_measured_there(metax, name):
+def test_each_node_pair_and_group_is_a_case_of_its_measurements(metax, name):
     level = plan.level(metax, cluster(*NODES), name)
     found = Counter((c.measurement, c.nodes) for _, c in cases(metax, name) if c.pairing is None)
     places = {
@@ -69,13 +69,13 @@ def test_groups_are_named_sets_of_more_than_two_nodes_and_all_nodes(metax):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_few_nodes_are_no_group(metax, count):
+def test_one_or_two_nodes_are_no_group(metax, count):
     found = cases(metax, nodes=NODES[:count])
     assert "group_all_reduce" not in {each.measurement for _, each in found}
 
 
-def test_a_declared_nic_is_planned_whatever_is_found(tmp_path):
-    """Nothing is asked of a node: a lost NIC becomes a failure, not a smaller plan."""
+def test_a_declared_nic_is_planned_even_if_it_is_missing(tmp_path):
+    """Planning asks no node, so a missing NIC becomes a failure and not a smaller plan."""
     doc = document()
     doc["hardware"]["nics"].append(dict(doc["hardware"]["nics"][0], name="mlx5_9"))
     platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))
@@ -89,8 +89,8 @@ def test_a_management_nic_is_not_measured(metax):
 TURNS = {"node": {0}, "group": {0}, "fabric": set(), "pair": {1, 2}, "path": {1, 2}}
 
 
-def test_the_ladder_is_climbed_from_below_and_round_by_round(metax):
-    """Within a turn of a measurement, that is; nodes and groups belong to no round."""
+def test_cases_are_ordered_by_rung_and_then_by_round(metax):
+    """Rounds are in order for each path of a measurement; nodes and groups have no round."""
     found = cases(metax)
     rungs = [metax.measurements[c.measurement].rung for _, c in found]
     assert rungs == sorted(rungs)
@@ -105,7 +105,7 @@ def test_the_ladder_is_climbed_from_below_and_round_by_round(metax):
 
 
 @pytest.mark.parametrize("level", ["smoke", "nightly", "signoff"])
-def test_a_node_is_measured_with_no_partner_and_over_no_nic_at_the_end_alone(metax, level):
+def test_no_partner_and_no_nic_of_a_node_is_measured_only_at_the_end(metax, level):
     """Otherwise a node that slows down during the run looks like a faulty path or a faulty NIC."""
     found = [c for _, c in cases(metax, level) if c.measurement == "host_write_bandwidth"]
     for node in {name for one in found for name in one.nodes}:
@@ -124,7 +124,7 @@ def test_a_case_carries_the_sizes_and_repeats_of_its_level(metax):
             assert (each.sizes, each.repeats) == (extent.sizes, extent.repeats)
 
 
-def test_planning_twice_gives_the_same(metax):
+def test_planning_twice_gives_the_same_cases(metax):
     assert cases(metax, "signoff") == cases(metax, "signoff")
 
 
@@ -139,12 +139,12 @@ def test_one_node_has_no_pair(metax):
     assert all(c.nodes == ("n1",) for _, c in found)
 
 
-def test_rounds_are_asked_for(metax):
+def test_the_number_of_rounds_can_be_set(metax):
     assert len(plan.level(metax, cluster(*NODES), "smoke", 3).rounds) == 3
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_every_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
+def test_each_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
     platform = thresholds.load(name, ROOT / "thresholds")
     over_nics = on_paths(cases(platform, "signoff", ("n1", "n2")))
     assert bool(over_nics) == any(m.scope == "path" for m in platform.measurements.values())
@@ -160,8 +160,8 @@ def test_every_case_has_a_server_on_the_target_and_a_client_on_the_source(name):
 
 @pytest.mark.parametrize("name", PLATFORMS)
 @pytest.mark.parametrize("level", thresholds.LEVELS)
-def test_every_case_of_a_real_platform_can_be_planned(name, level):
-    """On nodes of the case, for a limited time, ending with the one command that reports."""
+def test_each_case_of_each_platform_can_be_planned(name, level):
+    """Commands run on the case's nodes for a limited time; the last one prints the result."""
     platform = thresholds.with_model(thresholds.load(name, ROOT / "thresholds"), "some-model")
     nodes = cluster(*NODES, launcher="openmpi")
     for _, each in plan.cases(platform, plan.level(platform, nodes, level)):
@@ -172,7 +172,7 @@ def test_every_case_of_a_real_platform_can_be_planned(name, level):
         assert all(command.time_limit_s > 0 and command.argv for command in (*servers, reporter))
 
 
-def test_the_environment_of_the_cluster_overlays_the_platform_s(metax):
+def test_the_clusters_environment_overrides_the_platforms(metax):
     over = cluster(*NODES[:2], environment={"MCCL_CROSS_NIC": "0", "SITE": "1"})
     each = plan.case_at(metax.measurements["pair_serving"], "smoke", Pair("n1", "n2"))
     *_, reporter = plan.commands(each, metax, over, 18600)
@@ -180,8 +180,8 @@ def test_the_environment_of_the_cluster_overlays_the_platform_s(metax):
     assert metax.environment["MCCL_CROSS_NIC"] == "1"
 
 
-def test_one_gpu_of_a_metax_node_is_run_as_the_document_runs_it(metax):
-    """000, 4.3: one NIC, no active wait, and a longer poll."""
+def test_one_gpu_of_a_metax_node_runs_with_the_documents_settings(metax):
+    """Document 000, section 4.3: one NIC, no active wait, and a longer poll."""
     each = plan.case_at(metax.measurements["pair_all_reduce_one_gpu"], "smoke", Pair("n1", "n2"))
     (one,) = plan.commands(each, metax, cluster("n1", "n2"), 18600)
     assert {
@@ -190,14 +190,14 @@ def test_one_gpu_of_a_metax_node_is_run_as_the_document_runs_it(metax):
     } <= set(one.argv)  # fmt: skip
 
 
-def test_gpu_memory_is_asked_for_on_both_sides(metax):
+def test_both_sides_use_gpu_memory(metax):
     for each in on_paths(cases(metax, "smoke", ("n1", "n2"))):
         sides = plan.commands(each, metax, cluster("n1", "n2"), 18600)
         flags = ["--use_maca" in " ".join(side.argv) for side in sides]
         assert flags == [each.pairing.gpu is not None] * 2
 
 
-def test_a_vendor_that_nobody_knows_is_refused(tmp_path):
+def test_an_unknown_vendor_is_refused(tmp_path):
     doc = with_gpus(document())
     doc["hardware"]["gpus"]["vendor"] = "acme"
     platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))
@@ -220,7 +220,7 @@ def test_a_pair_case_runs_from_source_to_target(metax):
         (plan.Group("leaf1", NODES), NODES, "leaf1"),
     ],
 )
-def test_places_say_their_nodes_and_have_short_names(metax, place, nodes, shown):
+def test_places_have_nodes_and_short_names(metax, place, nodes, shown):
     found = plan.case_at(metax.measurements["node_all_reduce"], "smoke", place)
     assert plan.nodes_of(place) == found.nodes == nodes
     assert str(place) == shown

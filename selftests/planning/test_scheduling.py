@@ -1,4 +1,4 @@
-"""Every item runs once, whoever dies; nobody waits for ever, and hardly anybody waits at all."""
+"""Each item runs once even if workers die, and workers rarely wait for nodes."""
 
 import random
 import time
@@ -16,7 +16,7 @@ NODES = [f"n{number:02}" for number in range(16)]
 
 
 def made(*wanted, items=1):
-    """Units of (rung, nodes), each with so many items."""
+    """Units from (rung, nodes), each with this number of items."""
     return [
         Unit(tuple(range(items * i, items * (i + 1))), rung, tuple(nodes), f"measure[{i}]")
         for i, (rung, nodes) in enumerate(wanted)
@@ -39,8 +39,8 @@ def ladders(draw):
 
 @settings(deadline=None, max_examples=150)
 @given(ladders(), st.integers(1, 5), st.integers(0, 5), st.randoms(use_true_random=False))
-def test_every_item_runs_once_whoever_dies(units, workers, deaths, chance):
-    """A run in which nobody goes on any more fails in ``Factory.run``."""
+def test_each_item_runs_once_even_if_workers_die(units, workers, deaths, chance):
+    """``Factory.run`` fails if no worker can go on."""
     left, killed = deaths, Counter()
 
     def kill(factory) -> Worker | None:
@@ -63,7 +63,7 @@ def test_every_item_runs_once_whoever_dies(units, workers, deaths, chance):
 
 @settings(deadline=None, max_examples=50)
 @given(ladders(), st.integers(1, 5))
-def test_a_unit_is_one_worker_s_and_no_node_is_used_twice(units, workers):
+def test_a_unit_runs_on_one_worker_and_no_node_is_used_twice_at_once(units, workers):
     factory = Factory(units, workers).run()
     for unit in units:
         assert len({worker for item, worker in factory.ran if item in unit.items}) == 1
@@ -83,24 +83,24 @@ def test_all_pairs_of_16_nodes_take_as_long_as_their_rounds(workers):
 
 
 @pytest.mark.parametrize("workers", [4, 8])
-def test_what_lasts_a_little_longer_costs_little(workers):
+def test_slightly_uneven_durations_cost_little(workers):
     chance = random.Random(7)
     factory = Factory(all_pairs(), workers, lasts=lambda unit: chance.uniform(1.0, 1.04))
     assert makespan(factory) <= 1.1 * 120 / workers
 
 
-def test_nodes_that_nobody_uses_come_first():
-    """In the order of items the first pairs share a node; four workers need not stand in line."""
+def test_units_of_free_nodes_are_handed_out_first():
+    """The first pairs in the order of items share a node; four workers need not wait for it."""
     units = made(*((1, pair) for pair in ["ab", "ac", "ad", "ef", "gh", "ij", "bc"]))
     factory = Factory(units, 4)
-    assert makespan(factory) == 3  # the three pairs of a
+    assert makespan(factory) == 3  # node a has three pairs
     assert {unit.nodes for unit, start, _ in factory.spans if start == 0} == {
         ("a", "b"), ("e", "f"), ("g", "h"), ("i", "j"),
     }  # fmt: skip
 
 
-def test_a_group_of_all_nodes_gets_its_turn_while_pairs_keep_coming():
-    """Late on its rung, with nobody waiting for it but at the end; before the next rung."""
+def test_a_group_of_all_nodes_runs_late_on_its_rung():
+    """Few pairs start after it, and it runs before the next rung."""
     pairs = [(1, (pair.source, pair.target)) for turn in tournament(NODES) for pair in turn]
     above = [(2, (node,)) for node in NODES]
     units = made(*pairs[:60], (1, NODES), *pairs[60:], *above)
@@ -111,15 +111,15 @@ def test_a_group_of_all_nodes_gets_its_turn_while_pairs_keep_coming():
     assert all(begin >= start + 1 for unit, begin, _ in factory.spans if unit.rung == 2)
 
 
-def test_nothing_is_handed_out_above_what_is_still_open_below():
+def test_no_unit_is_handed_out_above_an_open_lower_rung():
     handout = WorkQueue(made((0, "a"), (1, "ab"), (0, "b"), (1, "cd")))
     taken = [handout.take(WorkerQueue(), ()) for _ in range(4)]
     assert [unit.nodes for unit in taken[:2]] == [("a",), ("b",)]
     assert handout.take(WorkerQueue(), ()) is None
 
 
-def test_what_a_dead_worker_leaves_goes_to_one_that_has_nothing():
-    """Behind another unit it might wait for that one, which waits for it at its gate."""
+def test_a_dead_workers_units_go_to_a_worker_with_an_empty_queue():
+    """In a queue behind another unit, each of the two could wait for the other at a gate."""
     units = made((0, "a"), (0, "b"), (1, "a"), (1, "b"))
     handout = WorkQueue(units)
     first, second, third = (handout.take(WorkerQueue(), ()) for _ in range(3))
@@ -132,7 +132,7 @@ def test_what_a_dead_worker_leaves_goes_to_one_that_has_nothing():
 
 
 def test_a_case_that_kills_its_workers_is_given_up():
-    """All of it: the next item would run the same tool. Others of the worker's queue go on."""
+    """With all its items, which run the same tool. Other units of the worker go on."""
     units = made((1, "ab"), (1, "cd"), (1, "ef"), items=3)
     factory = Factory(units, 1)
 
@@ -161,8 +161,8 @@ def test_an_item_that_was_reported_is_not_run_again():
     assert factory.losses[0].running == 1
 
 
-def test_a_worker_that_ended_by_itself_has_not_died():
-    """After Ctrl-C nothing is run again; what waits for its items is told."""
+def test_a_worker_that_ends_by_itself_is_not_counted_as_dead():
+    """After Ctrl-C no item is run again; the loss lists the items that did not run."""
     factory = Factory(made((1, "ab"), (1, "cd"), (1, "ef")), 1)
     worker = factory.alive[0]
     worker.workeroutput = {"exitstatus": 2}
@@ -172,7 +172,7 @@ def test_a_worker_that_ended_by_itself_has_not_died():
     assert not factory.sched._handout.returned
 
 
-def test_a_worker_that_collected_other_items_is_reported():
+def test_a_worker_with_other_collected_items_is_reported():
     factory = Factory(made((1, "ab"), (1, "cd")), 2)
     other = Worker("gw7")
     factory.sched.add_node(other)
@@ -182,18 +182,18 @@ def test_a_worker_that_collected_other_items_is_reported():
     assert "another" in complaint.longrepr
 
 
-def test_more_workers_than_units():
+def test_there_may_be_more_workers_than_units():
     factory = Factory(made((1, "ab")), 4).run()
     assert len(factory.ran) == 1
 
 
-def test_nothing_to_do():
+def test_without_units_all_workers_shut_down():
     factory = Factory([], 2)
     assert all(worker.shutting_down for worker in factory.alive)
 
 
 def _cost_s(pairs):
-    """CPU time of handing out so many units to 8 workers, each done at once."""
+    """CPU time to hand out this number of units to 8 workers that finish them immediately."""
     nodes = [f"n{number:04}" for number in range(1000)]
     wanted = [(1, (nodes[2 * i % 1000], nodes[(2 * i + 1) % 1000])) for i in range(pairs)]
     factory = Factory(made(*wanted), 8)
@@ -205,6 +205,6 @@ def _cost_s(pairs):
     return time.process_time() - begun
 
 
-def test_handing_out_costs_the_same_for_each_of_many():
+def test_the_cost_of_handing_out_grows_linearly():
     small, large = min(_cost_s(2_500) for _ in range(3)), min(_cost_s(20_000) for _ in range(2))
     assert large < 8 * small * 3  # quadratic would be 8 times 8

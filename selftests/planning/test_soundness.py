@@ -1,4 +1,4 @@
-"""A platform file holds nothing that no test asks for."""
+"""Each entry of a platform file is used by a test."""
 
 import pytest
 from testing.core_values import ROOT, document, limit_of, measurement_of, put
@@ -42,17 +42,17 @@ def bench():
     return doc
 
 
-def test_a_file_that_is_asked_for_whole_has_no_complaint(tmp_path):
+def test_a_file_that_tests_use_completely_has_no_complaint(tmp_path):
     assert found(tmp_path, bench()) == []
 
 
 @pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
-def test_every_platform_of_the_project_is_asked_for_whole(name):
+def test_tests_use_every_entry_of_the_projects_platform_files(name):
     platform = thresholds.load(name, ROOT / "thresholds")
     assert list(complaints(platform, asked(ROOT))) == []
 
 
-def test_an_expectation_that_no_test_asks_for(tmp_path):
+def test_an_expectation_without_a_test_is_reported(tmp_path):
     doc = bench()
     doc["expected"]["gpu_driver"] = {"equals": "999.99", "basis": BASIS}
     (line,) = found(tmp_path, doc)
@@ -60,7 +60,7 @@ def test_an_expectation_that_no_test_asks_for(tmp_path):
     assert "no test" in line
 
 
-def test_an_expectation_of_no_known_fact(tmp_path):
+def test_an_expectation_of_an_unknown_fact_is_reported(tmp_path):
     doc = bench()
     doc["expected"]["own"] = {"equals": 1, "basis": BASIS}
     own = TESTS + '\n@pytest.mark.expects("own")\ndef test_own(node, expect):\n    expect(node)\n'
@@ -70,7 +70,7 @@ def test_an_expectation_of_no_known_fact(tmp_path):
     assert found(tmp_path, doc, own) == []
 
 
-def test_an_expectation_of_parts_that_are_not_declared(tmp_path):
+def test_an_expectation_of_undeclared_parts_is_reported(tmp_path):
     doc = bench()
     doc["expected"]["gpu_model"] = {"as_declared": True, "basis": BASIS}
     more = '\n@pytest.mark.expects("gpu_model")\ndef test_model(node, gpu, expect):\n    pass\n'
@@ -78,21 +78,21 @@ def test_an_expectation_of_parts_that_are_not_declared(tmp_path):
     assert "declares no part of a node" in line
 
 
-def test_a_measurement_that_no_test_asks_for(tmp_path):
+def test_a_measurement_without_a_test_is_reported(tmp_path):
     doc = bench()
     doc["measurements"]["invented"] = dict(measurement_of(doc))
     (line,) = found(tmp_path, doc)
     assert "/measurements/invented" in line
 
 
-def test_a_way_to_ask_that_no_test_takes(tmp_path):
+def test_a_kind_of_question_without_a_test_is_reported(tmp_path):
     doc = bench()
     measurement_of(doc)["traffic"] = {"share": [0.9, 1.3], "basis": BASIS}
     (line,) = found(tmp_path, doc)
     assert "per traffic" in line
 
 
-def test_a_limit_that_no_level_comes_to(tmp_path):
+def test_a_limit_that_no_level_uses_is_reported(tmp_path):
     doc = bench()
     limits = measurement_of(doc)["limits"]
     limits.append({**limit_of(doc), "metric": "msg_rate", "unit": "Mpps"})
@@ -101,7 +101,7 @@ def test_a_limit_that_no_level_comes_to(tmp_path):
     assert "msg_rate" in line
 
 
-def test_a_subject_that_is_measured_is_not_also_not_applicable(tmp_path):
+def test_a_measured_subject_cannot_be_not_applicable_too(tmp_path):
     doc = bench()
     doc["not_applicable"] = {
         "host_write_bandwidth": "measured all the same, as it happens",
@@ -112,13 +112,13 @@ def test_a_subject_that_is_measured_is_not_also_not_applicable(tmp_path):
     assert "no test under tests/ has this subject" in unknown
 
 
-def test_a_comparison_with_a_measurement_that_is_not_there(tmp_path):
+def test_a_comparison_with_a_missing_measurement_is_reported(tmp_path):
     doc = bench()
     ratio = {"metric": "scaling", "per": "ratio", "of": "bw_average", "over": "nothing"}
     measurement_of(doc)["asserts"].append(ratio)
     assert any("nothing, which is not a measurement" in line for line in found(tmp_path, doc))
 
 
-def test_a_test_file_that_is_no_python_is_named(tmp_path):
+def test_a_test_file_that_is_not_python_is_named(tmp_path):
     with pytest.raises(BadInput, match=r"test_it\.py"):
         asks(tmp_path, "def test_it(:\n")

@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from testing.core_values import case, judgement
+from testing.core_values import case, item, judgement
 
 from railgauge.core.errors import FactMissing, LimitMissed, NodeUnreachable
 from railgauge.core.model import Outcome
@@ -285,3 +285,15 @@ def test_people_read_the_message(error, says):
     report = SimpleNamespace(longrepr="the way through the code")
     recording.brief(call, report)
     assert report.longrepr == says
+
+
+def test_judgements_of_an_item_that_no_test_made_are_kept_one_a_line(tmp_path):
+    store = Store(tmp_path, lambda: "simulated")
+    (tmp_path / "leases").mkdir()
+    record = item("peers::behind_peers[n1]", judgements=(GOOD, MISSED))
+    recording.keep_judgements(record, store)
+    lines = [
+        json.loads(line) for line in (tmp_path / "measurements.jsonl").read_text().splitlines()
+    ]
+    assert [line["outcome"] for line in lines] == ["passed", "failed"]
+    assert {(line["id"], line["evidence"]) for line in lines} == {(record.id, "simulated")}

@@ -48,12 +48,12 @@ def parse(text):
 
 def made_up_tool(monkeypatch):
     """The claims that the tool makes, and the payload that it reports."""
-    fake = SimpleNamespace(parse=parse, payload_bytes=lambda parsed: 1e6, heard=[], asked=[])
+    fake = SimpleNamespace(parse=parse, payload_bytes=lambda parsed: 1e6, sides=[], asked=[])
     fake.said = ()
 
-    def claims(asked, heard):
+    def claims(asked, sides):
         fake.asked.append(asked)
-        fake.heard.append(heard)
+        fake.sides.append(sides)
         return fake.said
 
     fake.claims = claims

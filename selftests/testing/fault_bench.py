@@ -1,4 +1,4 @@
-"""What checks of faults measure with: RDMA between two nodes, collectives over two."""
+"""Measurements for the checks of lab faults: RDMA between two nodes, and collectives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testing.lab_bench import Bench
 IB = "sys/class/infiniband"
 PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "slow-send", "slow-receive", "corrupt")
 """Faults whose checks are in ``test_lab_fault_parts``."""
-TOLD = (
+OF_GPU_TOOLS = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
     "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A measurement as the suite plans it, run with a lab's tools, and parsed as in a run."""
+"""A measurement that the suite plans, run with a lab's tools and parsed as in a run."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ _PORT = 18611
 
 
 @dataclass(frozen=True)
-class Said:
-    """One run of a case, with all that parsing needs. ``found`` are facts of its nodes."""
+class ToolRun:
+    """One run of a case, with all that parsing needs. ``found`` holds the facts of its nodes."""
 
     platform: Platform
     case: Case
-    run: tuple[Transcript, ...]
+    outputs: tuple[Transcript, ...]
     found: dict[str, NodeFacts]
 
-    def edited(self, pattern: str, by: str, at: int = 0) -> Said:
+    def edited(self, pattern: str, by: str, at: int = 0) -> ToolRun:
         """The same run with other text in output ``at`` (0 is the client's)."""
-        one = self.run[at]
+        one = self.outputs[at]
         text = re.sub(pattern, by, one.stdout, flags=re.MULTILINE)
         assert text != one.stdout, f"{pattern} is not in:\n{one.stdout}"
-        run = [*self.run]
-        run[at] = replace(one, stdout=text)
-        return replace(self, run=tuple(run))
+        outputs = [*self.outputs]
+        outputs[at] = replace(one, stdout=text)
+        return replace(self, outputs=tuple(outputs))
 
     def read(self) -> assess.Measured:
-        return assess.read(self.platform, self.case, CaseResult((self.run,)), self.found)
+        return assess.read(self.platform, self.case, CaseResult((self.outputs,)), self.found)
 
 
-def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None) -> Said:
-    """The output of the lab's tools for ``name`` at the lowest level that measures it.
+def run_tools(
+    bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None = None
+) -> ToolRun:
+    """Runs the lab's tools for ``name`` at the lowest level that measures it.
 
-    Reading must find nothing against it.
+    Reading the result must give no error.
     """
     platform = thresholds.load(bench.lab.cluster.platform, THRESHOLDS)
     platform = thresholds.with_model(platform, "some-model")
@@ -58,12 +60,12 @@ def play(bench: Bench, name: str, nodes: Sequence[str], pairing: Pairing | None 
     *services, client = plan.commands(case, platform, bench.lab.cluster, _PORT)
     started = [(_start(bench, command), command) for command in services]
     reporting = _start(bench, client)
-    run = [_end(reporting, client, "client")]
+    outputs = [_end(reporting, client, "client")]
     for child, command in started:
         if command.endless:
             child.terminate()
-        run.append(_end(child, command, Role.SERVICE if command.endless else "server"))
-    return Said(platform, case, tuple(run), {node: facts(platform, node) for node in nodes})
+        outputs.append(_end(child, command, Role.SERVICE if command.endless else "server"))
+    return ToolRun(platform, case, tuple(outputs), {node: facts(platform, node) for node in nodes})
 
 
 def _start(bench: Bench, command: Command) -> subprocess.Popen[str]:
@@ -81,7 +83,7 @@ def _end(child: subprocess.Popen[str], command: Command, role: str) -> Transcrip
 
 
 def facts(platform: Platform, node: str) -> NodeFacts:
-    """The survey's result for a node of this platform, as far as tools are compared with it."""
+    """The survey's facts of a node of this platform that tool outputs are compared with."""
     gpus = platform.gpus
     buses = gpus.bus_ids if gpus else ()
     return NodeFacts(

@@ -6,10 +6,13 @@ import pytest
 from testing.core_values import ROOT, cluster, item, judgement
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Peers
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NodeUnreachable
+from railgauge.core.limits import Basis
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.unplanned import unplanned
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
@@ -32,6 +35,7 @@ DECLARED = cluster(*NODES)
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 # A platform with one expectation and no measurement: the items of this file answer everything.
 ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
+PEERED = replace(ONE, peers=Peers(0.03, Basis("derived", "made up for a test")))
 
 
 def run_plan(planned, level="smoke", rounds=None):
@@ -100,6 +104,33 @@ def test_what_no_item_asked_for_is_named_and_counted_once():
     (absent,) = not_run(run_plan(records), findings)
     assert (absent.subject, absent.nodes) == ("memlock", ("n2",))
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
+
+
+def test_items_that_compare_with_peers_are_made_anew_of_the_others():
+    records = answering(PEERED)
+    kept = {name: item(name) for name in ("peers::behind_peers[n1]", "peers::behind_peers[n9]")}
+    said = decided({**records, **kept}, platform=PEERED)
+    assert (said.counts.planned, said.counts.passed, said.counts.error) == (6, 3, 3)
+    assert said.verdict == "incomplete"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_peers_are_compared_by_what_was_planned_and_in_its_order(shuffled, monkeypatch):
+    records = answering(PEERED)
+    seen = []
+    monkeypatch.setattr(decision, "compared", lambda results: seen.append(results) or iter(()))
+    strange = {"own": item("own"), **(dict(reversed(records.items())) if shuffled else records)}
+    list(decision.among_peers(run_plan(records), RunResults(strange, {}, PEERED, DECLARED)))
+    assert [list(results.records) for results in seen] == [list(records)]
+
+
+def test_what_was_not_run_is_unknown_of_its_node():
+    records = answering(HOMELAB)
+    found = {name: one for name, one in records.items() if "n2" not in one.nodes}
+    unplanned_lines = tuple(unplanned(HOMELAB, plan.level(HOMELAB, DECLARED, "smoke")))
+    assert decided(records, platform=HOMELAB).unknown == unplanned_lines
+    lines = set(decided(found, platform=HOMELAB).unknown) - set(unplanned_lines)
+    assert {line.nodes for line in lines} == {"n2"}
 
 
 def test_a_run_of_an_earlier_version_owes_the_directions_of_its_time():

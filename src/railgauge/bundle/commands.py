@@ -53,22 +53,24 @@ class Commands:
         """Raise ``NotVerified``, naming the file, for a transcript of another command."""
         name = f"{RUN}{folder}{case_file(case)}"
         for number, run in enumerate(runs, 1):
-            heard = [one for one in run if one.role not in COUNTER_ROLES]
-            if not any(self._fits(case, cluster, heard, name) for cluster in self._clusters):
-                _fail(name, f"{_what(heard)} (run {number}) is not the command of {case.key}")
+            transcripts = [one for one in run if one.role not in COUNTER_ROLES]
+            if not any(self._fits(case, cluster, transcripts, name) for cluster in self._clusters):
+                _fail(name, f"{_what(transcripts)} (run {number}) is not the command of {case.key}")
             self._refuse_other_counters(case, run, name)
             for one in run:
                 self._refuse_twice(one, name)
 
-    def _fits(self, case: Case, cluster: Cluster, heard: Sequence[Transcript], name: str) -> bool:
+    def _fits(
+        self, case: Case, cluster: Cluster, transcripts: Sequence[Transcript], name: str
+    ) -> bool:
         try:
             one, other = (self._planned(case, cluster, port) for port in (_ONE, _OTHER))
             for order in _orders(len(one)):
-                if len(order) != len(heard):
+                if len(order) != len(transcripts):
                     continue
-                port = _port(heard, [one[i] for i in order], [other[i] for i in order])
+                port = _port(transcripts, [one[i] for i in order], [other[i] for i in order])
                 due = self._planned(case, cluster, port)
-                if all(_agrees(said, due[i]) for said, i in zip(heard, order, strict=True)):
+                if all(_agrees(said, due[i]) for said, i in zip(transcripts, order, strict=True)):
                     return True
         except BadInput as error:
             _fail(name, f"cannot be planned anew: {error}")
@@ -122,9 +124,9 @@ def _orders(count: int) -> Iterator[tuple[int, ...]]:
         yield (server,)
 
 
-def _port(heard: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
+def _port(transcripts: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
     """The port in the transcripts, found where two plans differ; any port if there is none."""
-    for said, (first, _), (second, _) in zip(heard, one, other, strict=True):
+    for said, (first, _), (second, _) in zip(transcripts, one, other, strict=True):
         for word, a, b in zip(said.argv, first.argv, second.argv, strict=False):
             if a != b:
                 head, _, tail = a.partition(str(_ONE))
@@ -154,8 +156,8 @@ def _is_word(said: str, due: str) -> bool:
     return said == Redactor().text(mask_assignment(due))
 
 
-def _what(heard: Sequence[Transcript]) -> str:
-    said = heard[0] if heard else None
+def _what(transcripts: Sequence[Transcript]) -> str:
+    said = transcripts[0] if transcripts else None
     return f"{' '.join(said.argv)[:160]!r} on {said.node[:80]}" if said else "nothing"
 
 

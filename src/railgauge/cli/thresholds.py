@@ -69,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, fleet.platform, schema, str(options.runs[0] / _LIMITS_FILE))
     values = [value for folder in options.runs for value in _values(folder)]
-    wish = Strictness(options.fraction, options.accept_below)
-    proposal, outcomes = derive(platform, document, values, fleet.evidence, wish)
+    strictness = Strictness(options.fraction, options.accept_below)
+    proposal, outcomes = derive(platform, document, values, fleet.evidence, strictness)
     if not any(outcome.now for outcome in outcomes):
         reasons = dict.fromkeys(outcome.stays for outcome in outcomes)
         raise BadInput(f"no limit can be derived: {'; '.join(reasons)}")

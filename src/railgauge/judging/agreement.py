@@ -20,11 +20,11 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
     and the reported value of every item that disagrees.
     """
-    heard = tuple(
+    sides = tuple(
         SideOutput(transcript.node, transcript.role, output)
         for transcript, output in zip(said, outputs, strict=True)
     )
-    claims = tool(asked.measurement.tool).claims(asked, heard)
+    claims = tool(asked.measurement.tool).claims(asked, sides)
     if denied := [one for one in claims if not one.agrees and _is_binding(asked, one)]:
         raise OtherThanAsked(
             "; ".join(map(str, denied)),

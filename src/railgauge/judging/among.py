@@ -71,13 +71,18 @@ def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -
     )
 
 
+def _path(at: FactAt) -> str:
+    (path,) = at.paths
+    return path
+
+
 def _device(at: FactAt) -> str:
-    kind, _, rest = at.paths[0].partition(".")
+    kind, _, rest = _path(at).partition(".")
     return rest.partition(".")[0] if kind == "nics" else ""
 
 
 def _shared_facts(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Shared]:
-    path = at.paths[0]
+    path = _path(at)
     own = require(known[at.node], path)
     for name, value in _values(path, known):
         if name != at.node and value == own:
@@ -101,7 +106,7 @@ def _shared_ports(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Share
     Names of one running kernel may share a NIC; ``boot_id`` names them.
     """
     facts = known[at.node]
-    require(facts, at.paths[0])
+    require(facts, _path(at))
     port = next(nic for nic in facts.nics if nic.name == _device(at))
     for name, others in known.items():
         if name != at.node and facts.boot_id and others.boot_id == facts.boot_id:
@@ -142,7 +147,7 @@ def _addresses(nic: NicFacts) -> set[str]:
 
 
 def _near(at: FactAt, expectation: Expectation, known: Mapping[str, NodeFacts]) -> Judgement:
-    path, most = at.paths[0], expectation.value
+    path, most = _path(at), expectation.value
     own = require(known[at.node], path)
     numbers = [value for _, value in _values(path, known)]
     # A clock is measured against the controller's, which is one more opinion.

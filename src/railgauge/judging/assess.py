@@ -111,11 +111,11 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
     """The parsed output of a run's reporting command; raises ``NoEvidence`` if any side failed."""
     measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
-    heard = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
-    if not heard:
+    sides = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
+    if not sides:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
     # The suite stops a service itself; only a service that is alone ended by itself, too early.
-    said = [transcript for transcript in heard if transcript.role != Role.SERVICE] or heard
+    said = [transcript for transcript in sides if transcript.role != Role.SERVICE] or sides
     outputs = [parse(_printed(transcript)) for transcript in said]
     if said[0].exit_code == 0:
         # A client that printed nothing leaves its server waiting: the error names the client.

@@ -144,7 +144,7 @@ def _apply_faults(
     asked.sort(key=lambda one: one.name.endswith("-missing"))
     for name, node in by_name.items():
         own = [fault for fault in asked if fault.node == name]
-        fault_courses.strike(node, own, lambda one, to: lab_faults.apply(one, to, platform))
+        fault_courses.apply_faults(node, own, lambda one, to: lab_faults.apply(one, to, platform))
 
 
 def _take_block() -> tuple[socket.socket, str]:

@@ -69,7 +69,7 @@ def _after(text: str, value: str) -> float:
 _READERS = {"p": ("chance", _chance), "after": ("after_s", _after)}
 
 
-def strike(node: NodeFile, own: Sequence[Fault], apply: Apply) -> None:
+def apply_faults(node: NodeFile, own: Sequence[Fault], apply: Apply) -> None:
     """Apply the node's faults to its description, and add the descriptions of those that change.
 
     ``node["courses"]`` holds ``[name, probability, time of the monotonic clock]`` for each fault

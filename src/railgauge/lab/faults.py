@@ -39,7 +39,7 @@ _GRADED = frozenset(["high-ber", "power-cap", "gpu-clock"])
 @dataclass(frozen=True, slots=True)
 class _Kind:
     text: str
-    strike: soft.Strike
+    apply: soft.Apply
 
 
 _FAULTS = {
@@ -206,7 +206,7 @@ def apply(fault: Fault, node: NodeFile, platform: PlatformFile) -> None:
     """Apply the fault to the node's description. Raises ``BadInput`` if the platform lacks it."""
     if why := platform["faults"].get(fault.name, {}).get("not_applicable"):
         raise inapplicable(fault, why)
-    _FAULTS[fault.name].strike(node, fault, platform)
+    _FAULTS[fault.name].apply(node, fault, platform)
 
 
 def listed() -> list[str]:

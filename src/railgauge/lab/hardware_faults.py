@@ -33,12 +33,12 @@ def slow_nic(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 def slow_way(way: str) -> Callable[[NodeFile, Fault, PlatformFile], None]:
     """Return a fault that slows down one direction of NICs: ``sends`` or ``receives``."""
 
-    def strike(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    def apply(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         one = fault_places.nic(node, fault)
         for nic in [one] if fault.device else fault_places.nics(node).values():
             nic[way] = nic.get(way, 1.0) * fault.left(SLOW)
 
-    return strike
+    return apply
 
 
 def slow_path(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

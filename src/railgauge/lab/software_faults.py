@@ -7,7 +7,7 @@ from collections.abc import Callable
 from railgauge.lab import fault_places
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
-Strike = Callable[[NodeFile, Fault, PlatformFile], None]
+Apply = Callable[[NodeFile, Fault, PlatformFile], None]
 
 _DIAGNOSTICS = {
     "nvidia": "/usr/share/nvidia/diagnostic/fieldiag eud --gpus all",
@@ -42,13 +42,13 @@ def tool_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     del node["tools"][fault_places.tool(node, fault)]
 
 
-def broken(how: str) -> Strike:
+def broken(how: str) -> Apply:
     """Return the fault of an installed but broken tool; ``how`` is a key of ``sim.main.BROKEN``."""
 
-    def strike(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    def apply(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         node["broken_tools"][fault_places.tool(node, fault)] = how
 
-    return strike
+    return apply
 
 
 def governor(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:

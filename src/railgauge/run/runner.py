@@ -161,5 +161,5 @@ def _ended_well(run: Sequence[Transcript]) -> bool:
     A service is always stopped, so its exit code does not count. A run with no other transcript
     did not end well: the service ended before the client started.
     """
-    heard = [transcript for transcript in run if transcript.role != Role.SERVICE]
-    return bool(heard) and all(t.exit_code == 0 and not t.error for t in heard)
+    ended = [transcript for transcript in run if transcript.role != Role.SERVICE]
+    return bool(ended) and all(t.exit_code == 0 and not t.error for t in ended)

@@ -115,10 +115,10 @@ class Tool(Protocol):
     def parse(self, text: str) -> Parsed:
         """Parse the output. Never raises, whatever the text is: faults become problems."""
 
-    def claims(self, asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+    def claims(self, asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
         """Return the items that show whether the outputs of one run are of the planned command.
 
-        ``heard`` begins with the client's output. An item that an output does not show is a claim
+        ``sides`` begins with the client's output. An item that an output does not show is a claim
         too, with ``said`` as ``None``: it is reported as not shown and never assumed.
         """
 

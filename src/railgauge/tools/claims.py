@@ -103,6 +103,6 @@ def _bare(model: str) -> frozenset[str]:
     return frozenset(model.lower().split()) - _AROUND
 
 
-def claims_nothing(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:  # noqa: ARG001
+def claims_nothing(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:  # noqa: ARG001
     """``claims`` of a tool whose output shows nothing that could contradict its command."""
     return ()

@@ -275,9 +275,9 @@ _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _THREADED = (3, 16)
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare protocol, streams, threads, direction, seconds, omitted start and write length."""
-    said = heard[0].parsed.summary
+    said = sides[0].parsed.summary
     found = [
         equal("protocol", "TCP", said.get("protocol")),
         equal("streams", asked.option("streams", 1), said.get("streams")),
@@ -286,7 +286,7 @@ def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ..
         _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
         _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
     ]
-    found += _threads(asked.option("streams", 1), heard[0].parsed)
+    found += _threads(asked.option("streams", 1), sides[0].parsed)
     if asked.case.sizes:
         found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
     return tuple(found)

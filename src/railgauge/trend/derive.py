@@ -96,7 +96,7 @@ class _Sought:
 
     limit: Limit
     lower: bool
-    wish: Strictness
+    strictness: Strictness
     large_bytes: int = _LINK_DECIDES_BYTES
 
     @property
@@ -113,7 +113,7 @@ def derive(
     document: Mapping[str, Any],
     values: Iterable[Value],
     evidence: str,
-    wish: Strictness,
+    strictness: Strictness,
 ) -> tuple[dict[str, Any], list[DerivedLimit]]:
     """Return ``document`` with every limit that ``values`` support, and the result for each limit.
 
@@ -127,7 +127,7 @@ def derive(
         for index, limit in enumerate(measurement.limits):
             entry = proposal["measurements"][measurement.name]["limits"][index]
             found = by_limit.get(limit.pointer, [])
-            outcomes.append(_derive(measurement, limit, entry, (found, evidence, wish)))
+            outcomes.append(_derive(measurement, limit, entry, (found, evidence, strictness)))
     return proposal, outcomes
 
 
@@ -138,13 +138,13 @@ def _derive(
     given: tuple[Sequence[Value], str, Strictness],
 ) -> DerivedLimit:
     """Change one limit of the document, or return why it stays."""
-    values, evidence, wish = given
+    values, evidence, strictness = given
     declared = declared_metric(measurement.tool, limit.metric)
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
         return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
     large_bytes = _LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else _LINKS_DECIDE_BYTES
-    sought = _Sought(limit, declared.lower_is_better, wish, large_bytes)
+    sought = _Sought(limit, declared.lower_is_better, strictness, large_bytes)
     was = _in_words(sought)
     try:
         levels = _levels(measurement, sought, values)
@@ -233,7 +233,7 @@ def _asked(sought: _Sought, median: float, sigma: float) -> float:
 
     Raises ``_Stays`` if the noise leaves no positive floor.
     """
-    limit, fraction = sought.limit, sought.wish.fraction
+    limit, fraction = sought.limit, sought.strictness.fraction
     if sought.lower:
         ceiling = _rounded((median + _SIGMAS * sigma) / fraction, math.ceil)
         if isinstance(limit.floor, float) and limit.floor > ceiling:
@@ -269,7 +269,7 @@ def _refuse_below_share(
 
     Otherwise a slow cluster would set its own floor.
     """
-    least = sought.wish.ceiling_share
+    least = sought.strictness.ceiling_share
     unit = sought.limit.unit
     bests = [one.best for one in found if one.best is not None]
     small = size_bytes is not None and size_bytes < sought.large_bytes
@@ -300,7 +300,7 @@ def _says(
     each = "; ".join(_one_level(one, sought.limit.unit) for one in levels)
     return (
         f"calibration run{'s' if len(runs) > 1 else ''} {', '.join(runs)} ({evidence} evidence), "
-        f"{len(nodes)} nodes, {rule} {sought.wish.fraction:g}, spread = 1.4826 MAD: {each}."
+        f"{len(nodes)} nodes, {rule} {sought.strictness.fraction:g}, spread = 1.4826 MAD: {each}."
     )
 
 

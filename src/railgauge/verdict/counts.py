@@ -89,8 +89,11 @@ class RunVerdict:
         if self.verdict is not Verdict.ACCEPTED:
             return ""
         found = [cause.headline for cause in self.causes if cause.cause == STRAGGLER]
-        more = f", and {len(found) - 1} more parts are behind" if len(found) > 1 else ""
-        return f"but {found[0]}{more}" if found else ""
+        if not found:
+            return ""
+        first, *others = found
+        more = f", and {len(others)} more parts are behind" if others else ""
+        return f"but {first}{more}"
 
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]

@@ -1,7 +1,7 @@
 """``all_reduce_perf`` and the other tests of nccl-tests, rccl-tests and MetaX's mccl tests.
 
-``play`` runs a job of one or more ranks. The launchers call it; so does ``run``, the tool without a
-launcher.
+``run_job`` runs a job of one or more ranks. It is called by the launchers and by ``run``, the tool
+without a launcher.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _MIB = 1 << 20
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
     """Run one process without a launcher; return the exit code of the real tool."""
-    return play(tool, arguments, [(node, 0)], dict(os.environ))
+    return run_job(tool, arguments, [(node, 0)], dict(os.environ))
 
 
-def play(tool: str, arguments: list[str], slots: Slots, environment: dict[str, str]) -> int:
+def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str, str]) -> int:
     """Run one job, and return the exit code of the real tool.
 
     ``slots`` holds, for every process in the order of the ranks, its node and its number on that

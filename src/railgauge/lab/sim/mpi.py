@@ -48,7 +48,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
         sys.stderr.write(str(refusal.args[0]))
         return int(refusal.args[1])
     environment = {**_inherited(tool, slots), **asked["environment"]}
-    return _ended(tool, program.play(job, slots, environment), slots)
+    return _ended(tool, program.run_job(job, slots, environment), slots)
 
 
 def _inherited(tool: str, slots: list[tuple[Node, int]]) -> dict[str, str]:

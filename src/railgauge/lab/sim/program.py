@@ -36,7 +36,7 @@ def installed(node: Node, name: str) -> bool:
     return plain in node["tools"] and (plain == name or os.path.exists(name))  # noqa: PTH110
 
 
-def play(job: Program, slots: list[tuple[Node, int]], environment: dict[str, str]) -> int:
+def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, str]) -> int:
     """Run the tool over all ranks; return the exit code.
 
     If the tool is broken on any node, the whole job behaves like that broken tool. ``environment``
@@ -49,7 +49,7 @@ def play(job: Program, slots: list[tuple[Node, int]], environment: dict[str, str
         if broken:
             return _broken(broken)
     if name.endswith("_perf"):
-        from .collective import play as collective  # noqa: PLC0415 - only collectives need it
+        from .collective import run_job as collective  # noqa: PLC0415 - only collectives need it
 
         return collective(name, job["arguments"], slots, given)
     return _one_each(name, job["arguments"], slots)

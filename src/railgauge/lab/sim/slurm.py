@@ -47,7 +47,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     except SrunRefused as refusal:
         sys.stderr.write(f"{refusal.args[0]}\n")
         return int(refusal.args[1])
-    code = program.play(job, slots, environment)
+    code = program.run_job(job, slots, environment)
     if code:
         sys.stdout.flush()
         where = slots[0][0]["name"]

@@ -36,9 +36,9 @@ _WORDS = {
 }
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs."""
-    return tuple(_claims(asked, heard[0].parsed))
+    return tuple(_claims(asked, sides[0].parsed))
 
 
 def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:

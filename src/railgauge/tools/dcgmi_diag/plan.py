@@ -28,9 +28,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (Command(setting.case.nodes[0], argv, {"LC_ALL": "C"}, limit_s),)
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare the level that ran and the number of GPUs: a pass of fewer GPUs is not enough."""
-    summary = heard[0].parsed.summary
+    summary = sides[0].parsed.summary
     run = equal("run level", asked.option("run"), summary.get("run"))
     gpus = asked.platform.gpus
     return (run, equal("GPUs", gpus.count, _detected(summary.get("details")))) if gpus else (run,)

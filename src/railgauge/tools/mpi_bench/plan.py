@@ -83,9 +83,9 @@ def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
-    said = heard[0].parsed.summary
+    said = sides[0].parsed.summary
     return (
         equal("collective", asked.measurement.command, said.get("collective")),
         equal("data type", "float32", said.get("dtype")),

@@ -99,9 +99,9 @@ def _flags(options: Options) -> tuple[str, ...]:
 _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare test cases, GPUs, host and model. Buffer size and samples are never printed."""
-    said = heard[0].parsed.summary
+    said = sides[0].parsed.summary
     wanted = asked.option("testcases", ())
     found = [_testcases(wanted, said.get("testcases"))] if wanted else []
     found += _devices(asked, said.get("devices"))

@@ -27,13 +27,13 @@ _APART, _SMALL_APART = 1.1, 2.0
 _COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare operation, device, memory, link layer, MTU, QPs, connection, iterations of each side.
 
     Then compare the server's table with the client's. Items that a server's header does not show
     give no claim; items that the client's header does not show are claims with ``said`` ``None``.
     """
-    client, *servers = heard
+    client, *servers = sides
     found = [*_of_side(asked, client)]
     for server in servers:
         shown = (claim for claim in _of_side(asked, server) if claim.said is not None)

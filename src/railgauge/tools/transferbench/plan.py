@@ -69,9 +69,9 @@ def _size(setting: Setting, options: Options) -> str:
     return str(size)
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare preset, bytes per transfer, compute units per transfer and number of GPUs."""
-    said = heard[0].parsed.summary
+    said = sides[0].parsed.summary
     preset = asked.option("preset", "a2a")
     units = asked.option("subexecutors", 8 if preset == "a2a" else None)
     found = [equal("preset", preset, _one(said.get("presets")))]

@@ -163,9 +163,9 @@ _DEFAULT_PROMPTS = 1000
 _TOKENS_APART = 0.1
 
 
-def claims(asked: ToolRequest, heard: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare requests, their rate and concurrency, and input and output tokens."""
-    parsed = heard[0].parsed
+    parsed = sides[0].parsed
     said = parsed.summary
     values = {sample.metric: sample.value for sample in parsed.samples}
     prompts = asked.option("num_prompts", _DEFAULT_PROMPTS)

@@ -1,4 +1,4 @@
-"""What may be wrong with a lab, where, and which cause must be named for it."""
+"""The faults that studies inject into a lab, their places, and the causes that must be named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import unfolded
 from railgauge.lab import faults, platforms
-from railgauge.lab.fault_courses import strike as strike_node
+from railgauge.lab.fault_courses import apply_faults
 from railgauge.planning import pairing
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
@@ -89,28 +89,28 @@ CAUSES = {
     "nic-numa": "nodes-differ",
     "irq-affinity": "",
 }
-# With those that the matrix leaves out.
+# includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",
     "gpu-diagnostics": "gpu-diagnostic-failed",
 }
 PATH = "slow-path"
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
-# Faults that leave nothing to judge by: what cannot be measured did not fail.
+# These faults prevent measurements, so nothing fails and the run is incomplete.
 INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
      "tool-garbage"}
 )  # fmt: skip
-# These causes blame nobody: they list each value with its nodes.
+# These causes blame no node: they list each value with its nodes.
 DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
-# A tool that hangs or floods runs into time limits, which the end-to-end selftests have. Smoke
-# takes one pairing a NIC, which cannot tell a GPU from its path to the NIC, and no diagnostics.
+# Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
+# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, and no diagnostics.
 LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What faults are drawn from: the lab's description, the platform file, chance, and nodes."""
+class DrawInputs:
+    """What faults are drawn from: lab description, platform file, random generator, nodes."""
 
     lab: dict[str, Any]
     platform: Platform
@@ -118,23 +118,23 @@ class Ground:
     nodes: tuple[str, ...]
 
 
-def ground(name: str, random: Random, nodes: Sequence[str] = ()) -> Ground:
-    """Without ``nodes``, those of the fault matrix."""
-    return Ground(platforms.load(name), limits_of(name), random, tuple(nodes or NODES[name]))
+def draw_inputs(name: str, random: Random, nodes: Sequence[str] = ()) -> DrawInputs:
+    """The inputs of a platform; the default of ``nodes`` is that of the fault matrix."""
+    return DrawInputs(platforms.load(name), limits_of(name), random, tuple(nodes or NODES[name]))
 
 
 @cache
 def limits_of(name: str, folder: Path = ROOT / "thresholds") -> Platform:
-    """A platform file, read once: checking it takes a second."""
+    """A platform file, cached because checking it takes a second."""
     return thresholds.load(name, folder)
 
 
 @dataclass(frozen=True)
-class Strike:
-    """One fault of one lab, and what a run must say of it.
+class Injection:
+    """One fault of one lab, and what a run must report of it.
 
-    ``fault`` is as ``--lab-fault`` takes it; empty for a hostfile without tuning variables.
-    ``device`` is the one that must be named, ``peer`` the other node of a path.
+    ``fault`` has the syntax of ``--lab-fault``; it is empty for a hostfile without tuning
+    variables. ``device`` is the one that must be named, ``peer`` the other node of a path.
     """
 
     platform: str
@@ -152,10 +152,10 @@ class Strike:
         return "incomplete" if self.name in INCOMPLETE else "rejected"
 
     def is_named_by(self, cause: Mapping[str, Any]) -> bool:
-        """Whether a cause of ``verdict.json`` is this strike's, at its node and device."""
+        """Whether a cause of ``verdict.json`` is that of this fault, with its node and device."""
         where, own = cause["where"], {self.node, self.peer} - {""}
         if self.cause in DIFFERENCES:
-            return self._is_told_by(cause, where)
+            return self._is_shown_by(cause, where)
         node = where["node"]
         nodes = {*(node.split("|") if "|" in node else unfolded(node)), where["peer"]} - {""}
         return (
@@ -164,36 +164,40 @@ class Strike:
             and (not self.device or self.device in where["device"].split(","))
         )
 
-    def _is_told_by(self, cause: Mapping[str, Any], where: Mapping[str, str]) -> bool:
-        """Whether a cause that blames nobody tells what this node, or its device, has."""
+    def _is_shown_by(self, cause: Mapping[str, Any], where: Mapping[str, str]) -> bool:
+        """Whether a cause without blame shows the value of this node or its device."""
         nodes = set(NodeSet(where["node"], resolver=RESOLVER_NOGROUP))
-        told = (f" on {self.node};", f"{self.node} {self.device}")  # all devices, or one of them
-        is_told = any(place in cause["says"] for place in told)
-        return cause["cause"] == self.cause and nodes > {self.node} and is_told
+        shown = (f" on {self.node};", f"{self.node} {self.device}")  # all devices, or one of them
+        is_shown = any(place in cause["says"] for place in shown)
+        return cause["cause"] == self.cause and nodes > {self.node} and is_shown
 
 
-def moved(strike: Strike, node: str) -> Strike:
+def moved(injection: Injection, node: str) -> Injection:
     """The same fault of the same device on another node."""
-    _, colon, device = strike.fault.partition(":")
-    peer = _twin(NODES[strike.platform], node) if strike.name in _TWINS else strike.peer
-    return replace(strike, node=node, peer=peer, fault=f"{strike.name}@{node}{colon}{device}")
+    _, colon, device = injection.fault.partition(":")
+    peer = (
+        _first_other(NODES[injection.platform], node)
+        if injection.name in _OF_TWO_NODES
+        else injection.peer
+    )
+    return replace(injection, node=node, peer=peer, fault=f"{injection.name}@{node}{colon}{device}")
 
 
-# Two nodes tell where these are; of a transport it takes a third one to say which is right.
+# Platforms where two nodes show which one is faulty; a wrong transport needs a third node.
 _FEW = {"h100-tcpx": 2, "mi300x": 2}
 _THREE = frozenset({"tcp-fallback"})
 
 
-def alone(strike: Strike) -> tuple[Strike, int]:
-    """On one of as few nodes as it takes, and how many these are."""
-    nodes = NODES[strike.platform]
-    count = 3 if strike.name in _THREE else _FEW.get(strike.platform, len(nodes))
-    if strike.node in nodes[count:]:
-        strike = moved(strike, nodes[count - 1])
-    return strike, count
+def on_few_nodes(injection: Injection) -> tuple[Injection, int]:
+    """The fault in the smallest lab that can show it, and the number of nodes of that lab."""
+    nodes = NODES[injection.platform]
+    count = 3 if injection.name in _THREE else _FEW.get(injection.platform, len(nodes))
+    if injection.node in nodes[count:]:
+        injection = moved(injection, nodes[count - 1])
+    return injection, count
 
 
-# Only other nodes, measured or asked, tell which one these are at.
+# These faults are located only by comparing the node with other nodes.
 _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
@@ -202,100 +206,100 @@ _COMPARED = frozenset(
 )  # fmt: skip
 
 
-def in_the_matrix(struck: tuple[Strike, ...]) -> tuple[tuple[Strike, ...], int]:
-    """Where a fault strikes, and how many nodes there are: two, if others tell no more."""
-    one, *others = struck
+def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection, ...], int]:
+    """The faults of one run with their nodes, and the number of nodes: two if that is enough."""
+    one, *others = injected
     nodes = NODES[one.platform]
     if others or one.name in _COMPARED:
-        return struck, len(nodes)
+        return injected, len(nodes)
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def strikes(name: str, seed: int) -> Iterator[Strike]:
-    """Every fault that applies to the platform, once, on a random node and device."""
+def injections(name: str, seed: int) -> Iterator[Injection]:
+    """Each fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")
-    scene = ground(name, random)
+    inputs = draw_inputs(name, random)
     for fault in sorted(CAUSES):
-        if fault in faults.NAMES and (found := _strike(scene, fault)):
+        if fault in faults.NAMES and (found := _injection(inputs, fault)):
             yield found
     if name in _TUNED:
-        yield Strike(name, TUNING, "", TUNING_CAUSE, "")
+        yield Injection(name, TUNING, "", TUNING_CAUSE, "")
 
 
-# What the probes say outright: two of these are both told, wherever they are.
-_TOLD_BY_FACTS = (
+# Faults that facts show directly: two of these are both shown on any nodes.
+_SHOWN_BY_FACTS = (
     "governor", "memlock", "mtu", "no-sm", "port-down", "link-rate", "pcie-width", "firmware",
     "gpu-missing", "ecc", "peermem-missing", "gdr-disabled", "unreachable",
 )  # fmt: skip
 
 
-def pairs_of(name: str, seed: int, count: int) -> list[tuple[Strike, Strike]]:
-    """Two faults at once: random ones that the facts tell, on nodes of their own or on one."""
+def pairs_of(name: str, seed: int, count: int) -> list[tuple[Injection, Injection]]:
+    """Pairs of random faults that facts show, on two nodes or on one."""
     random = Random(f"{seed} {name} pairs")
-    told = [s for s in strikes(name, seed) if s.name in _TOLD_BY_FACTS]
-    drawn = [random.sample(told, 2) for _ in range(4 * count)]
-    apart = [(one, other) for one, other in drawn if _both_are_told(one, other)]
+    shown = [s for s in injections(name, seed) if s.name in _SHOWN_BY_FACTS]
+    drawn = [random.sample(shown, 2) for _ in range(4 * count)]
+    apart = [(one, other) for one, other in drawn if _both_are_shown(one, other)]
     return apart[:count]
 
 
-def _both_are_told(one: Strike, other: Strike) -> bool:
-    """A node that does not answer tells nothing, and a port that is down hides its rate."""
+def _both_are_shown(one: Injection, other: Injection) -> bool:
+    """Whether both are shown: unreachable nodes show no facts, and a down port hides its rate."""
     return one.node != other.node or (
         "unreachable" not in (one.name, other.name) and bool(one.device) != bool(other.device)
     )
 
 
-def _strike(ground: Ground, name: str) -> Strike | None:
-    node = ground.random.choice(ground.nodes)
-    choice = DEVICES.get(name, no_device)(ground)
-    peer = _peer(ground.nodes, node) if name == PATH else ""
-    return landed(ground, name, node, choice, peer=peer)
+def _injection(inputs: DrawInputs, name: str) -> Injection | None:
+    node = inputs.random.choice(inputs.nodes)
+    choice = DEVICES.get(name, no_device)(inputs)
+    peer = _peer(inputs.nodes, node) if name == PATH else ""
+    return injection_at(inputs, name, node, choice, peer=peer)
 
 
-def landed(
-    ground: Ground, name: str, node: str, choice: Choice, *, peer: str = "", tail: str = ""
-) -> Strike | None:
-    """The fault at this place; ``None`` where the platform has no such thing to break.
+def injection_at(
+    inputs: DrawInputs, name: str, node: str, choice: Choice, *, peer: str = "", tail: str = ""
+) -> Injection | None:
+    """The fault at this place; ``None`` if the platform has no such part.
 
-    ``tail`` is the severity and the course of the fault, as ``--lab-fault`` takes them.
+    ``tail`` is the severity and the course of the fault in the syntax of ``--lab-fault``.
     """
     device, named = choice
-    platform = ground.platform.name
+    platform = inputs.platform.name
     fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "") + tail
-    peer = _twin(ground.nodes, node) if name in _TWINS else peer
+    peer = _first_other(inputs.nodes, node) if name in _OF_TWO_NODES else peer
     try:
-        struck = platforms.describe(ground.lab, node, ground.nodes.index(node), seed=1)
-        strike_node(
-            struck,
-            [faults.parse(fault, ground.nodes)],
-            lambda one, to: faults.apply(one, to, ground.lab),
+        injected = platforms.describe(inputs.lab, node, inputs.nodes.index(node), seed=1)
+        apply_faults(
+            injected,
+            [faults.parse(fault, inputs.nodes)],
+            lambda one, to: faults.apply(one, to, inputs.lab),
         )
     except BadInput:
         return None
-    if name in _WAITS_FOR_A_SERVER and len(ground.platform.fabric_nics) > _FEW_NICS:
+    if name in _WAITS_FOR_A_SERVER and len(inputs.platform.fabric_nics) > _FEW_NICS:
         return None
-    if name in _EXPECTED and _EXPECTED[name] not in ground.platform.expected:
+    if name in _EXPECTED and _EXPECTED[name] not in inputs.platform.expected:
         return None
     if platform in NIC_LOOKS_LIKE_NODE and name in _OF_NICS:
-        return Strike(platform, name, fault, _OF_NICS[name], node)
+        return Injection(platform, name, fault, _OF_NICS[name], node)
     cause = _DECLARED.get((platform, name), ALL_CAUSES[name])
-    return Strike(platform, name, fault, cause, node, named, peer)
+    return Injection(platform, name, fault, cause, node, named, peer)
 
 
-# Documents 001 and 003 say what the variables are worth; of the other platforms nobody does.
+# Only documents 001 and 003 say how much bandwidth the variables give.
 _TUNED = frozenset({"h200", "h100-tcpx"})
-# What is wrong only where the platform file asks for it.
+# These faults matter only if the platform file has the expectation.
 _EXPECTED = {
     "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count", "numad": "numa_daemons",
     "modules-by-hand": "boot_module",
 }  # fmt: skip
-# Every measurement waits for a server that never listens: minutes on nodes with many NICs.
+# With these faults each measurement waits for a server: minutes on nodes with many NICs.
 _WAITS_FOR_A_SERVER = frozenset({"tool-garbage", "tool-silent"})
 _FEW_NICS = 4
 
 
 def _peer(nodes: Sequence[str], node: str) -> str:
-    """One that smoke measures the node with: a path that nobody takes is seen by nobody."""
+    """A partner that level smoke measures the node with."""
     pairs = [pair for turn in pairing.tournament(nodes, 2) for pair in turn]
     met = [
         {pair.source, pair.target} - {node} for pair in pairs if node in (pair.source, pair.target)
@@ -303,78 +307,78 @@ def _peer(nodes: Sequence[str], node: str) -> str:
     return min(name for names in met for name in names)
 
 
-# The lab copies what these share from the first other node; both are named.
-_TWINS = frozenset({"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"})
+# The lab copies the shared value from the first other node; both nodes are named.
+_OF_TWO_NODES = frozenset({"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"})
 
 
-def _twin(nodes: Sequence[str], node: str) -> str:
+def _first_other(nodes: Sequence[str], node: str) -> str:
     return next(name for name in nodes if name != node)
 
 
-# The homelab has one NIC a node.
+# The homelab has one NIC per node, so a fault of the NIC is one of the node.
 _OF_NICS = {
     "slow-nic": "slow-node", "slow-send": "slow-direction", "slow-receive": "slow-direction",
 }  # fmt: skip
-# Document 003 states the NUMA node of each NIC.
+# Document 003 gives the NUMA node of each NIC.
 _DECLARED = {("h100-tcpx", "nic-numa"): "wrong-numa-node"}
 NIC_LOOKS_LIKE_NODE = frozenset({"connectx4-homelab"})
 
 Choice = tuple[str, str]
-"""The device as the fault takes it, and as the cause must name it."""
+"""The device in the syntax of the fault, and as the cause must name it."""
 
 
-def no_device(_ground: Ground) -> Choice:
+def no_device(_inputs: DrawInputs) -> Choice:
     return "", ""
 
 
-def _nic(ground: Ground) -> Choice:
-    name = ground.random.choice(ground.platform.fabric_nics).name
+def _nic(inputs: DrawInputs) -> Choice:
+    name = inputs.random.choice(inputs.platform.fabric_nics).name
     return name, name
 
 
-def any_gpu(ground: Ground) -> Choice:
-    gpus = ground.platform.gpus
-    name = f"gpu{ground.random.randrange(gpus.count)}" if gpus else ""
+def any_gpu(inputs: DrawInputs) -> Choice:
+    gpus = inputs.platform.gpus
+    name = f"gpu{inputs.random.randrange(gpus.count)}" if gpus else ""
     return name, name
 
 
-def _measured_gpu(ground: Ground) -> Choice:
-    """One that level smoke measures by itself; of others only collectives tell, by their node."""
-    paths = ground.platform.measurements.get("gpu_write_bandwidth")
+def _measured_gpu(inputs: DrawInputs) -> Choice:
+    """A GPU that level smoke measures by itself; collectives show others only by node."""
+    paths = inputs.platform.measurements.get("gpu_write_bandwidth")
     if paths is None:
-        return any_gpu(ground)
-    chosen = pairing.choose(ground.platform, paths.memory, paths.extents["smoke"].pairings)
-    name = f"gpu{ground.random.choice(sorted({one.gpu for one in chosen if one.gpu is not None}))}"
+        return any_gpu(inputs)
+    chosen = pairing.choose(inputs.platform, paths.memory, paths.extents["smoke"].pairings)
+    name = f"gpu{inputs.random.choice(sorted({one.gpu for one in chosen if one.gpu is not None}))}"
     return name, name
 
 
-def _link(ground: Ground) -> Choice:
-    one, other = ground.random.sample(range(8), 2)
+def _link(inputs: DrawInputs) -> Choice:
+    one, other = inputs.random.sample(range(8), 2)
     return f"{one}>{other}", f"gpu{one}>gpu{other}"
 
 
-def _bridge(ground: Ground) -> Choice:
-    found = [one["address"] for one in ground.lab["pci"] if "acs" in one]
-    address = ground.random.choice(found) if found else ""
+def _bridge(inputs: DrawInputs) -> Choice:
+    found = [one["address"] for one in inputs.lab["pci"] if "acs" in one]
+    address = inputs.random.choice(found) if found else ""
     return address, address
 
 
-def _version(ground: Ground) -> Choice:
-    """One that other nodes of the cluster can be compared with by its own name."""
-    older = ground.lab["faults"]["version"]
-    alike = [name for name in older if ground.platform.expected[name].rule == "alike"]
-    name = ground.random.choice([name for name in alike if name != "gpu_vbios"])
+def _version(inputs: DrawInputs) -> Choice:
+    """A version that is compared between nodes under its own name."""
+    older = inputs.lab["faults"]["version"]
+    alike = [name for name in older if inputs.platform.expected[name].rule == "alike"]
+    name = inputs.random.choice([name for name in alike if name != "gpu_vbios"])
     return name, name
 
 
-def _tool(ground: Ground) -> Choice:
-    """One that smoke runs on the nodes themselves: neither the launcher's nor the subnet's."""
-    made = (m for m in ground.platform.measurements.values() if m.made_at("smoke"))
-    name = ground.random.choice(sorted({m.command for m in made if m.scope == "path"}))
+def _tool(inputs: DrawInputs) -> Choice:
+    """A tool that smoke runs on the nodes themselves, without a launcher or a subnet scan."""
+    made = (m for m in inputs.platform.measurements.values() if m.made_at("smoke"))
+    name = inputs.random.choice(sorted({m.command for m in made if m.scope == "path"}))
     return name, name
 
 
-DEVICES: Mapping[str, Callable[[Ground], Choice]] = {
+DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
