@@ -14,8 +14,10 @@ from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, SetupFailed
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.programs import folders
 from railgauge.facts import NodeAnswer
 from railgauge.facts.clock import span_of
+from railgauge.facts.probe import PROGRAMS
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -44,7 +46,8 @@ def survey(
     ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
     """
     nonce = secrets.token_hex(8)
-    script = node_facts.probe_script(cluster.rootfs, stack, nonce)
+    placed = folders(cluster.tools, PROGRAMS)
+    script = node_facts.probe_script(cluster.rootfs, stack, nonce, placed)
     command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
     found: dict[str, NodeAnswer] = {}
     for node, answer in _answers(cluster, sessions, command):
