@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
 from testing.throwaway_sshd import SshServer, start_server
 
@@ -34,7 +35,14 @@ SETUP = (
     "cd /",
     "(sleep 0.1; echo late) & printf unfinished",
 )
-WAYS = ["local", "local-setup", "ssh", *(f"noisy-{name}" for name in START_FILES)]
+WAYS = [
+    "local",
+    "local-setup",
+    "exec-env",
+    "exec-nsenter",
+    "ssh",
+    *(f"noisy-{name}" for name in START_FILES),
+]
 
 
 @pytest.fixture(params=WAYS)
@@ -52,6 +60,13 @@ def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]
         if request.param.startswith("local"):
             setup = SETUP if request.param == "local-setup" else ()
             kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1", setup=setup)
+        elif request.param.startswith("exec"):
+            if request.param == "exec-nsenter":
+                cannot_run = request.getfixturevalue("cannot_run")
+                words = ends.enter_context(namespaces(cannot_run, "--uts", "--ipc", "--mount"))
+            else:
+                words = ("env", "-u", "SHLVL")
+            kind, node = "exec", Node("n01", "127.0.0.1", "127.0.0.1", exec=words)
         else:
             kind, node = "ssh", ends.enter_context(_server(request)).node()
         session = connect(kind, node, tag)

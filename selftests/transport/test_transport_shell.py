@@ -116,13 +116,13 @@ def test_a_node_ends_by_itself_what_ignores_term(
 def test_line_has_no_line_end() -> None:
     command = Command("n01", ("printf", "a\nb"), listens_on=5201)
     assert "\n" not in command_line(command, NONCE)
-    assert "\n" not in stop_line(4711)
+    assert "\n" not in stop_line(4711, NONCE)
 
 
 @pytest.mark.parametrize("pid", [1, 0, -1, -4711])
 def test_stopping_everything_is_refused(pid: int) -> None:
     with pytest.raises(ValueError, match="process group"):
-        stop_line(pid)
+        stop_line(pid, NONCE)
 
 
 def test_unknown_transport_names_the_known() -> None:

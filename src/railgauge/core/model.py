@@ -76,7 +76,8 @@ class Node:
     """One host. ssh connects to ``address``; tools contact ``data_address``.
 
     ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over that NIC alone.
-    ``setup`` are lines of bash that run before every command.
+    ``setup`` are lines of bash that run before every command; ``exec`` is the argv of the program
+    that runs a command on this node, for ``transport: exec``.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Node:
     nic_addresses: Mapping[str, str] = field(default_factory=dict)
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
     setup: tuple[str, ...] = ()
+    exec: tuple[str, ...] = ()
 
     def reached_over(self, nic: str) -> str:
         """Return the address at which a tool reaches this node over ``nic``."""

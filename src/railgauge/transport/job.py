@@ -306,8 +306,9 @@ class LinkSession:
             self._link.close()
 
     def _end_group(self, pid: int) -> None:
-        pipes = self._link.execute(shell.stop_line(pid))
-        capture = Capture(secrets.token_hex(8))
+        nonce = secrets.token_hex(8)
+        pipes = self._link.execute(shell.stop_line(pid, nonce))
+        capture = Capture(nonce)
         capture.follow(pipes)
         ended = capture.wait_until(lambda: capture.ended, _STOP_LIMIT_S)
         with contextlib.suppress(OSError):

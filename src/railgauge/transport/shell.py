@@ -92,7 +92,7 @@ while [ $n -lt {last} ] && kill -s 0 -- -{pid} 2>/dev/null; do
   sleep 0.1
   n=$((n + 1))
 done
-exit 0"""
+echo '{marker} exit 0'"""
 
 
 def command_line(command: Command, nonce: str, tag: str = "", setup: tuple[str, ...] = ()) -> str:
@@ -140,14 +140,17 @@ def _tagged(tag: str) -> str:
     return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
 
 
-def stop_line(pid: int) -> str:
+def stop_line(pid: int, nonce: str) -> str:
     """Return one line that ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
+
+    It reports its end by the marker ``exit 0``.
 
     Raises ``ValueError`` for 1 and below.
     """
     if pid <= 1:  # kill -- -1 would end every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
-    script = _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
+    marker, last = f"{MARKER} {nonce}", _TERM_POLLS + _KILL_POLLS
+    script = _STOP.format(marker=marker, pid=pid, patience=_TERM_POLLS, last=last)
     return f"exec {_for_any_shell(script)}"
 
 
