@@ -24,7 +24,8 @@ from testing.diagnose_scenes import (
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS
 from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.confirm import confirmations, good_nodes
+from railgauge.diagnosis.confirm import confirmations
+from railgauge.diagnosis.partners import good_nodes
 from railgauge.judging.confirmation import Confirmed
 from railgauge.report.allure_causes import _marked
 from railgauge.report.causes import about

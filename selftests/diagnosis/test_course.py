@@ -110,6 +110,14 @@ def test_two_of_four_slow_measurements_of_a_node_are_one_intermittent_fault():
     assert cause.to_json()["course"] == {"kind": "intermittent", "since": "", "slow": 2, "of": 4}
 
 
+@pytest.mark.parametrize("fine", MINE[1:])
+def test_a_node_with_a_slow_measurement_on_each_nic_is_one_intermittent_fault(fine):
+    """One NIC is slow in both of its pairs, by chance; alone it would be a slow NIC."""
+    (cause,) = diagnose(run(ordered(), of_n2(set(MINE) - {fine})))
+    assert summary([cause]) == [("slow-node", "n2", "likely")]
+    assert "3 of 4 measurements are slow" in cause.says
+
+
 @pytest.mark.parametrize("minute", MINE)
 def test_one_slow_measurement_leaves_the_cause_undecided(minute):
     (cause,) = diagnose(run(ordered(), of_n2([minute])))

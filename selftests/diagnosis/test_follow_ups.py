@@ -7,7 +7,7 @@ from test_confirmations import asking
 from testing.assess_values import PLATFORM
 from testing.core_values import cluster as of_nodes
 from testing.core_values import judgement
-from testing.diagnose_scenes import blocked, fact, findings, path
+from testing.diagnose_scenes import READS, blocked, fact, findings, path
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults, diagnose
@@ -119,7 +119,7 @@ def test_a_run_announces_follow_ups_only_if_there_are_any():
     assert confirming.lacking_partners(scene({"n2"}), lines.append)
     assert lines == [
         "",
-        "confirm: a partner of a suspect could not be measured; good nodes take its place",
+        "confirm: the plan does not tell some suspects apart; good nodes help to decide",
     ]
 
 
@@ -133,3 +133,84 @@ def test_a_slow_pair_is_not_a_slow_path_if_one_end_was_not_measured():
     causes = diagnose(replace(found, confirmed=tuple(results)))
     (cause,) = [one for one in causes if one.cause.startswith("slow")]
     assert (cause.cause, cause.confidence) == ("slow-direction", "open")
+
+
+# --- a node behind a gate as a partner ---
+
+
+def three_nodes(gate, part):
+    """n3 sends to n1 slowly; n2 is behind a gate."""
+    down = fact("n2", gate, part)
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    items = [asking(path(*pair, "mlx5_0", SLOW)) for pair in pairs]
+    return findings([down, *(blocked(i, down) if "n2" in i.nodes else i for i in items)])
+
+
+def test_a_gated_node_takes_part_if_its_cause_cannot_reach_the_measurement():
+    found = three_nodes("gpu_links", "gpu3")
+    assert planned_again(found) == [
+        (("n1",), ("n2", "n1")), ((), ("n1", "n2")),
+        (("n3",), ("n3", "n2")), ((), ("n2", "n3")),
+        (("n3", "n1"), ("n3", "n1")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gate", "part"), [("port_state", "mlx5_0"), ("memlock", "")])
+def test_a_gated_node_whose_cause_can_reach_it_takes_no_part(gate, part):
+    partners = {name for _, nodes in planned_again(three_nodes(gate, part)) for name in nodes}
+    assert "n2" not in partners
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ({("n2", "n1")}, ("slow-direction", "n1", "")),
+        ({("n2", "n1"), ("n1", "n2")}, ("slow-nic", "n1", "")),
+        ({("n3", "n2")}, ("slow-direction", "n3", "")),
+        ({("n3", "n2"), ("n2", "n3")}, ("slow-nic", "n3", "")),
+        (set(), ("slow-path", "n1", "n3")),
+    ],
+)
+def test_both_directions_of_a_suspect_tell_a_direction_from_a_nic(slow, named):
+    found = three_nodes("gpu_links", "gpu3")
+    results = []
+    for one in follow_ups(found, diagnose(found)):
+        nodes = one.question.case.nodes
+        is_slow = nodes in slow or set(nodes) == {"n1", "n3"}
+        results.append(Confirmed(one, (judgement(Outcome.FAILED if is_slow else Outcome.PASSED),)))
+    causes = diagnose(replace(found, confirmed=tuple(results)))
+    (cause,) = [one for one in causes if one.cause.startswith("slow")]
+    name = cause.cause.replace("slow-node", "slow-nic")  # one NIC: the two look alike
+    assert (name, cause.where.node, cause.where.peer) == named
+    assert cause.confidence == "likely"
+
+
+def one_sender():
+    """n2 answers a read of n1 slowly, and sends to nobody else: n3 is behind a gate."""
+    down = fact("n3", "nic_present", "mlx5_0")
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n1")]
+    writes = [asking(path(*pair, "mlx5_0", FINE)) for pair in pairs]
+    reads = [
+        asking(path(*pair, "mlx5_0", SLOW if pair == ("n1", "n2") else FINE, READS))
+        for pair in pairs
+    ]
+    items = [*writes, *reads]
+    return findings([down, *(blocked(i, down) if "n3" in i.nodes else i for i in items)])
+
+
+def test_a_sender_that_nobody_else_measured_is_measured_with_a_good_node():
+    found = one_sender()
+    (cause,) = [one for one in diagnose(found) if one.cause == "slow-direction"]
+    assert (cause.where.node, cause.confidence) == ("n2", "open")
+    assert planned_again(found) == [(("n2",), ("n4", "n2")), (("n1", "n2"), ("n1", "n2"))]
+    assert all(one.question.case.repeats == 1 for one in follow_ups(found, diagnose(found)))
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [([{"n2"}], ("slow-direction", "n2", "")), ([{"n1", "n2"}], ("slow-path", "n1", "n2"))],
+)
+def test_that_decides_between_the_sender_and_the_path(slow, named):
+    (cause,) = [one for one in answered(one_sender(), slow) if one.cause.startswith("slow")]
+    assert (cause.cause, cause.where.node, cause.where.peer) == named
+    assert cause.confidence == "likely"

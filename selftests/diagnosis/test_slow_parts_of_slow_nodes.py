@@ -56,6 +56,19 @@ def test_a_slow_path_of_a_node_with_a_slow_nic_is_slow_over_all_nics():
     assert len(found[0].evidence) == 2 * len(NICS)
 
 
+def test_a_direction_of_a_slow_node_that_is_slower_still_is_no_path():
+    """n3 is 8 % slow, and receives at 0.55. Each partner shows it once: a write, and a read."""
+    pairs, nics = [("n4", "n3"), ("n3", "n1"), ("n1", "n2"), ("n2", "n4")], NICS[:1]
+
+    def value(pair, subject):
+        receiver = pair[0 if subject == READS else 1]
+        return 400.0 * (0.92 if "n3" in pair else 1) * (0.55 if receiver == "n3" else 1)
+
+    subjects = ("", READS)
+    found = causes([path(*p, nics[0], value(p, s), s) for s in subjects for p in pairs])
+    assert named(found) == [("slow-node", "n3"), ("slow-direction", "n3")]
+
+
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.8, 0.93])
 def test_a_slow_node_without_slow_parts_is_one_cause(share):
     assert named(causes(over_paths({"n3": share}))) == [("slow-node", "n3")]

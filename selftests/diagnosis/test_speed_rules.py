@@ -156,6 +156,19 @@ def test_a_bidirectional_test_decides():
     assert found.cause == "slow-path"
 
 
+def test_a_sum_of_both_directions_hides_one_that_is_a_little_slow():
+    """n1 sends at 370 of 372 Gb/s; the sum with 392 is above twice the limit."""
+    ring, both = [("n1", "n2"), ("n3", "n1")], "host_write_bandwidth_bidirectional"
+    slow = ("n1", "mlx5_1", "sending")
+    fine = paths(ring, NICS, {"n1": (370 + 392) / 2}, both)
+    (found,) = causes(paths(ring, NICS, {slow: 370}), fine)
+    assert (found.cause, found.where.node) == ("slow-direction", "n1|n2")
+    assert "n1 mlx5_1 sending" in found.says
+    # Half of the speed in one direction would show in the sum.
+    (found,) = causes(paths(ring, NICS, {slow: 200}), fine)
+    assert (found.cause, found.where.node) != ("slow-direction", "n1|n2")
+
+
 def test_an_unknown_tool_gives_no_direction():
     pairs = list(pairs_of(names(6), 2))
     slow = {("n3", nic, "receiving"): 200 for nic in NICS}

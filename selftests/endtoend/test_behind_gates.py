@@ -93,7 +93,7 @@ def test_a_good_node_takes_the_place_of_the_gated_partner(runs: Runs) -> None:
     assert [one["question"]["case"]["nodes"] for one in asked] == [
         ["mx04", "mx01"], ["mx02", "mx04"], ["mx02", "mx01"], ["mx01", "mx02"],
     ]  # fmt: skip
-    assert "confirm: a partner of a suspect could not be measured" in run.output
+    assert "confirm: the plan does not tell some suspects apart" in run.output
 
 
 def bundled(folder: Path, path: Path) -> Path:

@@ -70,14 +70,18 @@ RULES = """\
 - **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
   run. A straggler is no wrong cause if its part is slow: the slow device, any device of a slow
-  node, both ends of a slow path.
+  node, both ends of a slow path, or the node of a slow device if it is behind in collectives,
+  which use all devices of a node.
 
 Which items can show a fault is worked out from the platform file before the run is looked at
 (`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) is
 harmless and must not be named.
 """
 _SLOW = frozenset(
-    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"}
+    {
+        *("slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-gpu-link"),
+        "slow-direction",
+    }
 )
 # These may name all nodes without blame if they say which node has which value.
 _DIFFERENCES = frozenset({"firmware-mismatch", "nodes-differ"})
@@ -229,10 +233,9 @@ def _is_straggler_of(injection: Injection, cause: Cause) -> bool:
         return False
     if injection.peer:
         return _nodes(cause) == _ends(injection)
-    own = _parts(injection.device)
-    return _nodes(cause) == _ends(injection) and (
-        not own or bool(own & _parts(cause["where"]["device"]))
-    )
+    own, named = _parts(injection.device), _parts(cause["where"]["device"])
+    uses_all = not named and "collectives" in cause["says"]
+    return _nodes(cause) == _ends(injection) and (not own or uses_all or bool(own & named))
 
 
 def _parts(device: str) -> set[str]:

@@ -40,7 +40,8 @@ def cause(
     **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
     where = {"node": node, "device": device, "peer": peer}
-    return {"cause": name, "where": where, "confidence": confidence, "evidence": [], **more}
+    plain = {"confidence": confidence, "evidence": [], "says": ""}
+    return {"cause": name, "where": where, **plain, **more}
 
 
 def verdict(*causes: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -224,6 +225,12 @@ def test_a_straggler_of_a_part_without_a_slow_fault_is_a_wrong_cause(
     named = cause("straggler", node, device, peer=peer)
     assert wrong(verdict(named), fault, reach=BELOW) == [named] * is_wrong
     assert (count_of(fault, named, reach=BELOW) is Count.STRAGGLER) is not is_wrong
+
+
+@pytest.mark.parametrize(("rung", "is_wrong"), [("collectives", False), ("paths", True)])
+def test_a_node_with_a_slow_gpu_is_behind_in_collectives_only(rung: str, *, is_wrong: bool) -> None:
+    named = cause("straggler", "h200-02", says=f"h200-02 is 3.0% behind its peers in {rung}")
+    assert wrong(verdict(named), SLOW_GPU, reach=BELOW) == [named] * is_wrong
 
 
 def test_an_intermittent_fault_must_be_named_only_if_it_acted() -> None:

@@ -127,9 +127,12 @@ def blocked(item: ItemRecord, *by: ItemRecord) -> ItemRecord:
     return replace(item, outcome=Outcome.BLOCKED, judgements=(), reason="blocked", blocked_by=ids)
 
 
-def measured(item: ItemRecord, *values: float, metric: str = "busbw") -> ItemRecord:
-    """An item with these samples, judged against the floor of its rung."""
+def measured(
+    item: ItemRecord, *values: float, metric: str = "busbw", directions: int = 1
+) -> ItemRecord:
+    """An item with these samples, judged against the floor of its rung for each direction."""
     floor, unit = FLOORS[item.rung]
+    floor *= directions
     margin = (min(values) - floor) / floor
     outcome = Outcome.PASSED if margin >= 0 else Outcome.FAILED
     judged = Judgement(
@@ -142,11 +145,15 @@ def measured(item: ItemRecord, *values: float, metric: str = "busbw") -> ItemRec
 
 
 def path(one: str, other: str, part: str, value: float, subject: str = "") -> ItemRecord:
-    """A pair over a NIC (rung 1), or over a GPU and a NIC (rung 2)."""
+    """A pair over a NIC (rung 1), or over a GPU and a NIC (rung 2).
+
+    A test of both directions reaches ``value`` in each, and reports the sum.
+    """
     rung = 2 if part.startswith("gpu") else 1
     subject = subject or ("gpu_write_bandwidth" if rung == 2 else "host_write_bandwidth")
     item = record(rung, subject, one, other, part=part, size_bytes=MIB8)
-    return measured(item, value, metric="bw_average")
+    directions = 2 if subject.endswith("bidirectional") else 1
+    return measured(item, value * directions, metric="bw_average", directions=directions)
 
 
 def collective(nodes: Sequence[str], *values: float, subject: str = "") -> ItemRecord:
@@ -190,7 +197,9 @@ def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemReco
 
 def asking(item: ItemRecord) -> ItemRecord:
     """The item as a run makes it: with what it asked."""
+    on_gpus = {str(pairing): pairing for pairing in platform("h200").pairings("gpu")}
     pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
+    pairing = on_gpus.get(item.pairing, pairing)
     case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
     return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
 

@@ -154,7 +154,7 @@ def _text(
     if more_s := forecast.follow_up_s(platform, level):
         yield (
             f"at most {forecast.FOLLOW_UPS} measurements more, about {_duration(more_s)}, if a "
-            "cause is undecided because a partner could not be measured"
+            "cause is undecided without them"
         )
 
 

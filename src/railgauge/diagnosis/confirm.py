@@ -20,17 +20,18 @@ from math import ceil, log
 
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, TRANSPORT, Question
-from railgauge.core.terms import Flow
-from railgauge.diagnosis import CERTAIN, OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
-from railgauge.diagnosis.course import nic_of
+from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis import CERTAIN, OPEN, Cause, RunResults, elimination, nodes_of
+from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
+from railgauge.diagnosis.history import nic_of
+from railgauge.diagnosis.partners import good_nodes, partners, spare_nodes
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.tools import flow
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
-_PARTNERS = 2  # the path to a single partner could be faulty
+_PARTNERS = 2
 _MOST_SUSPECTS = 16  # of one undecided cause; more would measure much of the cluster again
 _PAIR = 2
 _UNSEEN = 0.05
@@ -42,8 +43,8 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
     good = good_nodes(results, causes)
     for cause in causes:
         if cause.confidence != CERTAIN:
-            missing = tuple(_missing_partners(results, cause, good))
-            for one in missing or _of_cause(results, cause, good):
+            telling = tuple(_telling_apart(results, causes, cause, good))
+            for one in telling or _of_cause(results, cause, good):
                 asked.setdefault(one.question, one)
     return tuple(asked.values())
 
@@ -54,26 +55,81 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
     A suspect lacks a partner if fewer were measured with it than the plan has for other nodes: the
     partner was behind a gate, was lost, or the number of nodes is odd. It is measured with good
     nodes that it has not met, and the slow pair again. Where each node sends once and receives
-    once, sender, receiver and path of a slow pair look alike, so each is measured by itself.
+    once, sender, receiver and path of a slow pair look alike, so each is measured by itself. A GPU
+    that was measured over one NIC only is measured over another one.
     """
     asked: dict[Question, Remeasurement] = {}
     good = good_nodes(results, causes)
     for cause in causes:
-        missing = tuple(_missing_partners(results, cause, good))
-        for one in missing or _of_one_way(results, cause, good):
+        telling = tuple(_telling_apart(results, causes, cause, good))
+        for one in telling or _of_one_way(results, cause, good):
             asked.setdefault(one.question, one)
     return tuple(asked.values())[:FOLLOW_UPS]
 
 
 def _of_one_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
     """For a pair that is slow in the one direction it was measured in, each measurement once."""
-    is_open = cause.cause == DIRECTION and cause.confidence == OPEN
-    if is_open and len(nodes_of(cause.where.node)) == _PAIR:
-        yield from _of_cause(results, replace(cause, course=None), good)
+    if cause.cause != DIRECTION or cause.confidence != OPEN:
+        return
+    cause, suspects = replace(cause, course=None), nodes_of(cause.where.node)
+    if len(suspects) == _PAIR:
+        yield from _of_cause(results, cause, good)
+        return
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in _telling(results, cause, shown) if suspects < set(r.nodes))
+    if worst is not None and len(suspects) == 1:  # the other suspect is the path
+        (suspect,) = suspects
+        fit = partners(
+            results.records, suspect, worst.subject, [n for n in good if n not in worst.nodes]
+        )
+        yield from _with(cause, suspect, worst, fit)
+        yield _asked(cause, worst.nodes, worst, {})
+
+
+def _telling_apart(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """The measurements that the plan lacks for this cause."""
+    yield from _missing_partners(results, causes, cause, good)
+    yield from _gpu_or_path(results, cause, good)
+    yield from _by_elimination(results, cause, good)
+
+
+def _by_elimination(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """Pairs of suspects that have not met, or each suspected path of a node."""
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in shown if len(set(r.nodes)) == _PAIR)
+    if worst is None:
+        return
+    met, _ = _met(results.records.values(), worst.subject)
+    for pair in elimination.unmet(cause, met):
+        yield _asked(cause, pair, worst, dict(zip(worst.nodes, pair, strict=True)))
+    for partner in good[:1]:
+        yield from elimination.on_paths(cause, results.records, results.platform, partner)
+
+
+def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+    """The slow pairing, its GPU over another NIC, and the latter between two good nodes."""
+    path, node = suspected_path(cause), cause.where.node
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in shown if r.nodes.count(node) == 1 and r.part_at(node) == path)
+    fit = partners(results.records, node, worst.subject, good) if path and worst else ()
+    if worst is None or len(fit) < _PAIR:
+        return
+    for again in _with(cause, node, worst, fit[:1]):
+        other = elsewhere(results.platform, again.question)
+        if other is not None and other.case is not None:
+            yield again
+            yield replace(again, question=other)
+            nodes = tuple(fit[1] if name == node else name for name in other.case.nodes)
+            between = replace(other, case=replace(other.case, nodes=nodes))
+            yield replace(again, question=between, suspects=())
 
 
 def _missing_partners(
-    results: RunResults, cause: Cause, good: Sequence[str]
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
     suspects = nodes_of(cause.where.node)
     shown = [results.records[i] for i in cause.evidence if i in results.records]
@@ -86,10 +142,25 @@ def _missing_partners(
         return
     for suspect in sorted(suspects):
         own = _worst(r for r in shown if suspect in r.nodes and r.subject == worst.subject)
-        new = [node for node in good if node not in met[suspect]]
         if own is not None:
-            yield from _with_partners(results, cause, suspect, own, new)
+            new = [node for node in good if node not in met[suspect]]
+            fit = partners(results.records, suspect, own.subject, new)
+            spare = (n for n in spare_nodes(results, causes, own) if n not in met[suspect])
+            fit = fit or tuple(spare)[:1]
+            yield from _with(cause, suspect, own, fit)
+            if len(met[suspect]) <= 1:
+                yield from _back(results, cause, suspect, own, fit[:1])
     yield _asked(cause, worst.nodes, worst, {})
+
+
+def _back(
+    results: RunResults, cause: Cause, suspect: str, own: ItemRecord, partner: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """The other direction of a suspect that nothing else was measured of."""
+    if _is_one_way(results, own) and own.rung == Rung.NETWORK:
+        (other,) = set(own.nodes) - {suspect}
+        for name in partner:
+            yield from _turned(cause, own, {other: name})
 
 
 def _met(records: Iterable[ItemRecord], subject: str) -> tuple[dict[str, set[str]], int]:
@@ -103,22 +174,6 @@ def _met(records: Iterable[ItemRecord], subject: str) -> tuple[dict[str, set[str
                 if record.asserted:
                     met[node].add(other)
     return met, max(map(len, planned.values()), default=0)
-
-
-def good_nodes(results: RunResults, causes: Iterable[Cause]) -> tuple[str, ...]:
-    """The nodes whose problems all have a cause elsewhere, in the order of the hostfile."""
-    suspects: set[str] = set()
-    explained: set[str] = set()
-    for cause in causes:
-        suspects |= nodes_of(cause.where.node) | ({cause.where.peer} - {""})
-        if cause.where.node and cause.cause != UNDIAGNOSED:
-            explained |= {*cause.evidence, *cause.explains}
-    for record in results.records.values():
-        unexplained = record.outcome not in _GOOD and record.id not in explained
-        if unexplained and record.outcome is not Outcome.RECORD_ONLY:
-            suspects |= set(record.nodes)
-    names = (node.name for node in results.cluster.nodes)
-    return tuple(name for name in names if name not in suspects)
 
 
 def _of_cause(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
@@ -208,24 +263,21 @@ def _with_partners(
     if len(worst.nodes) == 1:
         yield _asked(cause, (suspect,), worst, {})
         return
-    (other,) = set(worst.nodes) - {suspect}
-    partners = _partners(results.records, suspect, worst.subject, good)
-    for partner in partners:
-        yield _asked(cause, (suspect,), worst, {other: partner})
+    fit = partners(results.records, suspect, worst.subject, good)
+    yield from _with(cause, suspect, worst, fit)
     if cause.cause == DIRECTION and cause.confidence != OPEN:
-        for partner in partners[:1]:
+        (other,) = set(worst.nodes) - {suspect}
+        for partner in fit[:1]:
             yield from _turned(cause, worst, {other: partner})
 
 
-def _partners(
-    records: Mapping[str, ItemRecord], suspect: str, subject: str, good: Sequence[str]
-) -> Sequence[str]:
-    """Up to two good nodes that passed this measurement, first those not yet measured with."""
-    same = [record for record in records.values() if record.subject == subject]
-    able = {node for record in same if record.outcome in _GOOD for node in record.nodes}
-    met = {node for record in same if suspect in record.nodes for node in record.nodes}
-    fit = [node for node in good if node in able]
-    return sorted(fit, key=met.__contains__)[:_PARTNERS]
+def _with(
+    cause: Cause, suspect: str, worst: ItemRecord, others: Iterable[str]
+) -> Iterator[Remeasurement]:
+    """The item's measurement, each time with another partner."""
+    (other,) = set(worst.nodes) - {suspect}
+    for partner in others:
+        yield _asked(cause, (suspect,), worst, {other: partner})
 
 
 def _worst(records: Iterable[ItemRecord]) -> ItemRecord | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
+from railgauge.diagnosis import elimination, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
@@ -31,6 +32,9 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     mine = [result for result in results if _is_about(result.asked, cause)]
     if not mine:
         return cause
+    for decided in (gpu_or_path.decided, elimination.decided):
+        if (told := decided(cause, mine)) is not None:
+            return told
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     state = _state(mine)
@@ -131,13 +135,14 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """
     slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
     each = {(node,) for node in nodes_of(cause.where.node)}
-    if not each <= slow | fast:
+    parts_of_one = len(each) == 1 and "," in cause.where.device
+    if parts_of_one or not each <= slow | fast:
         return cause
     if len(slow & each) == 1:
         ((node,),) = slow & each
         where, says = replace(cause.where, node=node), _only(cause, node)
         decided = replace(cause, where=where, says=says, confidence=LIKELY, would_decide="")
-        return _both_ways(decided) if _is_slow_back(results) else decided
+        return _by_direction(decided, results)
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     return _between(cause, *sorted(pairs[0])) if is_path else cause
@@ -155,17 +160,28 @@ def _only(cause: Cause, node: str) -> str:
     return f"{said}; measured again with good nodes, only {node} is slow{how}"
 
 
-def _is_slow_back(results: Iterable[Confirmed]) -> bool:
-    """Whether the pair was slow in its other direction too."""
-    return any(r.missed and not r.error for r in results if not r.asked.suspects)
+def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause, by whether its node was slow in the other direction too, if that was measured."""
+    node = cause.where.node
+    back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
+    if any(result.missed for result in back):
+        return _as(_both_ways(cause.where.device), cause)
+    return _as(DIRECTION, cause) if back else cause
 
 
-def _both_ways(cause: Cause) -> Cause:
-    """The cause as a node, or its device, that is slow in both directions."""
-    device = cause.where.device
-    name = "slow-nic" if device else "slow-node"
+def _nodes(result: Confirmed) -> tuple[str, ...]:
+    case = result.asked.question.case
+    return case.nodes if case else ()
+
+
+def _both_ways(device: str) -> str:
+    """The cause for a node, or its device, that is slow in both directions."""
     if device.startswith("gpu"):
-        name = "slow-pcie-path" if "-" in device else "slow-gpu"
+        return "slow-pcie-path" if "-" in device else "slow-gpu"
+    return "slow-nic" if device else "slow-node"
+
+
+def _as(name: str, cause: Cause) -> Cause:
     kind = CATALOGUE[name]
     return replace(cause, cause=name, remedy=kind.remedy, basis=kind.basis)
 

@@ -112,13 +112,21 @@ def _seen(
     """The events of ``node`` for which ``near`` holds, of the kinds of the ``slow`` ones.
 
     A fine event counts only if the fault would have shown in it: it reached clearly more of the
-    peers' value than the slow ones did.
+    peers' value than the slow ones did, in each of its directions.
     """
     kinds = {event.kind for event in slow}
     events = [event for event in history.of(node) if event.kind in kinds and near(event)]
     shares = [event.share for event in slow if event.share is not None]
     least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
-    fine = (e for e in events if not e.slow and (e.share is None or e.share > least))
+    one_way = [e.least for e in slow if not e.both and e.least is not None]
+    hidden = max(one_way, default=0.0)
+    fine = (
+        event
+        for event in events
+        if not event.slow
+        and (event.share is None or event.share > least)
+        and not (event.both and event.least is not None and event.least <= hidden)
+    )
     return _Seen(tuple(e for e in events if e.slow), tuple(fine))
 
 
@@ -150,13 +158,23 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         return
     common = _common(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
-    if len(claims) > 1 and len(common) == 1 and unsure and _goes(history, common[0], everything):
+    whole = unsure or _on_every_nic(history, claims, common, everything)
+    if len(claims) > 1 and len(common) == 1 and whole and _goes(history, common[0], everything):
         yield _come_and_gone(history, common[0], claims, everything)
         return
     for claim in claims:
-        mine = slow[id(claim)]
-        again = claim in doubtful
-        yield _unsure(history, claim, mine) if again else _with_doubt(history, claim, mine)
+        settle = _unsure if claim in doubtful else _with_doubt
+        yield settle(history, claim, slow[id(claim)])
+
+
+def _on_every_nic(
+    history: History, claims: Sequence[CauseClaim], nodes: Sequence[str], slow: Sequence[Event]
+) -> bool:
+    """Whether each NIC of one of the nodes is slow in some measurement, and no path is at fault."""
+    if any(claim.where.peer for claim in claims):
+        return False
+    nics = {node: history.nics(node) for node in nodes}
+    return any(len(own) > 1 and own == history.nics(node, slow) for node, own in nics.items())
 
 
 def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
@@ -277,24 +295,17 @@ def _come_and_gone(
 ) -> CauseClaim:
     """The claim for one node, or one of its NICs, that explains all of ``claims``."""
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
-    nics = {nic_of(event.part) for event in history.of(node) if event.key in {e.key for e in slow}}
+    nics = history.nics(node, slow)
     device = nics.pop() if len(nics) == 1 else ""
-    whole = Where(node, device)
     seen = _seen(history, node, slow, lambda event: goes_through(device, event.part))
-    elsewhere = {nic_of(event.part) for event in history.of(node)} - {device}
-    if device and not elsewhere:
-        whole = Where(node)
+    is_only = history.nics(node) == {device}
+    whole = Where(node) if is_only else Where(node, device)
     cause = "slow-nic" if whole.device else "slow-node"
     says = f"{worst_of(records)}; {_told(seen)}"
     decide = AGAIN.format(str(whole))
     # One of several NICs may be the only slow one by chance.
     confidence = OPEN if whole.device else LIKELY
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
-
-
-def nic_of(part: str) -> str:
-    """The NIC of a pairing: ``mlx5_0`` of ``gpu3-mlx5_0``."""
-    return part.rpartition("-")[2]
 
 
 def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
@@ -352,10 +363,7 @@ def marginal_since(results: RunResults) -> Iterator[str]:
 def _is_a_moment(history: History, node: str, seen: _Seen) -> bool:
     if min(len(seen.slow), len(seen.fine)) <= _SOME or any(event.slow for event in seen.fine):
         return False
-    ends = (
-        lambda event: frozenset(event.nodes),
-        lambda event: event.part,
-    )
+    ends = (lambda event: frozenset(event.nodes), lambda event: event.part)
     apart = any(set(map(key, seen.slow)).isdisjoint(map(key, seen.fine)) for key in ends)
     ordered = max(e.start for e in seen.fine if e.start) < min(
         e.start for e in seen.slow if e.start

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.each_way import EachWay
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.pattern import has_value
 from railgauge.diagnosis.shares import Shares
@@ -26,7 +27,8 @@ class Event:
     It is ``slow`` if it missed a limit, ``marginal`` if the measurement came close to one.
     ``share`` is the share of the peers' value that it reached, ``None`` without a peer. ``part``
     is what the node that it is an event of used of the ``pairing``. ``kind`` is the metric and
-    unit: only events of one kind can be compared.
+    unit: only events of one kind can be compared. ``least`` is what each direction reached at least
+    (see ``each_way``), ``both`` whether there were two.
     """
 
     key: str
@@ -41,6 +43,8 @@ class Event:
     size_bytes: int | None
     rung: Rung
     share: float | None
+    least: float | None
+    both: bool
 
 
 class History:
@@ -50,6 +54,8 @@ class History:
         self._results = results
         records = results.records.values()
         self._shares = Shares(records)
+        good = (record for record in records if record.outcome in _GOOD)
+        self._each_way = EachWay.of(good, results.platform.measurements)
         self._of_node: dict[str, list[ItemRecord]] = {}
         for record in records:
             if record.outcome in (*_GOOD, Outcome.FAILED) and has_value(record):
@@ -65,6 +71,11 @@ class History:
             events.sort(key=lambda one: (one.start is None, one.start or _NEVER))
             self._made[node] = events
         return self._made[node]
+
+    def nics(self, node: str, among: Iterable[Event] | None = None) -> set[str]:
+        """The NICs that the node used in its events, or in those that are ``among`` these."""
+        keys = None if among is None else {event.key for event in among}
+        return {nic_of(e.part) for e in self.of(node) if keys is None or e.key in keys}
 
     def _events(self, record: ItemRecord, node: str) -> Iterator[Event]:
         case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
@@ -86,6 +97,8 @@ class History:
                     size_bytes=judged.size_bytes or record.size_bytes,
                     rung=record.rung,
                     share=share,
+                    least=self._each_way.least(record, judged),
+                    both=self._each_way.is_both(record),
                 )
 
     def sends(self, event: Event, node: str) -> str:
@@ -95,6 +108,11 @@ class History:
             return "both"
         backwards = "read" in measurement.command or bool(measurement.options.get("reverse"))
         return "sends" if (event.nodes[0] == node) is not backwards else "receives"
+
+
+def nic_of(part: str) -> str:
+    """The NIC of a pairing: ``mlx5_0`` of ``gpu3-mlx5_0``."""
+    return part.rpartition("-")[2]
 
 
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)

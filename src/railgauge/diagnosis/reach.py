@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.naming import unfolded
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
-from railgauge.diagnosis.model import OPEN, CauseClaim
+from railgauge.diagnosis.model import OPEN, Cause, CauseClaim
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -40,6 +41,20 @@ def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
         and Symptom.SLOW in effect.symptoms
         and _goes_through(effect.through, claim, record, platform)
     )
+
+
+def can_reach(cause: Cause, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the cause could change this measurement of a pair if its node took part.
+
+    A cause without known effects could.
+    """
+    effect = EFFECTS[cause.cause]
+    nodes = nodes_of(cause.where.node)
+    if not effect.reach or not nodes:
+        return True
+    claim = CauseClaim(cause.cause, cause.where, cause.says, ())
+    there = replace(record, nodes=(record.nodes[0], min(nodes)))
+    return record.rung in effect.reach and _goes_through(effect.through, claim, there, platform)
 
 
 def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:

@@ -22,6 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_BEHIND = 0.985  # of the peers' value; healthy like parts differ by up to 1.04 % in document 002
 
 What = tuple[str, str, "int | None", float]
 """Subject, metric, message size and limit: values that agree in these can be compared."""
@@ -68,6 +69,11 @@ class Shares:
         usual = median(values)
         return usual / judged.worst if judged.better == LOWER else judged.worst / usual
 
+    def is_behind(self, record: ItemRecord, without: Collection[str]) -> bool:
+        """Whether an item that passed is clearly below its peers."""
+        levels = self.levels([record], without)
+        return bool(levels) and max(levels) < _BEHIND
+
     def levels(self, records: Iterable[ItemRecord], without: Collection[str]) -> list[float]:
         """The shares of all values of these items."""
         found = (self.of(r, j, without) for r in records for j in r.judgements)
@@ -94,8 +100,9 @@ def slower_than_their_part(
 ) -> dict[str, Slower]:
     """The slow items, by id, that are slower than the slow parts that they lie on explain.
 
-    ``parts`` holds the slow items of each part, ``without`` are the nodes of the parts. The best
-    share that a part reaches in a measurement is its level: another fault only takes from it. An
+    ``parts`` holds the slow items of each part, and those that show its slowness within their
+    limits; ``without`` are the nodes of the parts. The best share that a part reaches in a
+    measurement is its level: another fault only takes from it. An
     item is slower than its parts if it misses its limit multiplied by their levels, so that the
     limit allows the same noise as on a healthy node. An item without a peer is left out.
     """
@@ -133,7 +140,7 @@ def _shares(
     shares: Shares, records: Iterable[ItemRecord], without: Collection[str]
 ) -> Iterator[tuple[What, float]]:
     for record in records:
-        for judged in missed(record):
+        for judged in record.judgements:
             about, share = what(record, judged), shares.of(record, judged, without)
             if about is not None and share is not None:
                 yield about, share

@@ -17,6 +17,7 @@ from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.each_way import EachWay
 from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import (
     SENDING,
@@ -77,9 +78,15 @@ def _over_paths(
     # Counters show which way the payload went, not how fast it was.
     paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
-    fine = [record for record in paths if not _falls_short(record, needed)]
-    wrong = {record.id for record in slow}
     flows = scene.results.platform.measurements
+    each_way = EachWay.of(paths, flows)
+    slowest = each_way.slowest(slow)
+    fine = [
+        record
+        for record in paths
+        if not _falls_short(record, needed) and not each_way.hides(record, slowest)
+    ]
+    wrong = {record.id for record in slow}
     located = blame_paths([_flowing(r, r.id in wrong, flows) for r in (*fine, *slow)])
     open_ = [one for some in located.undecided for one in _undecided(some, slow, located.parts)]
     whole = [part for part in located.parts if part.kind != "pair"]
@@ -131,27 +138,39 @@ def _inside(
     """Slow connections, and slow parts inside the parts that are slow as a ``whole``.
 
     A slow item that its slow parts explain counts as fine for them, and tells nothing about the
-    other node of its pair. Directions are not told apart here.
+    other node of its pair.
     """
-    on = [[r for r in slow if _lies_on(part, r) and _has_way(part, r, flows)] for part in whole]
-    nodes = {part.node for part in whole}
-    slower = slower_than_their_part(Shares(fine), on, nodes)
-    explained = {r.id: r for records in on for r in records if r.id not in slower}
+    nodes, shares = {part.node for part in whole}, Shares(fine)
+    behind = [record for record in fine if shares.is_behind(record, nodes)]
+    on = [
+        [r for r in (*slow, *behind) if _lies_on(part, r) and _has_way(part, r, flows)]
+        for part in whole
+    ]
+    slower = slower_than_their_part(shares, on, nodes)
+    explained = {r.id: r for records in on for r in records if r.id not in slower and missed(r)}
     left = [record for record in slow if record.id not in explained]
     alone = [
-        _of_one(_result(record, slow=False), node, record.id)
+        _of_one(_flowing(record, False, flows), node, record.id)
         for record in explained.values()
         for node in sorted(nodes.intersection(record.nodes))
     ]
     wrong = {record.id for record in left}
-    located = blame_paths([*(_result(r, r.id in wrong) for r in (*fine, *left)), *alone])
-    fresh = [part for part in located.parts if part not in whole]
+    results = [*(_flowing(r, r.id in wrong, flows) for r in (*fine, *left)), *alone]
+    fresh = [part for part in _located(results) if part not in whole]
     for claim in _claims(fresh, left, fine, flows):
         told = [slower[record.id] for record in claim.evidence if record.id in slower]
         ends = {claim.where.node, claim.where.peer}
         around = naming.listed([str(part) for part in whole if part.node in ends])
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
         yield replace(claim, says=says)
+
+
+def _located(results: Sequence[PathResult]) -> Sequence[Part]:
+    """The slow parts: directions of nodes if there are any, else nodes and paths."""
+    parts = blame_paths(results).parts
+    if any(part.way for part in parts):
+        return parts
+    return blame_paths(replace(result, flow=Flow.UNTOLD) for result in results).parts
 
 
 def _of_one(result: PathResult, node: str, name: str) -> PathResult:

@@ -88,7 +88,7 @@ FOLLOW_UPS = 8
 def follow_up_s(platform: Platform, level: Level) -> float:
     """Return the most seconds that the measurements added at the end of a run take.
 
-    They are made only if a cause is undecided because a partner of a suspect could not be measured.
+    They are made only if the measurements of the level leave suspects that these can tell apart.
     A cluster of fewer than three nodes has no other partner.
     """
     if len(level.nodes) < 3:  # noqa: PLR2004

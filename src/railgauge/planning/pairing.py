@@ -204,13 +204,13 @@ def choose(platform: Platform, memory: str, choice: str) -> tuple[Pairing, ...]:
     return pairings
 
 
-_CLOSENESS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+CLOSENESS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def _nearest(platform: Platform, pairings: Sequence[Pairing], nic: str) -> Pairing:
     return min(
         (pairing for pairing in pairings if pairing.nic == nic),
         key=lambda pairing: (
-            0 if pairing.gpu is None else _CLOSENESS.index(platform.affinity[pairing.gpu][nic])
+            0 if pairing.gpu is None else CLOSENESS.index(platform.affinity[pairing.gpu][nic])
         ),
     )

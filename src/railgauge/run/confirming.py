@@ -1,7 +1,7 @@
 """Measures suspects again after the last item, with partners that were good.
 
 With ``--confirm`` these are all suspects. Without it they are those that cannot be told apart only
-because a partner could not be measured.
+because the level does not measure what would decide.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def lacking_partners(findings: RunResults, tell: Tell) -> Sequence[Remeasurement
     asked = follow_ups(findings, diagnose(findings))
     if asked:
         tell("")
-        tell("confirm: a partner of a suspect could not be measured; good nodes take its place")
+        tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")
     return asked
 
 

@@ -1,0 +1,108 @@
+"""Suspects that have not met are measured with each other, and paths one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from testing.core_values import judgement
+from testing.diagnose_scenes import asking, broken, findings, path, paths
+
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose, elimination
+from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.model import OPEN, Cause, Where
+from railgauge.judging.confirmation import Confirmed
+
+SLOW = 200.0
+
+
+def scene():
+    """n4 did not answer; n1 is slow with n2 and with n3, which were not measured together."""
+    lost = [
+        broken(asking(path(*pair, "mlx5_0", 392.0)), NodeUnreachable.kind, "n4")
+        for pair in (("n3", "n4"), ("n4", "n2"))
+    ]
+    slow = paths([("n2", "n1"), ("n1", "n3")], ["mlx5_0"], {"n1": SLOW})
+    return findings([*map(asking, slow), *lost], nodes=("n1", "n2", "n3", "n4"))
+
+
+def slow_cause(results=()):
+    found = scene()
+    causes = diagnose(replace(found, confirmed=tuple(results)))
+    return next(cause for cause in causes if cause.cause.startswith("slow"))
+
+
+def requests():
+    found = scene()
+    return follow_ups(found, diagnose(found))
+
+
+def result(request, *, slow):
+    return Confirmed(request, (judgement(Outcome.FAILED if slow else Outcome.PASSED),))
+
+
+def test_nodes_that_have_not_met_are_measured_with_each_other():
+    assert slow_cause().where.node == "n1|n2|n3"
+    (one,) = requests()
+    assert set(one.suspects) == set(one.question.case.nodes) == {"n2", "n3"}
+
+
+def test_two_that_are_fast_together_leave_the_third():
+    (one,) = requests()
+    cause = slow_cause([result(one, slow=False)])
+    assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n1", "likely")
+    assert "n2, n3 are fine with each other" in cause.says
+    assert cause.would_decide == ""
+
+
+def test_two_that_are_slow_together_leave_all_three():
+    (one,) = requests()
+    assert slow_cause([result(one, slow=True)]).where.node == "n1|n2|n3"
+    assert slow_cause([Confirmed(one, (), "it timed out")]).confidence == "open"
+
+
+# --- the paths of a node ---
+
+PATHS = ("gpu0-mlx5_0", "gpu1-mlx5_0", "gpu2-mlx5_1")
+
+
+def of_paths(*names):
+    where = Where("n1", ",".join(names))
+    return Cause("slow-pcie-path", where, "slow; one of three", (), (), OPEN, "measure", "", "")
+
+
+def measured(slow):
+    """Each path of n1 measured with n2."""
+    passed = asking(path("n1", "n2", "gpu3-mlx5_3", 392.0))
+    found = findings([passed])
+    requests = elimination.on_paths(of_paths(*PATHS), found.records, found.platform, "n2")
+    return [result(one, slow=str(one.question.case.pairing) in slow) for one in requests]
+
+
+def test_each_path_is_measured_once_with_a_good_node():
+    results = measured(())
+    assert [str(one.asked.question.case.pairing) for one in results if one] == sorted(
+        str(one.asked.question.case.pairing) for one in results
+    )
+    assert {one.asked.question.case.nodes for one in results} == {("n1", "n2")}
+
+
+@pytest.mark.parametrize("slow", [PATHS[:1], PATHS[1:], PATHS])
+def test_the_slow_paths_are_what_is_left(slow):
+    names = [str(one.asked.question.case.pairing) for one in measured(slow)]
+    cause = elimination.decided(of_paths(*names), measured(slow))
+    assert cause.where.device == ",".join(name for name in names if name in slow)
+    assert cause.confidence == "likely"
+
+
+def test_without_a_slow_path_or_with_one_not_measured_nothing_is_decided():
+    assert elimination.decided(of_paths(*PATHS), measured(())) is None
+    assert elimination.decided(of_paths(*PATHS), measured(PATHS)[:-1]) is None
+
+
+def test_few_and_very_many_suspects_are_left_to_others():
+    assert elimination.suspects(of_paths(*PATHS[:2])) == ()
+    assert elimination.suspects(of_paths(*(f"gpu{i}-mlx5_0" for i in range(7)))) == ()
+    assert elimination.suspects(replace(of_paths(*PATHS), confidence="likely")) == ()

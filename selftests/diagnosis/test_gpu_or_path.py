@@ -1,0 +1,97 @@
+"""A GPU that was measured over one NIC only is told from its path by another NIC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from testing.core_values import judgement
+from testing.diagnose_scenes import asking, findings, names, pairs_of, paths
+
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.confirm import follow_ups
+from railgauge.judging.confirmation import Confirmed
+
+RAILS = [f"gpu{number}-mlx5_{number}" for number in range(8)]
+NICS = [f"mlx5_{number}" for number in range(8)]
+SLOW = ("n2", "gpu3-mlx5_3")
+
+
+def scene(value=317.0, nodes=4):
+    pairs = list(pairs_of(names(nodes), 2))
+    items = [*paths(pairs, NICS, {}), *paths(pairs, RAILS, {SLOW: value})]
+    return findings([asking(item) for item in items])
+
+
+def requests(found):
+    return follow_ups(found, diagnose(found))
+
+
+def test_the_same_gpu_is_measured_over_its_next_nic_beside_good_nodes():
+    again, other, good = requests(scene())
+    assert [one.suspects for one in (again, other, good)] == [("n2",), ("n2",), ()]
+    cases = [one.question.case for one in (again, other, good)]
+    assert [str(case.pairing) for case in cases] == ["gpu3-mlx5_3", "gpu3-mlx5_0", "gpu3-mlx5_0"]
+    assert all("n2" in case.nodes for case in cases[:2])
+    assert "n2" not in cases[2].nodes
+    assert cases[1].pairing.distance == "far"
+
+
+def test_two_nodes_have_nobody_to_compare_with():
+    assert requests(scene(nodes=2)) == ()
+    assert requests(scene(value=392.0)) == ()
+
+
+def result(request, value, floor):
+    outcome = Outcome.PASSED if value >= floor else Outcome.FAILED
+    judged = judgement(outcome, unit="Gb/s", worst=value, floor=floor, values=(value,))
+    return Confirmed(request, (judged,))
+
+
+def causes_after(value, over_another, between_good, found=None):
+    found = found or scene(value)
+    again, other, good = requests(found)
+    far = result(other, over_another, 200), result(good, between_good, 200)
+    results = (result(again, value, 372.4), *far)
+    return diagnose(replace(found, confirmed=results))
+
+
+@pytest.mark.parametrize(
+    ("value", "over_another", "cause"),
+    [
+        (317.0, 230.0, ("slow-gpu", "gpu3")),
+        (317.0, 284.0, ("slow-pcie-path", "gpu3-mlx5_3")),
+        (317.0, 275.0, ("slow-pcie-path", "gpu3-mlx5_3")),
+        (200.0, 160.0, ("slow-gpu", "gpu3")),
+    ],
+)
+def test_the_share_of_what_good_nodes_reach_decides(value, over_another, cause):
+    """The limit of the far pairing, 200 Gb/s, is met in all but one case."""
+    (found,) = causes_after(value, over_another, 284.0)
+    assert (found.cause, found.where.device) == cause
+    assert (found.where.node, found.confidence, found.would_decide) == ("n2", "likely", "")
+    assert f"over mlx5_0 it is {'slow too' if cause[0] == 'slow-gpu' else 'fine'}" in found.says
+    assert len(found.confirmation.seen) == 3
+
+
+def test_a_gpu_that_is_hardly_behind_its_limit_stays_undecided():
+    (found,) = causes_after(370.0, 280.0, 284.0)
+    assert found.confidence == "open"
+
+
+def test_a_pairing_that_is_not_slow_again_stays_undecided():
+    found = scene()
+    again, other, good = requests(found)
+    results = (result(again, 390.0, 372.4), result(other, 284.0, 200), result(good, 284.0, 200))
+    (cause,) = diagnose(replace(found, confirmed=results))
+    assert cause.confidence == "open"
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_result_that_is_missing_leaves_it_undecided(lost):
+    found = scene()
+    results = [result(one, 230.0, 372.4) for one in requests(found)]
+    results[lost] = Confirmed(results[lost].asked, (), "it timed out")
+    (cause,) = diagnose(replace(found, confirmed=tuple(results)))
+    assert (cause.where.device, cause.confidence) == ("gpu3,gpu3-mlx5_3", "open")
