@@ -17,14 +17,18 @@ refuse() {
 [ -r "$1" ] || refuse 2 "$1: no such hostfile"
 hostfile=$(realpath -- "$1")
 shift
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+# The site is the folder above this script, also if a link led here.
+script=$(realpath -- "${BASH_SOURCE[0]}")
+cd -- "${script%/*}/.."
 
 # The run inherits both locks. They are released when it ends, even if this shell ended earlier.
 exec 8<reports 9<"$hostfile"
 flock --nonblock 8 || refuse 75 "another night is running in $PWD"
 flock --nonblock 9 || refuse 75 "another run is measuring the cluster of $hostfile"
 
-make --silent .venv/.ready
+# A checkout sets up its own environment; railgauge init links a site to the one that it came from.
+[ ! -e Makefile ] || make --silent .venv/.ready
+[ -x .venv/bin/python ] || refuse 2 "$PWD has no .venv: railgauge init $PWD links the installed one"
 # Files of an earlier night must not be taken for results of this one.
 rm -f reports/latest
 

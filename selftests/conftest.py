@@ -32,7 +32,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
 _LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report", "jenkins"]
-_LONG += ["trend", "matrix"]  # last of them: it fills what the others leave
+_LONG += ["site", "trend", "matrix"]  # last of them: it fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 

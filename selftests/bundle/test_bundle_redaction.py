@@ -162,6 +162,16 @@ def test_what_is_no_secret_stays(text):
     assert redactor.data({"output_token_throughput": text}) == {"output_token_throughput": text}
 
 
+def test_what_recurs_is_masked_and_counted_each_time():
+    redactor = Redactor(Pseudonyms(["mx01"]), ["s3cret-value"])
+    texts = ["innocent mx01", "token=abc123", "has s3cret-value"] * 3
+    redacted = redactor.data(texts)
+    assert redacted == [redacted[0], f"token={MASK}", f"has {MASK}"] * 3
+    assert "mx01" not in redacted[0]
+    assert redactor.counts["host name"] == redactor.counts["secret value"] == 3
+    assert redactor.counts["secret variable"] == 3
+
+
 def test_names_that_say_secret():
     said = ("HF_TOKEN", "DB_PASSWORD", "password", "AWS_SECRET_ACCESS_KEY", "api-key", "my.secret")
     assert all(map(is_secret_name, said))

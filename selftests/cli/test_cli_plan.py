@@ -79,7 +79,8 @@ def test_a_plan_for_1250_nodes_fits_a_screen_and_takes_seconds(railgauge, log):
     code, words, _ = railgauge(*arguments)
     assert code == 0
     assert time.process_time() - start < 20
-    assert all(len(line) < 200 for line in words.splitlines() if "not applicable" not in line)
+    assert all(len(line) < 200 for line in words.splitlines())
+    assert len(words.splitlines()) < 50
     assert "nodes: n[0001-1250]" in words
     assert "leaves: 39, of 32 nodes each: leaf[00-38]" in words
     assert "round 2: 625 pairs: n0002:n0001 " in words
@@ -96,6 +97,84 @@ def test_many_rounds_are_counted(railgauge, log):
     _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", hosts, "--level", "signoff")
     assert "rounds 1 to 19: up to 10 pairs each, 190 in all" in words
     assert "leaf" not in words
+
+
+def big(log, nodes, platform="h200"):
+    return log(
+        f"cluster: big\nplatform: {platform}\nnodes: n[001-{nodes:03}]\nmodel: m\n", f"{nodes}.yaml"
+    )
+
+
+def test_the_first_lines_are_what_matters(railgauge, log):
+    _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, 16), "--level", "smoke")
+    lines = words.splitlines()
+    assert lines[0] == "big: 16 nodes, platform h200, level smoke"
+    assert lines[1].startswith("about 145 min one after the other")
+    assert lines[2] == (
+        "longer than the 30 min that a smoke run is meant to take, by 115 min: with -n 8 it takes "
+        "19 min"
+    )
+    assert lines[3] == "nodes: n[001-016]"
+    rungs = [line.split(":")[0] for line in lines[4:] if line.startswith("rung ")]
+    assert rungs == [
+        "rung 0, preflight", "rung 1, network, 43 min", "rung 2, gpudirect, 21 min",
+        "rung 3, intranode, 51 min", "rung 4, collective, 30 min",
+    ]  # fmt: skip
+    order = [words.index(f"\n{what}") for what in ("rung 4", "covers", "not applicable", "round 1")]
+    assert order == sorted(order)
+
+
+def test_rungs_add_up(railgauge):
+    _, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", LAB, "--json")
+    data = json.loads(out)
+    assert sum(one["estimate_s"] for one in data["rungs"].values()) == data["estimate_s"]
+    assert set(data["rungs"]) == {str(step["rung"]) for step in data["steps"]}
+
+
+def test_a_run_that_ends_in_time_is_not_complained_about(railgauge):
+    _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", LAB)
+    assert "longer than" not in words
+
+
+def test_a_night_that_is_too_long_says_by_how_much_and_what_helps(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "nightly")
+    _, words, _ = railgauge(*plan)
+    assert "longer than the 8 h that a nightly run is meant to take, by 4 h: with -n 2 it" in words
+
+
+def test_if_no_number_of_workers_helps_fewer_rounds_do(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--rounds", 63)
+    _, words, _ = railgauge(*plan)
+    assert "that a nightly run is meant to take, even with -n 64, by 42 min" in words
+    assert "\nwith --rounds 1, where each node meets 1 partner or more: " in words
+
+
+def test_a_sign_off_says_what_it_costs_and_what_else_there_is(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "signoff")
+    _, words, _ = railgauge(*plan)
+    _, out, _ = railgauge(*plan[:-2], "--level", "signoff", "--rounds", 2, "--json")
+    fewer = json.loads(out)["estimate_s"]
+    assert words.splitlines()[1].startswith("about 36 days one after the other, 25 h with -n 64")
+    line = "with --rounds 2, where each node meets 2 partners or more: "
+    assert f"{line}{fewer / 86400:.0f} days, " in words
+    assert "longer than" not in words
+
+
+def test_what_is_left_out_folds_by_reason_and_unfolds(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 4))
+    _, folded, _ = railgauge(*plan)
+    _, whole, _ = railgauge(*plan, "--all")
+    _, out, _ = railgauge(*plan, "--json")
+    reasons = json.loads(out)["not_applicable"]
+    names = [name for name in reasons if not name.endswith(" traffic")]
+    assert len(names) > 25
+    assert all(f"not applicable: {name}: {reasons[name]}\n" in whole for name in names)
+    lines = folded[folded.index("\nnot applicable, ") : folded.index("\nround 1")]
+    assert len(lines.splitlines()) < 15
+    assert all(name in lines for name in names)
+    assert "the platform declares no Ethernet NIC: host_tcp_bandwidth," in folded
+    assert "(ib_write_bw: " in whole
+    assert "(ib_write_bw: " not in folded
 
 
 def test_more_rounds_mean_more_steps(railgauge):

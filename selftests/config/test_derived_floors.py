@@ -183,6 +183,41 @@ def test_a_platform_file_with_a_share_of_nothing_or_of_all_is_refused(tmp_path, 
     assert any(says in line for line in thresholds.uncovered(found))
 
 
+# --- a share of a link ---
+
+
+def test_a_share_of_a_path_is_of_its_slower_nic_and_both_ways_if_asked(tmp_path):
+    """A port of 400 Gb/s in a slot of 63: 0.9 of it is 56.7, and 113.4 both ways at once."""
+    for options, floor in (({}, 56.7), ({"bidirectional": True}, 113.4)):
+        doc = document()
+        doc["hardware"]["nics"][0]["pcie"] = {"generation": 3, "width": 8}
+        measurement_of(doc)["options"] = options
+        limit_of(doc).update(floor=0.9, of="link")
+        found = thresholds.load("bench", put(tmp_path / f"{floor:g}", doc))
+        assert list(thresholds.uncovered(found)) == []
+        one = next(iter(found.measurements.values()))
+        of = thresholds.whole(found, one, found.pairings("host")[0], one.limits[0])
+        assert in_its_unit(one.limits[0], of).floor == pytest.approx(floor, abs=0.1)
+
+
+def test_a_share_of_a_link_between_gpus_that_is_not_known_is_refused(tmp_path):
+    doc = document()
+    one = measurement_of(doc)
+    one.update(tool="ccl-tests", scope="node", asserts=["busbw"], command="all_reduce_perf")
+    limit_of(doc).update(metric="busbw", unit="GB/s", floor=0.5, of="link")
+    found = thresholds.load("bench", put(tmp_path / "thresholds", doc))
+    assert any("share of a link that is unknown" in line for line in thresholds.uncovered(found))
+
+
+def test_a_share_on_a_slow_link_is_not_taken_for_a_floor_above_it(tmp_path):
+    """0.6 of 0.2 Gb/s is not more than the link carries."""
+    doc = document()
+    doc["hardware"]["nics"][0]["rate_gbps"] = 0.2
+    limit_of(doc).update(floor=0.6, of="link")
+    found = thresholds.load("bench", put(tmp_path / "thresholds", doc))
+    assert list(thresholds.uncovered(found)) == []
+
+
 # --- a measurement that a level does not make ---
 
 

@@ -212,6 +212,20 @@ def test_a_missing_or_damaged_schema_is_said(tmp_path):
         thresholds.load("bench", folder)
 
 
+def test_a_schema_that_changes_is_asked_again(tmp_path):
+    """Equal documents are checked once, but not against another schema, nor is a finding lost."""
+    folder = put(tmp_path / "thresholds", document())
+    schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
+    thresholds.load("bench", folder)
+    strict = {**schema, "required": [*schema.get("required", ()), "owner"]}
+    (folder / "schema.json").write_text(json.dumps(strict), encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(BadInput, match="'owner' is missing"):
+            thresholds.load("bench", folder)
+    (folder / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    assert thresholds.load("bench", folder).name == "bench"
+
+
 def test_a_file_that_is_not_text(tmp_path):
     folder = put(tmp_path / "thresholds", document())
     (folder / "bench.json").write_bytes(b"\xff\xfe\x00{")

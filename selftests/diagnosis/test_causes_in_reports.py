@@ -23,6 +23,7 @@ from testing.diagnose_scenes import (
 )
 
 from railgauge.core import pages
+from railgauge.core.model import Outcome
 from railgauge.diagnosis import Cause, diagnose
 from railgauge.diagnosis.model import Where
 from railgauge.report import allure_causes, allure_results, page, terminal
@@ -144,9 +145,22 @@ def test_the_confidence_of_a_cause_is_shown(confidence, short, long):
 
 def test_causes_beyond_the_shown_ones_are_counted():
     many = [replace(CAUSE, where=Where(f"n{i}")) for i in range(30)]
-    assert "20 more causes" in on_terminal(*many)
+    assert on_terminal(*many).endswith("20 more causes, see verdict.json: 20 slow-nic\n")
     assert on_page(*many).count('class="cause"') == 20
     assert "10 more in verdict.json" in on_page(*many)
+
+
+def test_demands_beyond_the_shown_ones_are_counted():
+    records = {
+        f"i{n}": replace(record(0, f"fact{n:02}", "n1"), id=f"i{n}", outcome=Outcome.NOT_RUN)
+        for n in range(14)
+    }
+    verdict = decide(planned(findings([])), findings([]))
+    counted = replace(verdict, counts=replace(verdict.counts, not_run=14, planned=14))
+    out = Out()
+    terminal._not_run(out, counted, records)
+    assert out.text.count("fact") == 10
+    assert out.text.endswith("      4 of 4 other kinds\n")
 
 
 def test_a_run_without_causes_shows_no_section_of_causes():

@@ -49,6 +49,17 @@ def test_a_slower_nic_or_path_is_named_and_not_its_node(part):
     assert cause.where.device in wanted.split("|")
 
 
+def test_a_slow_nic_within_its_limit_is_the_cause_of_slow_collectives_of_its_node():
+    """Each NIC is measured by one tool; a collective inside the node is no evidence about a NIC."""
+    pairs = list(pairs_of(FEW, 2))
+    over = paths(pairs, NICS, {("n2", "mlx5_1"): 376.0})
+    inside = [collective([node], 392.0) for node in FEW]
+    both = [collective(pair, 349.0 if "n2" in pair else 364.0) for pair in pairs]
+    found = causes([rates(item) for item in (*over, *inside, *both)])
+    assert named(found) == [("slow-nic", "n2, mlx5_1")]
+    assert "2 of 2 measurements" in found[0].says
+
+
 def test_two_slow_nodes_are_both_named():
     found = causes(run(MANY, {"n2": 0.96, "n7": 0.97}))
     assert named(found) == [("straggler", "n2"), ("straggler", "n7")]

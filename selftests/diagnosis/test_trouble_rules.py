@@ -98,6 +98,21 @@ def test_a_missing_tool_is_named_with_its_node():
     assert len(found[0].evidence) == 3
 
 
+def test_a_tool_that_all_nodes_lack_is_one_cause():
+    items = [
+        broken(path("n1", "n2", "mlx5_0", 1), "tool-missing", f"{node}: ib_write_bw")
+        for node in ("n1", "n2")
+    ]
+    items[1:] = [
+        broken(path(f"n{i}", f"n{i + 1}", "mlx5_0", 1), "tool-missing", f"n{i}: ib_write_bw")
+        for i in range(2, 5)
+    ]
+    found = causes(items)
+    assert named(found) == [("tool-missing", "n[1-4], ib_write_bw")]
+    assert len(found[0].evidence) == 4
+    assert found[0].says == "ib_write_bw was not found"
+
+
 def test_two_missing_tools_are_two_causes():
     one = broken(record(3, "gpu_copy_bandwidth", "n1"), "tool-missing", "n1: nvbandwidth")
     two = broken(record(3, "node_all_reduce", "n1"), "tool-missing", "n1: all_reduce_perf")

@@ -23,6 +23,9 @@ stages
 post
   always"""
 
+# A step of one line, in the place of which each copy has something else.
+CLEAN = "sh 'rm -rf reports/latest evidence'"
+
 # Broken copies: the place, the replacement, and the expected error.
 BROKEN = {
     "misspelt-directive": ("    stages {", "    stagez {", "unknown directive stagez in pipeline"),
@@ -37,15 +40,27 @@ BROKEN = {
     ),
     "unknown-option": ("timestamps()", "timestomps()", "options: unknown timestomps"),
     "unknown-parameter": ("booleanParam(name: 'PREPARE'", "bool(name: 'PREPARE'", "unknown bool"),
-    "unknown-step": ("sh 'make .venv/.ready'", "shell 'make'", "unknown step shell"),
+    "unknown-step": (CLEAN, "shell 'make'", "unknown step shell"),
     "unknown-step-in-script": ("def name = sh(", "def name = bash(", "unknown step bash"),
     "unknown-function": ("script { conclude(", "script { concluded(", "unknown step concluded"),
     "unknown-argument": ("allowEmptyResults: true", "allowEmpty: true", "no argument allowEmpty"),
     "lock-without-name": ("lock(resource: ", "lock(label: ", "lock needs resource"),
-    "free-groovy": ("sh 'make .venv/.ready'", "def x = 1", "steps holds no free Groovy"),
+    "free-groovy": (
+        "sh 'rm -rf reports/latest evidence'",
+        "def x = 1",
+        "steps holds no free Groovy",
+    ),
     "beside": ("pipeline {", "println 'x'\npipeline {", "functions only"),
-    "pasted": ("sh 'make .venv/.ready'", 'sh "echo ${params.HOSTFILE}"', "puts nothing into"),
-    "joined": ("sh 'make .venv/.ready'", "sh 'echo ' + params.HOSTFILE", "puts nothing into"),
+    "pasted": (
+        "sh 'rm -rf reports/latest evidence'",
+        'sh "echo ${params.HOSTFILE}"',
+        "puts nothing into",
+    ),
+    "joined": (
+        "sh 'rm -rf reports/latest evidence'",
+        "sh 'echo ' + params.HOSTFILE",
+        "puts nothing into",
+    ),
     "pasted-in-script": (
         "script: 'sed -n \"1s",
         'script: "$x" + \'sed -n "1s',

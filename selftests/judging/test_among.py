@@ -13,7 +13,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GidFacts, GpuFacts, NicFacts
-from railgauge.judging.among import judge_among
+from railgauge.judging.among import RULES, judge_among
 
 PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
 
@@ -66,6 +66,8 @@ def test_what_is_no_fact_of_a_nic_points_at_nodes_alone():
     found = nodes("gpus", *[(GpuFacts(0, "C500", "", None, vbios="7"),)] * 2)
     shared = judged(found, "gpus.0.vbios", "distinct", "nodes")
     assert shared.points_at == (("n1", ""), ("n2", ""))
+    found = nodes("numa_cpus", *[{"0": "0-7"}] * 2)
+    assert judged(found, "numa_cpus.0", "distinct", "nodes").points_at == shared.points_at
 
 
 def test_a_node_that_did_not_answer_is_left_out():
@@ -154,6 +156,14 @@ def test_the_port_is_found_among_others_by_its_name(beside):
     assert within.points_at == tuple(sorted((("n1", "mlx5_0"), ("n1", beside))))
 
 
+@pytest.mark.parametrize("kind", [4116, 4118, 4120, 4122, 4124, 4126, 41683])
+def test_virtual_functions_may_have_the_lid_of_their_port(kind):
+    known = {"lid": 1, "hca_type": f"MT{kind}"}
+    assert ports([port(1, **known)], [port(2, **known)]).outcome is PASSED
+    known["hca_type"] = "MT4129"
+    assert ports([port(1, **known)], [port(2, **known)]).outcome is FAILED
+
+
 def test_an_address_of_roce_that_two_nodes_have():
     found = ports([roce("10.0.0.1")], [roce("10.0.0.1")])
     assert (found.outcome, found.reason) == (FAILED, "GID 10.0.0.1 is also that of n2 mlx5_0")
@@ -162,6 +172,8 @@ def test_an_address_of_roce_that_two_nodes_have():
 def test_names_of_one_kernel_may_share_a_nic():
     """Their boot id is what fails."""
     assert ports([port(1)], [port(1)], boots=("a", "a")).outcome is PASSED
+    both = [NodeFacts(name, boot_id="a", nics=(port(1),)) for name in ("n1", "n2")]
+    assert judged(both, "nics.mlx5_0.gids", "distinct", "ports", "n2").outcome is PASSED
     assert ports([port(1)], [port(1)], boots=("b", "a")).outcome is FAILED
     assert ports([port(1)], [port(1)], [port(1)], boots=("a", "a", "c")).outcome is FAILED
 
@@ -221,5 +233,13 @@ def test_a_number_is_told_with_what_it_should_be():
 
 
 def test_a_fact_that_is_no_number_is_an_error():
-    with pytest.raises(FactMissing, match="kernel is not a number"):
+    with pytest.raises(FactMissing, match="n1: kernel is not a number"):
         judged(nodes("kernel", "6.1"), "kernel", "within", 300)
+    found = nodes("memory_mib", 1031875, "much", 1031875)
+    assert judged(found, "memory_mib", "within", 4096).outcome is PASSED
+
+
+def test_each_rule_says_what_it_judged_by():
+    assert RULES == ("distinct", "within")
+    for field, rule, value in (("boot_id", "distinct", "nodes"), ("memory_mib", "within", 1)):
+        assert judged(nodes(field, 1, 1), field, rule, value).pointer == "/expected/x"

@@ -31,7 +31,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.limits import Dispersion
 from railgauge.core.limits import Sweep as Sizes
-from railgauge.core.model import Pairing
+from railgauge.core.model import Outcome, Pairing, Parsed, Sample
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
@@ -283,7 +283,12 @@ def test_the_judgement_has_the_limit_and_its_ceiling():
 @pytest.fixture
 def best(monkeypatch):
     """``best(value)`` in Gb/s: the best that a run can reach; the NIC of its path carries 400."""
-    return lambda value: monkeypatch.setattr(assess, "ideal", lambda *of: value)
+
+    def reach(value):
+        for name in ("ideal", "whole"):
+            monkeypatch.setattr(assess, name, lambda *of: value)
+
+    return reach
 
 
 def test_the_judgement_has_the_ideal_where_that_is_not_the_ceiling(best):
@@ -302,3 +307,15 @@ def test_a_share_of_the_ideal_is_judged_as_a_value(best):
     best(None)
     with pytest.raises(Uncovered, match="a share of an ideal that is not known"):
         judged(measured(out(), on=on), on=on)
+
+
+# --- right results alone ---
+
+
+def test_right_results_need_a_count_of_each_run():
+    with_counts = Parsed("made-up", "1", (Sample("wrong", "count", 0.0, SIZE),), {}, ())
+    one = measured(out(390))
+    (judged_right,) = assess.correct(replace(one, runs=(with_counts,))).judgements
+    assert (judged_right.metric, judged_right.outcome) == ("wrong", Outcome.PASSED)
+    without = assess.correct(replace(one, runs=(with_counts, *one.runs)))
+    assert [error.kind for error in without.errors] == [MetricMissing.kind]

@@ -11,8 +11,8 @@ from pathlib import Path
 # Lowest first: a folder may import from those before it only.
 ORDER = (
     "core", "subnet", "stacks", "launchers", "config", "transport", "facts", "leases", "tools",
-    "planning", "judging", "diagnosis", "verdict", "trend", "run", "report", "bundle",
-    "plugin", "cli",
+    "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run", "report", "bundle",
+    "site", "plugin", "cli",
 )  # fmt: skip
 LAB = "lab"
 LABS = {LAB, "netlab"}
@@ -22,10 +22,10 @@ LAB_MAY_IMPORT = ("core.errors", "core.model")
 NETLAB_MAY_IMPORT = (*LAB_MAY_IMPORT, "lab.sessions")
 FACES = {"plugin", "cli"}
 
-PURE = set(ORDER) - {"transport", "run", "report", "bundle", "plugin", "cli"}
+PURE = set(ORDER) - {"transport", "run", "report", "bundle", "site", "plugin", "cli"}
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 TESTERS = {"pytest", "_pytest", "xdist"}
-MAY_IMPORT_PYTEST = {"report", "plugin"}
+MAY_IMPORT_PYTEST = {"report", "site", "plugin"}
 MAY_SAY_SIMULATED = ("judging.stamp", "plugin", "report", "cli", LAB)
 
 Import = tuple[str, int, str]

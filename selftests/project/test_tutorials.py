@@ -65,9 +65,9 @@ def test_the_platform_is_planned_and_says_what_else_could_be_measured(own):
     own.walk("A platform")
     said = own.run(commands("A platform")[0]).stdout
     assert "nodes: tcp[01-02]\n" in said
-    assert "\nrung 1: host_tcp_bandwidth (iperf3): 1 runs" in said
-    assert "not applicable: gpu_count: the platform declares no GPU\n" in said
-    assert "not applicable: host_write_bandwidth: the platform declares no NIC with RDMA\n" in said
+    assert "\nrung 1, network, 0 min: host_tcp_bandwidth (1 run" in said
+    assert "\nnot applicable, the platform declares no GPU: " in said
+    assert "\nnot applicable, the platform declares no NIC with RDMA: " in said
     listed = said.partition("\ncan be measured here, no limit: ")[2]
     assert "cpu_governor" in listed
     assert "pair_all_reduce" in listed

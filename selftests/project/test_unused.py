@@ -21,8 +21,9 @@ BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
 @cache
 def product():
     users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
-    scripts = re.findall(r'= "(railgauge[\w.]*:\w+)"', (ROOT / "pyproject.toml").read_text())
-    return Package(ROOT / "src" / "railgauge", users, scripts)
+    said = (ROOT / "pyproject.toml").read_text()
+    entries = re.findall(r'^[\w-]+ = "(railgauge\.[\w.]*(?::\w+)?)"', said, re.MULTILINE)
+    return Package(ROOT / "src" / "railgauge", users, entries)
 
 
 def test_everything_in_the_package_is_used():

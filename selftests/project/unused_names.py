@@ -91,7 +91,8 @@ class Package:
         self.users = [read_module(f"<{path}>", path) for path in users]
         self.modules |= {module.name: module for module in self.users}
         self.reached: set[Name] = set()
-        self.loaded: set[str] = set()  # modules by name: their attributes are read later
+        # Modules by name: their attributes are read later. An entry may be a module of hooks.
+        self.loaded = {entry for entry in entries if ":" not in entry}
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
         self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import signing, statement
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.contents import Contents
 from railgauge.judging import record
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
@@ -52,8 +51,7 @@ def sealed(
         software=run["software"],
         redacted=said.about.redacted,
     )
-    with TemporaryDirectory() as folder:
-        records = _contents(content, Path(folder)).records()
+    records = _Held(content).records()
     data = json.loads(statement.make(digests, records.values(), about))
     say(data["predicate"])
     payload = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -74,27 +72,31 @@ def _sha256(data: bytes) -> str:
 def _derive(content: Files) -> None:
     """Lines of measurements and the verdict, as these records give them."""
     evidence = json.loads(content["run/run.json"])["evidence"]
-    with TemporaryDirectory() as name:
-        contents = _contents(content, Path(name))
-        lines = [
-            {**record.measurement(item, one), "evidence": evidence}
-            for item in contents.ended()
-            for one in item.judgements
-        ]
-        findings = contents.results(contents.records(), contents.platform())
-        verdict = decision.decide(contents.plan(), findings)
+    contents = _Held(content)
+    lines = [
+        {**record.measurement(item, one), "evidence": evidence}
+        for item in contents.ended()
+        for one in item.judgements
+    ]
+    findings = contents.results(contents.records(), contents.platform())
+    verdict = decision.decide(contents.plan(), findings)
     text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
     content[MEASUREMENTS] = text.encode()
     content["run/verdict.json"] = json_text(verdict.to_json()).encode()
 
 
-def _contents(content: Files, folder: Path) -> FolderContents:
-    for name, data in content.items():
-        if name.startswith("run/"):
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-    return FolderContents(folder / "run")
+class _Held(Contents):
+    """The run's files in memory: writing all of them to a folder takes most of a forger's time."""
+
+    def __init__(self, content: Files) -> None:
+        self._content = content
+        self.found = self._found()
+
+    def __contains__(self, name: str) -> bool:
+        return f"run/{name}" in self._content
+
+    def bytes(self, name: str) -> bytes:
+        return self._content[f"run/{name}"]
 
 
 # --- what is changed ---

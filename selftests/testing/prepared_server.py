@@ -21,6 +21,8 @@ import sys
 import threading
 from pathlib import Path
 
+import prepared_children
+
 _MOST_BYTES = 1 << 18
 _DESCRIPTORS = 4
 # What a run of the ladder imports.
@@ -36,6 +38,7 @@ _MODULES = (
     "railgauge.transport.ssh",
     "railgauge.tools.perftest",
     "railgauge.lab.cluster",
+    "railgauge.lab.server",
     "jsonschema",
     "ClusterShell.NodeSet",
     "email.parser",
@@ -43,6 +46,8 @@ _MODULES = (
 # pytest compiles plugins in its own way, and warns about those that are already imported. Each run
 # imports them again; what they import stays.
 _AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge.plugin")
+# pytest asks the names of installed plugins only; what is below this one may stay.
+_ALONE = "railgauge"
 
 
 class _Server:
@@ -112,7 +117,7 @@ def _prepare() -> None:
     for name in _MODULES:
         importlib.import_module(name)
     for name in list(sys.modules):
-        if any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
+        if name == _ALONE or any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
             del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
@@ -128,6 +133,9 @@ def main() -> None:
     arguments = _Server(requests).serve()
     if arguments is not None:
         signal.signal(signal.SIGINT, interrupted)
+        if process := prepared_children.prepare():
+            process.run()
+            return
         sys.path.insert(0, str(Path.cwd()))
         sys.argv = ["-m", *arguments]
         runpy.run_module("pytest", run_name="__main__", alter_sys=True)

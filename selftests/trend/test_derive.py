@@ -139,6 +139,94 @@ def test_the_proposal_is_a_platform_file(bench, tmp_path):
     assert "calibration: calibration runs 20260101-020000-lab" in page
 
 
+def test_the_platform_has_the_name_of_its_file(bench, tmp_path):
+    root = tmp_path / "root"
+    (root / "thresholds").mkdir(parents=True)
+    shutil.copy(ROOT / "thresholds" / "schema.json", root / "thresholds")
+    target = root / "thresholds" / "mine.json"
+    _, out, _ = bench.run(healthy(1)).run(healthy(2)).derive("-o", target)
+    assert "in the hostfile: platform: mine" in out
+    assert thresholds.load("mine", root / "thresholds").name == "mine"
+    assert bench.railgauge("limits", "mine", "--root", root)[0] == 0
+    document = json.loads(target.read_text())
+    assert document["calibrated_from"] == "connectx4-homelab"
+    again = Bench(tmp_path / "again", bench.railgauge)
+    again.run(healthy(3), document, platform="mine").run(healthy(4), document, platform="mine")
+    assert again.derive("-o", target.with_name("better.json"))[0] == 10
+    better = json.loads(target.with_name("better.json").read_text())
+    assert (better["platform"], better["calibrated_from"]) == ("better", "connectx4-homelab")
+
+
+def test_a_file_whose_name_is_no_platforms_is_refused(bench, tmp_path):
+    target = tmp_path / "my limits.json"
+    code, out, err = bench.run(healthy(1)).run(healthy(2)).derive("-o", target)
+    assert (code, out, target.exists()) == (2, "", False)
+    assert "my limits" in err
+
+
+def test_nights_before_and_after_are_one_fleet(bench, tmp_path, railgauge):
+    root = tmp_path / "site"
+    calibrated = {**LIMITS, "platform": "mine", "calibrated_from": "connectx4-homelab"}
+    nights = Bench(root / "reports", railgauge)
+    whole = {
+        "subject": "host_write_bandwidth", "metric": "bw_average", "unit": "MiB/s",
+        "better": "higher", "evidence": "hardware", "pairing": "mlx5_0",
+    }  # fmt: skip
+    for night in range(8):
+        level = 3775.0 if night < 4 else 3300.0
+        rows = [{**one, **whole} for one in healthy(night, level) if one["pointer"] == WRITE]
+        later = {"limits": calibrated, "platform": "mine"} if night >= 4 else {}
+        nights.run(rows, **later)
+    code, out, _ = railgauge("trend", "--root", root, "--json")
+    (fleet,) = json.loads(out)["fleets"]
+    assert (code, len(fleet["nights"])) == (1, 8)
+    assert fleet["findings"][0]["kind"] == "step"
+
+
+IDEAL_POINTER = "/measurements/pair_all_gather/limits/0"
+
+
+def shares(bench, rows):
+    """Two runs of h100-tcpx, with the floor of the all_gather as a share of its ideal."""
+    limits = long_form("h100-tcpx")
+    assert limit_of(limits, IDEAL_POINTER)["of"] == "ideal"
+    for _ in range(2):
+        bench.run(rows, limits, platform="h100-tcpx")
+    _, proposal, told = bench.json()
+    return limit_of(proposal, IDEAL_POINTER), told[IDEAL_POINTER]
+
+
+def test_a_share_of_the_ideal_is_measured_as_one(bench):
+    """Each sample has its own ideal: a larger group has another, and the same share of it."""
+    rows = [
+        line(IDEAL_POINTER, 2**30, pair, 0.8 * ideal, ideal=ideal, physical_ceiling=200.0)
+        for pair, ideal in zip(PAIRS, (100.0, 100.0, 60.0), strict=True)
+    ]
+    limit, told = shares(bench, rows)
+    assert (limit["of"], limit["floor"]) == ("ideal", 0.76)
+    assert told["now"] == "76.0% of the ideal"
+    assert "as a share of its own ideal" in limit["basis"]["says"]
+
+
+def test_a_share_needs_every_ideal(bench):
+    rows = [line(IDEAL_POINTER, 2**30, pair, 80.0, physical_ceiling=None) for pair in PAIRS]
+    limits = long_form("h100-tcpx")
+    for _ in range(2):
+        bench.run(rows, limits, platform="h100-tcpx")
+    code, _, err = bench.derive()
+    assert (code, "has samples for which the ideal is not known" in err) == (2, True)
+
+
+def test_what_is_accepted_below_is_a_matter_of_the_measurement(bench):
+    bench.run(healthy(1, 1800)).run(healthy(2, 1800))
+    _, _, told = bench.json("--accept-below", "host_write_bandwidth=0.44")
+    assert told[WRITE]["now"].startswith("17")
+    said = stays(bench, WRITE, "--accept-below", "host_read_bandwidth=0.1")
+    assert "less than 50%" in said
+    code, _, err = bench.derive("--accept-below", "host_wirte_bandwidth=0.4")
+    assert (code, "has no such measurement; it has " in err) == (2, True)
+
+
 def test_a_limit_that_was_recorded_only_becomes_a_real_one(bench):
     limits = json.loads(json.dumps(LIMITS))
     loose = limit_of(limits, WRITE)
@@ -204,7 +292,7 @@ def test_a_slow_cluster_does_not_become_its_own_measure(bench):
     bench.run(healthy(1, 1800)).run(healthy(2, 1800))
     said = stays(bench)
     assert "of the 3814.70 MiB/s that the hardware reaches at best, less than 50%" in said
-    assert "--accept-below 0.44" in said
+    assert "--accept-below host_write_bandwidth=0.44" in said
     _, proposal, told = bench.json("--accept-below", "0.44")
     assert told[WRITE]["now"].startswith("17")
     assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] < 1710

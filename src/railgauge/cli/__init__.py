@@ -17,12 +17,14 @@ from railgauge.cli import (
     allure,
     bundle,
     causes,
+    init,
     judge,
     lab,
     leaves,
     limits,
     parse,
     plan,
+    platform,
     tcp_lab,
     text,
     thresholds,
@@ -35,9 +37,11 @@ from railgauge.core.errors import RailgaugeError
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
 _COMMANDS = (
+    init,
     parse,
     judge,
     plan,
+    platform,
     leaves,
     limits,
     causes,

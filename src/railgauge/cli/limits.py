@@ -16,7 +16,11 @@ from railgauge.core.units import format_size, format_sweep
 from railgauge.run import inputs
 
 # ``Limit.of`` of a floor that is a share -> what it is a share of.
-_WHOLE = {"gpu_slot": "what the gpu slot can carry", "ideal": "the ideal"}
+_WHOLE = {
+    "gpu_slot": "what the gpu slot can carry",
+    "ideal": "the ideal",
+    "link": "what the link carries",
+}
 NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"
 EXAMPLE = "example: railgauge limits h200"

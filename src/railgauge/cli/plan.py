@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import plan_text, text
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Case, Cluster, Pair
+from railgauge.core.model import Case, Cluster
 from railgauge.planning import demand, forecast, plan
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates, not_limited
-from railgauge.planning.plan import Level
 from railgauge.run import inputs
-from railgauge.verdict.decision import not_applicable, subnet_notes
+from railgauge.verdict.decision import not_applicable
 
 NAME = "plan"
 HELP = "show what a run would measure, in which round, and how long it takes; touches no node"
@@ -28,10 +26,6 @@ EXAMPLE = "example: railgauge plan --hostfile hostfiles/lab-metax-c500.yaml --le
 
 # An example for the commands shown; a run takes a free port.
 _SHOWN_PORT = 18515
-# What fits on a screen; more pairs and rounds are only counted.
-_SHOWN_PAIRS = 8
-_SHOWN_ROUNDS = 12
-_WIDTH = 96
 # About 1 GB of JSON; all pairs of a thousand nodes would give a hundred times as much.
 _MOST_STEPS = 1_000_000
 
@@ -47,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         metavar="K",
         help="also show how long it takes with pytest -n K",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="show tools and sizes, and why each test is left out"
     )
 
 
@@ -66,7 +63,9 @@ def run(options: argparse.Namespace) -> int:
         _refuse_endless(works)
         text.print_json(_json(scope, works, options.workers, tests))
     else:
-        print("\n".join(_text(scope, works, options.workers, tests)))
+        said = plan_text.Plan(scope, works, forecast.alternatives(platform, cluster, level), tests)
+        counts = forecast.worker_counts(works, options.workers)
+        print("\n".join(plan_text.lines(said, counts, everything=options.all)))
     return 0
 
 
@@ -101,14 +100,15 @@ def _json(
         },
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}
-            for count in _worker_counts(works, workers)
+            for count in forecast.worker_counts(works, workers)
         },
+        "rungs": {
+            str(int(rung)): {"estimate_s": forecast.takes_s(made)}
+            for rung, made in forecast.by_rung(works).items()
+        },
+        "not_applicable": not_applicable(platform, level, tests),
+        "alternatives": [asdict(one) for one in forecast.alternatives(platform, cluster, level)],
     }
-
-
-def _worker_counts(works: Sequence[Work], workers: int | None) -> list[int]:
-    """Return 1, the number that was asked for, and the most that can be busy."""
-    return sorted({1, *([workers] if workers else []), forecast.widest(works)})
 
 
 def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict[str, Any]:
@@ -125,92 +125,3 @@ def _step(cluster: Cluster, platform: Platform, number: int, case: Case) -> dict
         "commands": [{"node": c.node, "argv": list(c.argv)} for c in commands],
         "estimate_s": measurement.typical_s * case.repeats,
     }
-
-
-def _text(
-    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
-) -> Iterator[str]:
-    cluster, platform, level = scope.cluster, scope.platform, scope.level
-    count = len(cluster.nodes)
-    yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
-    yield f"nodes: {_folded(level.nodes)}"
-    if level.leaves:
-        yield from _leaves(level)
-    yield "rung 0: every node is probed once"
-    yield from (_measured(each) for each in works if each.runs)
-    yield from _rounds(level)
-    for name, reason in sorted(not_applicable(platform, level, tests).items()):
-        if not name.endswith(" traffic"):
-            yield f"not applicable: {name}: {reason}"
-    if names := not_limited(platform, level, tests):
-        said = f"can be measured here, no limit: {', '.join(names)}"
-        yield from textwrap.wrap(said, _WIDTH, subsequent_indent="    ")
-    yield from subnet_notes(level)
-    shares = forecast.coverage(platform, level)
-    words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
-    yield f"covers {words}"
-    yield f"judges {demand.count(scope):,} items"
-    yield _estimate(works, workers)
-    if more_s := forecast.follow_up_s(platform, level):
-        yield (
-            f"at most {forecast.FOLLOW_UPS} measurements more, about {_duration(more_s)}, if a "
-            "cause is undecided without them"
-        )
-
-
-def _folded(nodes: Sequence[str]) -> str:
-    """Return the nodes in NodeSet syntax, as in a hostfile."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
-
-    return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
-
-
-def _leaves(level: Level) -> Iterator[str]:
-    if len(level.leaves) <= _SHOWN_ROUNDS:
-        for name, nodes in level.leaves.items():
-            yield f"leaf {name}: {_folded(nodes)}"
-        return
-    sizes = sorted({len(nodes) for nodes in level.leaves.values()})
-    span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    yield f"leaves: {len(level.leaves)}, of {span} nodes each: {_folded(list(level.leaves))}"
-
-
-def _measured(each: Work) -> str:
-    measurement = each.measurement
-    return (
-        f"rung {measurement.rung}: {measurement.name} ({measurement.command}): {each.runs:,} runs"
-        f" x {each.repeats}, {each.sizes} sizes each"
-    )
-
-
-def _rounds(level: Level) -> Iterator[str]:
-    if len(level.rounds) > _SHOWN_ROUNDS:
-        last, most = len(level.rounds), max(map(len, level.rounds))
-        yield f"rounds 1 to {last}: up to {most} pairs each, {len(level.pairs):,} in all"
-        return
-    for number, pairs in enumerate(level.rounds, 1):
-        yield f"round {number}: {_pairs(pairs)}"
-
-
-def _pairs(pairs: Sequence[Pair]) -> str:
-    shown = " ".join(map(str, pairs[:_SHOWN_PAIRS]))
-    left = len(pairs) - _SHOWN_PAIRS
-    return f"{len(pairs)} pairs: {shown} and {left} more" if left > 0 else shown
-
-
-def _estimate(works: Sequence[Work], workers: int | None) -> str:
-    words = {
-        count: _duration(forecast.takes_s(works, count)) for count in _worker_counts(works, workers)
-    }
-    others = [f"{took} with -n {count}" for count, took in words.items() if count > 1]
-    return ", ".join([f"about {words[1]} one after the other", *others])
-
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-def _duration(seconds: float) -> str:
-    """Return the time in minutes below three hours, in hours below three days, else in days."""
-    if seconds < 3 * _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.0f} h" if seconds < 3 * _DAY else f"{seconds / _DAY:.0f} days"

@@ -15,6 +15,7 @@ from typing import Any
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
+from railgauge.core import naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.planning import plan
 from railgauge.run.store import Store, write_whole
@@ -26,7 +27,7 @@ from railgauge.trend.derive import (
     Value,
     derive,
 )
-from railgauge.trend.read import LINES, night_of
+from railgauge.trend.read import CALIBRATED_FROM, LIMITS, LINES, night_of
 from railgauge.trend.values import Fleet
 
 NAME = "thresholds"
@@ -36,7 +37,6 @@ EXAMPLE = (
     "exit codes: 0 every limit was derived, 10 some stay as they were, 2 nothing was proposed"
 )
 _SOME_STAY = 10
-_LIMITS_FILE = "thresholds.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the floor as a share of the measured value (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
-        "--accept-below", type=_share, default=CEILING_SHARE_MIN, metavar="F",
-        help="the lowest floor, as a share of the hardware's best (default: %(default)g)",
+        "--accept-below", type=_accepted, action="append", default=[], metavar="[NAME=]F",
+        help="the lowest floor, as a share of the hardware's best: of all measurements, or of the "
+        f"one that is named; may be repeated (default: {CEILING_SHARE_MIN:g})",
     )  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE",
+        help="thresholds/NAME.json: the platform is named NAME (default: stdout, the old name)",
+    )  # fmt: skip
 
 
 def _share(word: str) -> float:
@@ -63,20 +67,47 @@ def _share(word: str) -> float:
     return share
 
 
+def _accepted(word: str) -> tuple[str, float]:
+    """A share and the measurement that it is for; ``""`` for all."""
+    name, _, share = word.rpartition("=")
+    return name, _share(share)
+
+
 def run(options: argparse.Namespace) -> int:
     """Write the proposal to the file or to stdout, and print the result for each limit."""
     schema = options.root / "thresholds" / "schema.json"
     fleet, document = _same_limits(options.runs)
-    platform = _checked(document, fleet.platform, schema, str(options.runs[0] / _LIMITS_FILE))
+    platform = _checked(document, schema, str(options.runs[0] / LIMITS))
     values = [value for folder in options.runs for value in _values(folder)]
-    strictness = Strictness(options.fraction, options.accept_below)
+    strictness = _strictness(options, platform)
     proposal, outcomes = derive(platform, document, values, fleet.evidence, strictness)
     if not any(outcome.now for outcome in outcomes):
         reasons = dict.fromkeys(outcome.stays for outcome in outcomes)
         raise BadInput(f"no limit can be derived: {'; '.join(reasons)}")
-    _checked(proposal, fleet.platform, schema, "the proposal")
+    if options.output:
+        _rename(proposal, options.output.stem)
+    _checked(proposal, schema, "the proposal")
     _hand_over(proposal, outcomes, options)
     return _SOME_STAY if any(outcome.stays for outcome in outcomes) else 0
+
+
+def _strictness(options: argparse.Namespace, platform: Platform) -> Strictness:
+    """The strictness as asked. Raises ``BadInput`` for a measurement that does not exist."""
+    shares = dict(options.accept_below)
+    every = shares.pop("", CEILING_SHARE_MIN)
+    if unknown := sorted(set(shares) - set(platform.measurements)):
+        raise BadInput(
+            f"--accept-below {unknown[0]}: {platform.name} has no such measurement",
+            remedy=f"it has {naming.listed(sorted(platform.measurements))}",
+        )
+    return Strictness(options.fraction, every, shares)
+
+
+def _rename(proposal: dict[str, Any], name: str) -> None:
+    """Give the platform the name of its file; ``trend`` still connects it with its old runs."""
+    was, proposal["platform"] = proposal["platform"], name
+    if name != was:
+        proposal.setdefault(CALIBRATED_FROM, was)
 
 
 def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
@@ -84,7 +115,7 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
     nights = [night_of(folder) for folder in folders]
     if len({night.run_id for night in nights}) < len(nights):
         raise BadInput("the same run is given twice")
-    documents = [_document(folder / _LIMITS_FILE) for folder in folders]
+    documents = [_document(folder / LIMITS) for folder in folders]
     for folder, night, document in zip(folders, nights, documents, strict=True):
         if (night.fleet.platform, night.fleet.evidence) != _kind(nights[0].fleet):
             raise BadInput(
@@ -115,13 +146,16 @@ def _document(path: Path) -> dict[str, Any]:
     return data
 
 
-def _checked(document: Mapping[str, Any], name: str, schema: Path, where: str) -> Platform:
+def _checked(document: Mapping[str, Any], schema: Path, where: str) -> Platform:
     """Load the document as a platform, with the same checks as every platform file."""
+    name = document.get("platform")
+    if not isinstance(name, str):
+        raise BadInput("is not a platform file", where=where)
     with TemporaryDirectory(prefix="railgauge-") as folder:
         if not schema.is_file():
             raise BadInput("does not exist", where=str(schema), remedy="name the root with --root")
         shutil.copyfile(schema, Path(folder, "schema.json"))
-        path = Path(folder, f"{Path(name).name}.json")
+        path = Path(folder, f"{Path(name).name or 'unnamed'}.json")
         path.write_text(json.dumps(document), encoding="utf-8")
         try:
             platform = thresholds.load(path.stem, Path(folder))
@@ -177,7 +211,7 @@ def _hand_over(
         text.print_json({"limits": told, "proposal": proposal})
     elif options.output:
         print("\n".join(_lines(outcomes)))
-        print(f"written: {options.output}, platform {proposal['platform']!r}")
+        print(f"written: {options.output}; in the hostfile: platform: {proposal['platform']}")
     else:
         text.print_json(proposal)
 

@@ -59,9 +59,9 @@ class Sweep:
 class Limit:
     """The limit of one metric. ``pointer`` is the JSON pointer of the limit in its file.
 
-    ``of`` names what the floor is a share of (``gpu_slot``, ``ideal``); if it is empty, the floor
-    is a value in ``unit``. ``over`` are the sizes whose average is limited: an average over other
-    sizes is not judged by this limit.
+    ``of`` names what the floor is a share of (``gpu_slot``, ``ideal``, ``link``); if it is empty,
+    the floor is a value in ``unit``. ``over`` are the sizes whose average is limited: an average
+    over other sizes is not judged by this limit.
     """
 
     metric: str

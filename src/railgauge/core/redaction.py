@@ -24,6 +24,7 @@ MASK = "[secret]"
 # Short values and numbers occur in outputs with other meanings: they are masked only beside their
 # variable's name.
 _LEAST_SECRET = 6
+_MOST_RECURRING = 200  # characters
 
 _NAME_WORDS = (
     r"(?:password|passwd|passphrase|secret|token|credentials?|api[_-]?key|access[_-]?key"
@@ -133,9 +134,17 @@ class Redactor:
     def __init__(self, pseudonyms: Pseudonyms | None = None, values: Iterable[str] = ()) -> None:
         self._pseudonyms = pseudonyms
         self._values = tuple(values)
+        # Keys and short values recur thousands of times in the files of a run.
+        self._clean: set[str] = set()
         self.counts: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
+        if text not in self._clean:
+            text = self._without_secrets(text)
+        return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
+
+    def _without_secrets(self, text: str) -> str:
+        found = self.counts.total()
         for value in self._values:
             if value in text:
                 self.counts["secret value"] += text.count(value)
@@ -143,7 +152,9 @@ class Redactor:
         for kind, pattern, instead in _PATTERNS:
             text, count = pattern.subn(instead, text)
             self.counts[kind] += count
-        return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
+        if len(text) <= _MOST_RECURRING and self.counts.total() == found:
+            self._clean.add(text)
+        return text
 
     def data(self, data: Any) -> Any:
         """Return redacted plain data; a string is a secret if its key names one."""

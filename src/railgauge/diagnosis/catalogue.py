@@ -72,6 +72,7 @@ CATALOGUE: Mapping[str, Kind] = {
         "a program that the measurement needs is not installed on the node",
         "install it, or give its path under 'tools' in the hostfile",
         "derived: without the program there is no measurement",
+        folds=True,
     ),
     "tool-failing": Kind(
         "a tool hangs, ends early or prints output that cannot be parsed",
@@ -394,7 +395,7 @@ CATALOGUE: Mapping[str, Kind] = {
     ),
     "undiagnosed": Kind(
         "no rule explains these items",
-        "read them below; report the cause when you find it, so that a rule can be added",
+        "read their reasons, the lowest rung first, and run the first one's command by hand",
         "derived: items that no rule explains are shown, not hidden",
     ),
 }

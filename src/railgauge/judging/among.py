@@ -8,6 +8,7 @@ are 0, 1 and 7200 s ahead, the third node fails.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from railgauge.config.thresholds import Expectation
@@ -91,10 +92,8 @@ def _shared_facts(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Share
 
 def _values(path: str, known: Mapping[str, NodeFacts]) -> Iterator[tuple[str, object]]:
     for name, facts in known.items():
-        try:
+        with suppress(NoEvidence):
             yield name, require(facts, path)
-        except NoEvidence:
-            continue
 
 
 # --- addresses of ports ---

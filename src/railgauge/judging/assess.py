@@ -17,6 +17,7 @@ from railgauge.config.thresholds import (
     in_its_unit,
     limit_for,
     physical_ceiling,
+    whole,
 )
 from railgauge.core.errors import MetricMissing, NoEvidence, Uncovered
 from railgauge.core.limits import Limit
@@ -151,7 +152,7 @@ def limits(
             limit, slot = in_its_slot(limit, case.nodes[0], placement, found)
             of = (platform, measurement, case.pairing, limit, len(case.nodes))
             physical, best = slot or physical_ceiling(*of), ideal(*of)
-            limit = in_its_unit(limit, best)
+            limit = in_its_unit(limit, whole(*of))
             judged = _judged(measured, limit, size_bytes, placement, physical)
             judgements.append(replace(judged, ideal=None if best == physical else best))
         except NoEvidence as error:

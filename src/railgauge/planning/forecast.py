@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from railgauge.config.thresholds.model import Measurement, Platform
-from railgauge.core.terms import Scope
+from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
+from railgauge.core.model import Cluster
+from railgauge.core.terms import Rung, Scope
 from railgauge.planning import plan
 from railgauge.planning.pairing import Leaves
 from railgauge.planning.plan import Level
@@ -78,6 +79,58 @@ def takes_s(works: Iterable[Work], workers: int = 1) -> float:
 def widest(works: Iterable[Work]) -> int:
     """Return the most measurements that can run at once; more workers would only wait."""
     return max((wave for each in works for wave in each.waves), default=1)
+
+
+def worker_counts(works: Sequence[Work], asked: int | None = None) -> list[int]:
+    """Return 1, the number that was asked for, and the most that can be busy."""
+    return sorted({1, *([asked] if asked else []), widest(works)})
+
+
+def by_rung(works: Iterable[Work]) -> dict[Rung, list[Work]]:
+    """Return the work of each rung that has runs, lowest first."""
+    found: dict[Rung, list[Work]] = {}
+    for each in works:
+        if each.runs:
+            found.setdefault(each.measurement.rung, []).append(each)
+    return found
+
+
+MEANT_S = dict(zip(LEVELS, (30 * 60.0, 8 * 3600.0), strict=False))
+"""How long a run of the level is meant to take at most; a sign-off takes what it takes."""
+
+
+def fitting_workers(works: Sequence[Work], most_s: float) -> int | None:
+    """Return the fewest workers, a power of two or all that can be busy, that end in time.
+
+    ``None`` if the time is too short for any number.
+    """
+    most = widest(works)
+    counts = [*(2**power for power in range(1, most.bit_length()) if 2**power < most), most]
+    return next((count for count in counts if takes_s(works, count) <= most_s), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A level with fewer rounds: how long it takes, one after the other and with most workers."""
+
+    rounds: int
+    estimate_s: float
+    workers: int
+    with_workers_s: float
+
+
+_FEWER_ROUNDS = (1, 2, 4, 8, 16)
+
+
+def alternatives(platform: Platform, cluster: Cluster, level: Level) -> tuple[Alternative, ...]:
+    """Return the level with fewer rounds, fewest first."""
+    counts = [count for count in _FEWER_ROUNDS if count < len(level.rounds)]
+    found = []
+    for count in counts:
+        works = work(platform, plan.level(platform, cluster, level.name, count))
+        workers = widest(works)
+        found.append(Alternative(count, takes_s(works), workers, takes_s(works, workers)))
+    return tuple(found)
 
 
 # The most measurements that a run adds to decide between suspects: two new partners for each of two

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from railgauge.verdict.counts import (
     left_out,
     worst_measurements,
 )
-from railgauge.verdict.decision import subnet_notes
+from railgauge.verdict.decision import limit_notes, subnet_notes
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
@@ -50,7 +51,7 @@ def header(settings: RunSettings, folder: Path | None) -> list[str]:
         f"platform {platform.name} ({platform.title})",
         f"level: {level.name}, {len(level.pairs)} node pairs in {len(level.rounds)} rounds",
     ]
-    lines += subnet_notes(level)
+    lines += (*limit_notes(platform), *subnet_notes(level))
     evidence = settings.evidence_of(())  # what is known before the survey
     if evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(evidence))
@@ -150,7 +151,10 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
         for label, said in about(cause):
             _paragraph(out, label, said)
     if len(causes) > _MOST_LINES:
-        out.write_line(f"{len(causes) - _MOST_LINES} more causes, see the report", red=True)
+        shown = leading(causes, _MOST_LINES)
+        others = Counter(cause.cause for cause in causes if cause not in shown)
+        kinds = ", ".join(f"{count} {kind}" for kind, count in others.most_common())
+        out.write_line(f"{others.total()} more causes, see verdict.json: {kinds}", red=True)
 
 
 def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) -> None:
@@ -185,8 +189,12 @@ def _not_run(
         yellow=True,
         bold=True,
     )
-    for what, number in left_out(records.values())[:_MOST_LINES]:
+    absent = left_out(records.values())
+    for what, number in absent[:_MOST_LINES]:
         out.write_line(f"    {number:>7} {what}", yellow=True)
+    if len(absent) > _MOST_LINES:
+        others = sum(number for _, number in absent[_MOST_LINES:])
+        out.write_line(f"    {others:>7} of {len(absent) - _MOST_LINES} other kinds", yellow=True)
 
 
 def _unknown(out: pytest.TerminalReporter, unknown: Sequence[Unknown]) -> None:

@@ -13,7 +13,7 @@ import copy
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from railgauge.config.thresholds.limits import says_something
@@ -59,10 +59,18 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """How strict the proposal is. ``ceiling_share`` is the smallest allowed share of the best."""
+    """How strict the proposal is.
+
+    ``ceiling_share`` is the smallest allowed share of the best, ``ceiling_shares`` that of single
+    measurements, by their names.
+    """
 
     fraction: float = FRACTION
     ceiling_share: float = CEILING_SHARE_MIN
+    ceiling_shares: Mapping[str, float] = field(default_factory=dict)
+
+    def share_of(self, measurement: str) -> float:
+        return self.ceiling_shares.get(measurement, self.ceiling_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +97,12 @@ class SizeSpread:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """The limit to derive, its direction, and the wanted strictness.
+    """The limit to derive, its measurement and direction, and the wanted strictness.
 
     From ``large_bytes`` on a floor must be a share of the hardware's best.
     """
 
+    measurement: str
     limit: Limit
     lower: bool
     strictness: Strictness
@@ -102,6 +111,20 @@ class _Sought:
     @property
     def side(self) -> str:
         return "ceiling" if self.lower else "floor"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the floor is a share of each measurement's own best (``of``)."""
+        return bool(self.limit.of) and not self.lower
+
+    @property
+    def unit(self) -> str:
+        return "" if self.is_share else self.limit.unit
+
+    def said(self, value: float) -> str:
+        if self.is_share:
+            return f"{value:.1%} of the {self.limit.of}"
+        return format_value(value, self.limit.unit)
 
 
 class _Stays(Exception):
@@ -144,17 +167,28 @@ def _derive(
         reason = f"is no metric of {measurement.tool}"
         return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
     large_bytes = _LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else _LINKS_DECIDE_BYTES
-    sought = _Sought(limit, declared.lower_is_better, strictness, large_bytes)
+    sought = _Sought(measurement.name, limit, declared.lower_is_better, strictness, large_bytes)
     was = _in_words(sought)
     try:
-        levels = _levels(measurement, sought, values)
+        levels = _levels(measurement, sought, _in_unit(sought, values))
     except _Stays as reason:
         return DerivedLimit(limit.pointer, limit.metric, was, stays=str(reason))
     entry.pop("record_only", None)
-    entry.pop("of", None)
-    entry[sought.side] = _bound(levels)
+    entry[sought.side] = min(one.bound for one in levels) if sought.is_share else _bound(levels)
     entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
-    return DerivedLimit(limit.pointer, limit.metric, was, now=_told(levels, limit.unit))
+    return DerivedLimit(limit.pointer, limit.metric, was, now=_told(levels, sought))
+
+
+def _in_unit(sought: _Sought, values: Sequence[Value]) -> Sequence[Value]:
+    """The samples as the limit has them; for a share each is divided by its own best.
+
+    Groups of different sizes have different ideals, but the same share of them.
+    """
+    if not sought.is_share:
+        return values
+    if any(one.best is None for one in values):
+        raise _Stays(f"has samples for which the {sought.limit.of} is not known")
+    return [replace(one, value=one.value / (one.best or 1), best=1.0) for one in values]
 
 
 def _levels(measurement: Measurement, sought: _Sought, values: Sequence[Value]) -> list[SizeSpread]:
@@ -206,7 +240,7 @@ def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> S
     at = "" if size_bytes is None else f" at {format_size(size_bytes)}"
     if len(values) < SAMPLES_MIN:
         raise _Stays(f"has {len(values)} samples{at}, needs {SAMPLES_MIN}")
-    _refuse_groups(found, sought.limit.unit, at)
+    _refuse_groups(found, sought, at)
     median = statistics.median(values)
     sigma = _SIGMA_OVER_MAD * statistics.median(abs(value - median) for value in values)
     bound = _asked(sought, median, sigma)
@@ -215,7 +249,7 @@ def _level(sought: _Sought, size_bytes: int | None, found: Sequence[Value]) -> S
     return SizeSpread(size_bytes, len(values), median, sigma, bound)
 
 
-def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
+def _refuse_groups(found: Sequence[Value], sought: _Sought, at: str) -> None:
     groups = two_groups([one.value for one in found])
     if groups is None:
         return
@@ -223,8 +257,8 @@ def _refuse_groups(found: Sequence[Value], unit: str, at: str) -> None:
     where = {naming.place(one.nodes) for one in found if one.value < middle}
     raise _Stays(
         f"has samples in two groups{at}: {groups.low_count} around "
-        f"{format_value(groups.low, unit)} ({_few(sorted(where))}), {groups.high_count} around "
-        f"{format_value(groups.high, unit)}"
+        f"{sought.said(groups.low)} ({_few(sorted(where))}), {groups.high_count} around "
+        f"{sought.said(groups.high)}"
     )
 
 
@@ -241,7 +275,7 @@ def _asked(sought: _Sought, median: float, sigma: float) -> float:
         return ceiling
     floor = fraction * (median - _SIGMAS * sigma)
     if floor <= 0:
-        raise _Stays(f"varies too much: median {median:g}, spread {sigma:g} {limit.unit}")
+        raise _Stays(f"varies too much: median {median:g}, spread {sigma:g} {sought.unit}".rstrip())
     return _rounded(floor, math.floor)
 
 
@@ -251,14 +285,14 @@ def _rounded(value: float, towards: Any) -> float:
 
 
 def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: str) -> None:
-    lower, unit = sought.lower, sought.limit.unit
+    lower = sought.lower
     strays = [one for one in found if (one.value > bound if lower else one.value < bound)]
     if strays:
         where = sorted({naming.place(one.nodes) for one in strays})
         worst = (max if lower else min)(one.value for one in strays)
         raise _Stays(
             f"would be missed by {len(strays)} of its own {len(found)} samples{at}, down to "
-            f"{format_value(worst, unit)} ({_few(where)}): find out why first"
+            f"{sought.said(worst)} ({_few(where)}): find out why first"
         )
 
 
@@ -269,8 +303,7 @@ def _refuse_below_share(
 
     Otherwise a slow cluster would set its own floor.
     """
-    least = sought.strictness.ceiling_share
-    unit = sought.limit.unit
+    least = sought.strictness.share_of(sought.measurement)
     bests = [one.best for one in found if one.best is not None]
     small = size_bytes is not None and size_bytes < sought.large_bytes
     if sought.lower or not bests or small:
@@ -278,10 +311,14 @@ def _refuse_below_share(
     share = floor / max(bests)
     if share < least:
         raise _Stays(
-            f"would be {share:.1%} of the {format_value(max(bests), unit)} that the hardware "
+            f"would be {share:.1%} of the {_best(sought, bests)} that the hardware "
             f"reaches at best, less than {least:.0%}: if that is correct here, accept it with "
-            f"--accept-below {math.floor(share * 100) / 100:g}"
+            f"--accept-below {sought.measurement}={math.floor(share * 100) / 100:g}"
         )
+
+
+def _best(sought: _Sought, bests: Sequence[float]) -> str:
+    return sought.limit.of if sought.is_share else sought.said(max(bests))
 
 
 def _bound(levels: Sequence[SizeSpread]) -> Any:
@@ -296,24 +333,27 @@ def _says(
     runs = sorted({one.run for one in values})
     nodes = {node for one in values for node in one.nodes}
     how, over = ("+", "/") if sought.lower else ("-", "x")
+    of = f"each sample as a share of its own {sought.limit.of}, " if sought.is_share else ""
     rule = f"(median {how} {_SIGMAS} spreads) {over}"
-    each = "; ".join(_one_level(one, sought.limit.unit) for one in levels)
+    each = "; ".join(_one_level(one, sought.unit) for one in levels)
     return (
         f"calibration run{'s' if len(runs) > 1 else ''} {', '.join(runs)} ({evidence} evidence), "
-        f"{len(nodes)} nodes, {rule} {sought.strictness.fraction:g}, spread = 1.4826 MAD: {each}."
+        f"{len(nodes)} nodes, {of}{rule} {sought.strictness.fraction:g}, "
+        f"spread = 1.4826 MAD: {each}."
     )
 
 
 def _one_level(one: SizeSpread, unit: str) -> str:
     at = "" if one.size_bytes is None else f"{format_size(one.size_bytes)} "
-    return f"{at}{one.samples} samples, median {one.median:.6g} {unit}, spread {one.sigma:.2g}"
+    median = f"{one.median:.6g} {unit}".rstrip()
+    return f"{at}{one.samples} samples, median {median}, spread {one.sigma:.2g}"
 
 
-def _told(levels: Sequence[SizeSpread], unit: str) -> str:
+def _told(levels: Sequence[SizeSpread], sought: _Sought) -> str:
     bounds = [one.bound for one in levels]
-    if min(bounds) == max(bounds):
-        return format_value(bounds[0], unit)
-    return f"{format_value(min(bounds), unit)} to {format_value(max(bounds), unit)}"
+    if sought.is_share or min(bounds) == max(bounds):
+        return sought.said(min(bounds))
+    return f"{sought.said(min(bounds))} to {sought.said(max(bounds))}"
 
 
 def _in_words(sought: _Sought) -> str:

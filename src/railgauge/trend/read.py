@@ -20,7 +20,9 @@ from railgauge.trend.values import Fleet, Night, SeriesKey
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-LINES, VERDICT = "measurements.jsonl", "verdict.json"
+LINES, VERDICT, LIMITS = "measurements.jsonl", "verdict.json", "thresholds.json"
+CALIBRATED_FROM = "calibrated_from"
+"""The key of a platform file that was derived: the platform whose runs it was derived from."""
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
 # A verdict has a few kilobytes, a line of measurements less than one.
 _VERDICT_MAX_BYTES = 16 * 2**20
@@ -133,7 +135,19 @@ def _verdict(folder: Path) -> Night | str:
     run_id, cluster, platform, evidence, level = words
     if not _RUN_ID.fullmatch(run_id):
         return "its run id does not start with a time (20260131-020000), so it has no order"
-    return Night(run_id, Fleet(cluster, platform, evidence), level)
+    return Night(run_id, Fleet(cluster, _family(folder) or platform, evidence), level)
+
+
+def _family(folder: Path) -> str:
+    """The platform from which that of the run was calibrated, if any; else ``""``."""
+    path = folder / LIMITS
+    try:
+        is_small = path.stat().st_size <= _VERDICT_MAX_BYTES
+        data = json.loads(path.read_text(encoding="utf-8")) if is_small else None
+    except (OSError, ValueError, RecursionError):
+        return ""
+    found = data.get(CALIBRATED_FROM) if isinstance(data, dict) else None
+    return found if isinstance(found, str) and found.isprintable() else ""
 
 
 def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> Iterator[Night]:

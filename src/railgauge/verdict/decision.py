@@ -88,7 +88,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         scope=scope_of(cluster, platform),
         causes=causes,
         unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
-        notes=(*subnet_notes(level), *notes(results)),
+        notes=(*limit_notes(platform), *subnet_notes(level), *notes(results)),
     )
 
 
@@ -139,6 +139,25 @@ def not_applicable(
                 "the platform file sets no expectation on the NICs' counters"
             )
     return reasons
+
+
+_NOT_MEASURED = frozenset(("derived", "datasheet", "standard"))
+
+
+def limit_notes(platform: Platform) -> tuple[str, ...]:
+    """The note that limits are derived and not calibrated.
+
+    Empty if all are calibrated, or if some are from a document that measured such a platform.
+    """
+    limits = [one for made in platform.measurements.values() for one in made.limits]
+    sources = [one.basis.source for one in limits if not one.record_only]
+    derived = sum(source in _NOT_MEASURED for source in sources)
+    if not derived or any(source.isdigit() for source in sources):
+        return ()
+    return (
+        f"LIMITS NOT CALIBRATED: {derived} of {len(sources)} limits are derived from data sheets "
+        "and the survey, not from a measurement (docs/new-platform.md)",
+    )
 
 
 def subnet_notes(level: Level) -> tuple[str, ...]:

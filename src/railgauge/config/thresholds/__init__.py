@@ -7,7 +7,7 @@ from railgauge.config.thresholds.limits import (
 )
 from railgauge.config.thresholds.load import load, load_file
 from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Platform
-from railgauge.config.thresholds.physics import ideal, in_its_unit, physical_ceiling
+from railgauge.config.thresholds.physics import ideal, in_its_unit, physical_ceiling, whole
 from railgauge.config.thresholds.site import lacking_model, on_site, with_model
 from railgauge.config.thresholds.source import available
 from railgauge.config.thresholds.versions import VERSIONS
@@ -29,5 +29,6 @@ __all__ = [
     "on_site",
     "physical_ceiling",
     "uncovered",
+    "whole",
     "with_model",
 ]

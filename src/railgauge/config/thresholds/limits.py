@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
-from railgauge.config.thresholds.physics import IDEAL, ideal, physical_ceiling
+from railgauge.config.thresholds.physics import SHARES, physical_ceiling, whole
 from railgauge.core.errors import Uncovered
 from railgauge.core.limits import Bound, Curve, Limit
 from railgauge.core.model import Pairing
@@ -168,11 +168,12 @@ def _without_path(
 def _no_share(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Iterator[str]:
-    """Check a floor that is a share of the ideal: the ideal exists, and the share is below 1."""
-    if limit.of != IDEAL:
+    """Check a floor that is a share: what it is a share of is known, and the share is below 1."""
+    if limit.of not in SHARES:
         return
-    if ideal(platform, measurement, pairing, limit) is None:
-        yield f"{limit.pointer}: the floor of {limit.metric} is a share of an ideal that is unknown"
+    if whole(platform, measurement, pairing, limit) is None:
+        of = SHARES[limit.of]
+        yield f"{limit.pointer}: the floor of {limit.metric} is a share of {of} that is unknown"
     if not isinstance(limit.floor, float) or limit.floor >= 1:
         yield f"{limit.pointer}: the floor of {limit.metric} must be a share: a number below 1"
 
@@ -190,9 +191,12 @@ def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
 def _beyond_physics(
     platform: Platform, measurement: Measurement, limit: Limit, size_bytes: int | None
 ) -> Iterator[str]:
-    """Yield a message if the hardware cannot reach the floor, so that every cluster would fail."""
+    """Yield a message if the hardware cannot reach the floor, so that every cluster would fail.
+
+    A floor that is a share of what the hardware reaches is not a value in the limit's unit.
+    """
     floor = bound_at(limit.floor, size_bytes)
-    if floor is None or limit.unit not in KNOWN_UNITS:
+    if floor is None or limit.of or limit.unit not in KNOWN_UNITS:
         return
     paths = platform.paths(measurement) if measurement.scope == Scope.PATH else [None]
     for pairing in paths:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from railgauge.config.schema import complaints
+from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.model import (
@@ -79,7 +79,7 @@ def _check(
     file: Written, schema_file: Path, definition: str, origins: Origins = MappingProxyType({})
 ) -> None:
     gathered = Gathered()
-    for keys, what in complaints(schema_file, file.document, definition):
+    for keys, what in complaints_of_json(schema_file, file.document, definition):
         with gathered.trying():
             raise ThresholdError(what, where=_where(file, [*map(str, keys)], origins))
     gathered.raise_any()

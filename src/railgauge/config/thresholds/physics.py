@@ -66,8 +66,9 @@ _PARTS = frozenset({"all_gather", "reduce_scatter", "alltoall", "alltoallv", "ga
 _WHOLE = frozenset({"broadcast", "reduce", "sendrecv", "hypercube"})
 _BUS, _ALGORITHM = frozenset({"busbw", "avg_busbw"}), frozenset({"algbw"})
 _NODES_MIN, _GPUS_MIN = 2, 2
-# The value of ``Limit.of`` for a floor that is a share of the ideal.
-IDEAL = "ideal"
+# Values of ``Limit.of`` for a floor that is a share of the ideal, or of what a link carries.
+IDEAL, LINK = "ideal", "link"
+SHARES = {IDEAL: "an ideal", LINK: "a link"}
 
 
 def bus_factor(operation: str, ranks: int) -> float | None:
@@ -185,17 +186,41 @@ def ideal(
     return _collective(platform, measurement, limit, nodes, (ideal_busbw, nics))
 
 
-def in_its_unit(limit: Limit, best: float | None) -> Limit:
-    """Convert a floor that is a share of the ideal to its unit; return other limits unchanged.
+def whole(
+    platform: Platform,
+    measurement: Measurement,
+    pairing: Pairing | None,
+    limit: Limit,
+    nodes: int = _NODES_MIN,
+) -> float | None:
+    """Return what the floor is a share of, in the limit's unit; ``None`` if it is not known.
 
-    ``best`` is the ideal in the limit's unit. Raises ``Uncovered`` if it is ``None``.
+    ``link`` is the physical ceiling of a path, ``min(link, PCIe)``. Inside a node it is what a GPU
+    sends to all others together, or, for a value of one link, over that link.
     """
-    if limit.of != IDEAL:
+    if limit.of != LINK:
+        return ideal(platform, measurement, pairing, limit, nodes)
+    if measurement.scope == Scope.PATH:
+        return physical_ceiling(platform, measurement, pairing, limit, nodes)
+    gpus = platform.gpus
+    if measurement.scope != Scope.NODE or gpus is None or gpus.link_gb_per_s is None:
+        return None
+    one = gpus.to_switch or limit.metric in measurement.asserted("link")
+    links = 1 if one or limit.metric == "average_bw" else gpus.count - 1
+    return convert(links * gpus.link_gb_per_s, "GB/s", limit.unit)
+
+
+def in_its_unit(limit: Limit, of: float | None) -> Limit:
+    """Convert a floor that is a share of the ideal or of a link; return other limits unchanged.
+
+    ``of`` is the result of ``whole``. Raises ``Uncovered`` if it is ``None``.
+    """
+    if limit.of not in SHARES:
         return limit
-    if best is None or not isinstance(limit.floor, float):
-        what = f"the floor of {limit.metric} is a share of an ideal that is not known"
+    if of is None or not isinstance(limit.floor, float):
+        what = f"the floor of {limit.metric} is a share of {SHARES[limit.of]} that is not known"
         raise Uncovered(what, where=limit.pointer)
-    return replace(limit, floor=limit.floor * best, of="")
+    return replace(limit, floor=limit.floor * of, of="")
 
 
 def _inside(platform: Platform, measurement: Measurement, limit: Limit) -> float | None:

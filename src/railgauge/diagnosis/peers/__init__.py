@@ -31,11 +31,12 @@ How many measurements
     Repeats are runs of their own.
 
     A score counts at most t / sqrt(2), so that one wild run names no part and two that agree do. If
-    a part has too few runs of its own, the collectives of its node count too, since the slowest
-    part slows them. A part that only one run shows is named, undecided, if its score exceeds t and
-    the measurement is quiet: the spread of 16 values or more is below ``NOISE_MIN``. One run cannot
-    tell a slow part from a slow moment, and of a noisy measurement one value shows nothing: the
-    largest of 16 normal values exceeds 5.3 of their estimated deviations in 3 of 10,000 cases.
+    a part has too few runs of its own, the collectives that use it count too, since the slowest
+    part slows them; a NIC has no part in those inside a node. A part that only one run shows is
+    named, undecided, if its score exceeds t and the measurement is quiet: the spread of 16 values
+    or more is below ``NOISE_MIN``. One run cannot tell a slow part from a slow moment, and of a
+    noisy measurement one value shows nothing: the largest of 16 normal values exceeds 5.3 of their
+    estimated deviations in 3 of 10,000 cases.
 
 Which part
     Two thirds of a part's runs must show it; the others may be bound by something else. The whole

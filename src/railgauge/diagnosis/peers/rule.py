@@ -114,7 +114,7 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
     left = list(mine)
     for part in _parts(mine):
         some = [one for one in left if part.lies(one)]
-        beside = [one for one in left if part.device and not devices(one)]
+        beside = [one for one in left if not devices(one) and _takes_part(part.device, one)]
         if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
             yield straggler
             ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
@@ -157,6 +157,12 @@ def _parts(mine: Sequence[Standing]) -> Iterator[_Part]:
         yield _Part(path, "", partial(_is_over, path))
     yield _Part("", "in collectives with other nodes", _together, is_last=True)
     yield _Part("", "in collectives inside the node", _together_inside, is_last=True)
+
+
+def _takes_part(device: str, one: Standing) -> bool:
+    """Whether a collective uses the device; a NIC carries nothing inside a node."""
+    on_gpus = all(name.startswith("gpu") for name in _SEPARATORS.split(device))
+    return bool(device) and (on_gpus or not _inside(one))
 
 
 def _uses(device: str, one: Standing) -> bool:

@@ -1,0 +1,96 @@
+"""``railgauge platform new``: what it asks back and what it refuses; it writes nothing then."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testing.acceptance import make_project
+from testing.standing_lab import standing_lab
+
+from railgauge.cli import main
+
+HOMELAB = "connectx4-homelab"
+
+
+@pytest.fixture
+def project(tmp_path):
+    return make_project(tmp_path / "project")
+
+
+def new(project, lab=None, *options, name="mine"):
+    hostfile = lab.hostfile(project)[1] if lab else "hostfiles/lab-h200.yaml"
+    words = ("--hostfile", str(project.folder / hostfile), "--root", str(project.folder))
+    return main(["platform", "new", name, *words, *options])
+
+
+def written(project):
+    return project.folder / "thresholds" / "mine.json"
+
+
+def test_a_name_that_is_taken_or_no_name_is_refused_before_a_node_is_asked(project, capsys):
+    assert new(project, name="h200") == 2
+    assert "exists already" in capsys.readouterr().err
+    assert new(project, name="../mine") == 2
+    assert "is not a name for a platform" in capsys.readouterr().err
+    assert new(project, name="schema") == 2
+
+
+def test_nodes_that_differ_are_asked_back_and_the_answer_is_taken(project, tmp_path, capsys):
+    with standing_lab(tmp_path / "lab", HOMELAB, "--fault", "link-rate@columbia:mlx5_0") as lab:
+        assert new(project, lab) == 2
+        said = capsys.readouterr().err
+        (line,) = (line for line in said.splitlines() if "mlx5_0" in line)
+        assert "20 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x8 on columbia" in line
+        assert "40 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x8 on viper" in line
+        assert "--like NODE" in said
+        assert not written(project).exists()
+        assert new(project, lab, "--like", "viper") == 0
+    document = json.loads(written(project).read_text())
+    assert document["hardware"]["nics"]["mlx5_0"]["rate_gbps"] == 40
+
+
+def test_a_node_that_gives_no_facts_is_named_and_nothing_is_written(project, tmp_path, capsys):
+    with standing_lab(tmp_path / "lab", HOMELAB, "--fault", "unreachable@columbia") as lab:
+        assert new(project, lab) == 2
+    said = capsys.readouterr().err
+    assert "no facts of columbia; nothing was written" in said
+    assert not written(project).exists()
+
+
+def test_what_it_tells_is_json_too(project, tmp_path, capsys):
+    with standing_lab(tmp_path / "lab", HOMELAB) as lab:
+        assert new(project, lab, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["platform"] == "mine"
+    assert said["written"] == str(written(project))
+    assert any(note.startswith("BELOW THE DATA SHEET mlx5_0") for note in said["notes"])
+
+
+def test_a_program_that_a_run_needs_and_a_node_lacks_is_told(project, tmp_path, capsys):
+    fault = "tool-missing@viper:ib_write_bw"
+    with standing_lab(tmp_path / "lab", HOMELAB, "--fault", fault) as lab:
+        assert new(project, lab) == 0
+    assert "NOT FOUND ib_write_bw on viper: a run needs it" in capsys.readouterr().out
+
+
+def test_a_lab_is_surveyed_by_its_own_hostfile(project, capsys):
+    hostfile = project.folder / f"hostfiles/lab-{HOMELAB}.yaml"
+    words = ("--hostfile", str(hostfile), "--root", str(project.folder))
+    assert main(["platform", "new", "mine", *words]) == 0
+    assert "put 'platform: mine' into" in capsys.readouterr().out
+
+
+def test_a_plain_list_names_the_new_platform(project, tmp_path, capsys):
+    path = project.write("list.txt", "127.0.0.9\n")
+    words = ("--hostfile", str(path), "--root", str(project.folder))
+    assert main(["platform", "new", "mine", *words]) == 2
+    assert "no facts of 127.0.0.9" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["eth0", "eth0=", "eth0=fast", "=25", "eth0=-1", "eth0=nan"])
+def test_a_rate_that_is_none_is_bad_usage(project, rate, capsys):
+    with pytest.raises(SystemExit) as ended:
+        new(project, None, "--rate", rate)
+    assert ended.value.code == 2
+    assert "write eth0=25, in Gb/s" in capsys.readouterr().err

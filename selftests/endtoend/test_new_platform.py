@@ -1,0 +1,79 @@
+"""Nodes without a platform file: survey, file, plan, run; the labs are the unknown clusters."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testing.acceptance import BARE_SMOKE, SMOKE, make_project
+from testing.standing_lab import standing_lab
+
+from railgauge.cli import main
+
+LABS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x")
+
+
+def hostfile(lab, project):
+    """A hostfile of the standing lab for the platform ``mine``."""
+    _, name = lab.hostfile(project)
+    path = project.folder / name
+    path.write_text(path.read_text().replace(f"platform: {lab.platform}", "platform: mine"))
+    return path
+
+
+def new(project, path, *options):
+    words = ("--hostfile", str(path), "--root", str(project.folder), *options)
+    return main(["platform", "new", "mine", *words])
+
+
+def described(project, folder, platform):
+    """Write ``mine`` from a survey of a healthy lab."""
+    with standing_lab(folder, platform) as lab:
+        assert new(project, hostfile(lab, project)) == 0
+
+
+@pytest.mark.parametrize("platform", LABS)
+def test_a_healthy_cluster_is_accepted_by_the_file_of_its_own_survey(platform, tmp_path, capsys):
+    project = make_project(tmp_path / "project")
+    with standing_lab(tmp_path / "lab", platform) as lab:
+        path = hostfile(lab, project)
+        assert new(project, path) == 0
+        assert "not yet calibrated" in capsys.readouterr().out
+        assert main(["plan", "--hostfile", str(path), "--root", str(project.folder)]) == 0
+        run = project.run("--hostfile", path.name, *BARE_SMOKE)
+    assert run.code == 0, run.output
+    assert run.verdict["verdict"] == "accepted"
+    assert run.verdict["platform"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("platform", "fault", "cause", "node"),
+    [
+        ("connectx4-homelab", "link-rate@columbia:mlx5_0", "link-rate-degraded", "columbia"),
+        ("connectx4-homelab", "slow-path@viper:columbia", "slow-node", "viper"),
+        ("metax-c500", "gdr-disabled@mx02", "gpudirect-rdma-disabled", "mx02"),
+    ],
+)
+def test_a_fault_is_rejected_and_named_all_the_same(platform, fault, cause, node, tmp_path):
+    project = make_project(tmp_path / "project")
+    described(project, tmp_path / "healthy", platform)
+    with standing_lab(tmp_path / "faulty", platform, "--fault", fault) as lab:
+        run = project.run("--hostfile", hostfile(lab, project).name, *BARE_SMOKE)
+    assert run.code == 1, run.output
+    first = run.verdict["causes"][0]
+    assert first["cause"] == cause
+    assert node in json.dumps(first["where"])
+
+
+def test_the_first_screens_say_that_no_limit_is_calibrated(tmp_path):
+    project = make_project(tmp_path / "project")
+    with standing_lab(tmp_path / "lab", "connectx4-homelab") as lab:
+        path = hostfile(lab, project)
+        assert new(project, path) == 0
+        run = project.run("--hostfile", path.name, *SMOKE)
+    said = "LIMITS NOT CALIBRATED: "
+    header, _, rest = run.stdout.partition("collected ")
+    assert said in header
+    assert said in rest
+    assert any(note.startswith(said) for note in run.verdict["notes"])
+    assert said in (run.latest / "report.html").read_text(encoding="utf-8")

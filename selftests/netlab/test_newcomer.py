@@ -1,0 +1,79 @@
+"""A newcomer with nodes that nothing of this project knows: OpenSSH, real iperf3, real Open MPI.
+
+From a hostfile without a platform file to an accepted run, and then a fault that is named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from testing.acceptance import Run, make_project
+from testing.netlab_bench import lab
+
+RAILGAUGE = shlex.join(
+    [sys.executable, "-c", "import sys; from railgauge.cli import main; sys.exit(main())"]
+)
+PYTEST = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--level", "smoke"])
+_MINE = """\
+sed 's/"platform": "tcp-lab"/"platform": "mine"/' "$RAILGAUGE_HOSTFILE" >mine.yaml
+"""
+_FIRST = f"""\
+{_MINE}
+{RAILGAUGE} platform new mine --hostfile mine.yaml 2>asked.txt; echo "asked $?"
+{RAILGAUGE} platform new mine --hostfile mine.yaml --one-kernel --rate eth0=0.2 || exit 9
+{RAILGAUGE} plan --hostfile mine.yaml || exit 9
+exec {PYTEST} --hostfile mine.yaml
+"""
+_THEN = f"{_MINE}exec {PYTEST} --hostfile mine.yaml\n"
+_LOGIN = ("--sshd", "openssh") if os.geteuid() == 0 else ()
+
+
+def visit(project, script, *options):
+    path = project.write("visit.sh", script)
+    done = lab((*_LOGIN, *options), ["sh", str(path)], project.folder)
+    return Run(project, done.returncode, done.stdout, done.stderr, 0.0)
+
+
+@pytest.fixture(scope="module")
+def newcomer(cannot_run, tmp_path_factory):
+    pytest.importorskip("mpi4py")
+    if not any(Path(folder, "mpirun.openmpi").exists() for folder in ("/usr/bin", "/bin")):
+        cannot_run("not installed: openmpi-bin")
+    project = make_project(tmp_path_factory.mktemp("newcomer") / "project")
+    first = visit(project, _FIRST)
+    accepted = first.verdict if first.code in (0, 1, 10) else {}
+    return first, accepted, visit(project, _THEN, "--limit", "tcp02=50mbit")
+
+
+def test_what_the_survey_cannot_know_is_asked_first(newcomer):
+    first, _, _ = newcomer
+    assert "asked 2" in first.stdout, first.output
+    asked = (first.project.folder / "asked.txt").read_text(encoding="utf-8")
+    assert "tcp[01-03] have one boot id" in asked
+    assert "eth0 is virtual" in asked
+
+
+def test_the_file_is_short_and_its_run_is_accepted(newcomer):
+    first, accepted, _ = newcomer
+    text = (first.project.folder / "thresholds" / "mine.json").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    assert set(json.loads(text)["measurements"]) == {
+        "host_tcp_bandwidth",
+        "pair_all_reduce,group_all_reduce",
+    }
+    assert first.code == 0, first.output
+    assert (accepted["verdict"], accepted["evidence"]) == ("accepted", "hardware")
+    assert accepted["counts"]["passed"] == accepted["counts"]["planned"] > 50
+    assert "LIMITS NOT CALIBRATED: 3 of 3" in first.words
+
+
+def test_a_slow_link_is_rejected_and_named_by_the_derived_limits(newcomer):
+    _, _, limited = newcomer
+    assert limited.code == 1, limited.output
+    (cause,) = limited.verdict["causes"]
+    assert (cause["cause"], cause["where"]["node"]) == ("slow-node", "tcp02")

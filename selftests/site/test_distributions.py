@@ -1,0 +1,102 @@
+"""A wheel is enough: built from the source distribution, it makes a site that accepts a lab."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from testing.acceptance import BARE_SMOKE, HOMELAB
+from testing.places import ROOT
+
+from railgauge.site import contents
+
+TIME_LIMIT_S = 300.0
+_NOT_OURS = (".git", ".venv", ".cache", ".tox", "build", "reports", "evidence", "*.egg-info")
+_BUILD = "import sys; from setuptools import build_meta; print(build_meta.{0}(sys.argv[1]))"
+_WITH_OWN_BDIST_WHEEL = (70, 1)
+
+
+def carry_out(*command: object, cwd: Path) -> str:
+    """Standard output of a command that has to succeed, without this machine's checkout in it."""
+    own = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], NoReturn]) -> Path:
+    """Built from the source distribution, which is built from a copy of the project."""
+    if tuple(map(int, version("setuptools").split(".")[:2])) < _WITH_OWN_BDIST_WHEEL:
+        cannot_run("setuptools 70.1 or later is not installed")
+    top = tmp_path_factory.mktemp("build")
+    ignored = shutil.ignore_patterns(*_NOT_OURS, "__pycache__", ".*_cache", ".hypothesis")
+    shutil.copytree(ROOT, top / "copy", ignore=ignored)
+    (top / "copy" / "reports").mkdir()
+    shutil.copy(ROOT / "reports" / "README.md", top / "copy" / "reports")
+    out = carry_out(sys.executable, "-c", _BUILD.format("build_sdist"), top, cwd=top / "copy")
+    with tarfile.open(top / out.split()[-1]) as archive:
+        archive.extractall(top / "unpacked", filter="data")
+    (unpacked,) = (top / "unpacked").iterdir()
+    out = carry_out(sys.executable, "-c", _BUILD.format("build_wheel"), top, cwd=unpacked)
+    return top / out.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made by the wheel in an environment of its own, which has only the dependencies of ours."""
+    top = tmp_path_factory.mktemp("installed")
+    carry_out(sys.executable, "-m", "venv", top / "env", cwd=top)
+    python = top / "env" / "bin" / "python"
+    carry_out(python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel, cwd=top)
+    (packages,) = (top / "env").glob("lib/python3*/site-packages")
+    # The .pth files of that folder are not read, and so its editable installation is not seen.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    carry_out(top / "env" / "bin" / "railgauge", "init", top / "site", cwd=top)
+    return top / "site"
+
+
+def test_a_wheel_has_every_file_of_a_site(site: Path) -> None:
+    for name in contents.names(ROOT):
+        made, own = site / name, ROOT / name
+        assert made.read_bytes() == own.read_bytes()
+        assert made.stat().st_mode & 0o100 == own.stat().st_mode & 0o100, name
+
+
+def test_the_site_uses_the_installed_package(site: Path) -> None:
+    code = "import railgauge, pathlib; print(pathlib.Path(railgauge.__file__).resolve())"
+    where = carry_out(site / ".venv" / "bin" / "python", "-c", code, cwd=site)
+    assert Path(where.strip()).is_relative_to(site.parent / "env")
+
+
+def test_the_site_accepts_a_lab_and_its_evidence_verifies(site: Path, tmp_path: Path) -> None:
+    shutil.copy(site / HOMELAB[1], tmp_path / "mine.yaml")
+    python, railgauge = site / ".venv/bin/python", site / ".venv/bin/railgauge"
+    options = ("--hostfile", tmp_path / "mine.yaml", *BARE_SMOKE, "--lab-nodes", "2")
+    carry_out(railgauge, "plan", "--hostfile", tmp_path / "mine.yaml", cwd=site)
+    said = carry_out(python, "-m", "pytest", *options, cwd=site)
+    assert "ACCEPTED (SIMULATED evidence)" in said
+    assert json.loads((site / "reports/latest/verdict.json").read_text())["verdict"] == "accepted"
+    bundle = tmp_path / "night.railgauge"
+    carry_out(railgauge, "bundle", "reports/latest", "--unsigned", "-o", bundle, cwd=site)
+    carry_out(railgauge, "verify", bundle, "--unsigned", cwd=tmp_path)
+    assert "is up to date" in carry_out(railgauge, "init", site, cwd=tmp_path)

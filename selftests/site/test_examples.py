@@ -1,0 +1,166 @@
+"""The examples for schedulers, run from elsewhere, through links and with hostfiles elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testing.acceptance import BARE_SMOKE, HOMELAB, Project, Run, environment, make_project
+from testing.places import ROOT
+
+LISTING = ("--level", "smoke", "--collect-only", "-q")
+SEEN = "tests/preflight/test_host.py::test_cpu_governor[viper]"
+TIME_LIMIT_S = 300.0
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A site with the examples; beside it ``elsewhere``, with a hostfile and links to them."""
+    top = tmp_path_factory.mktemp("top")
+    project = make_project(top / "site")
+    shutil.copytree(ROOT / "examples", project.folder / "examples")
+    (project.folder / "reports").mkdir()
+    (project.folder / ".venv").symlink_to(sys.prefix)
+    elsewhere = top / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(ROOT / HOMELAB[1], elsewhere / "mine.yaml")
+    for name in ("nightly.sh", "acceptance.sbatch"):
+        (elsewhere / name).symlink_to(project.folder / "examples" / name)
+    return project
+
+
+@pytest.fixture
+def start(site: Project) -> Start:
+    """``start(folder, *command, **variables)``; ``{}`` in a word is the folder of all folders."""
+    top = site.folder.parent
+
+    def run(folder: str, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [word.replace("{}", str(top)) for word in command],
+            cwd=top / folder,
+            env=environment() | {name: text.replace("{}", str(top)) for name, text in more.items()},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=TIME_LIMIT_S,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_night_started_by_a_link_from_elsewhere(site: Project, start: Start) -> None:
+    options = ("{}/elsewhere/mine.yaml", *BARE_SMOKE, "--lab-nodes", "2")
+    done = start("elsewhere", "./nightly.sh", *options)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    run = Run(site, done.returncode, done.stdout, done.stderr, 0.0)
+    assert run.verdict["verdict"] == "accepted"
+    assert [path.suffix for path in (site.folder / "evidence").iterdir()] == [".railgauge"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "script", "hostfile"),
+    [
+        ("elsewhere", "{}/site/examples/nightly.sh", "mine.yaml"),
+        ("site", "examples/nightly.sh", "../elsewhere/mine.yaml"),
+        ("site", "../elsewhere/nightly.sh", "hostfiles/lab-connectx4-homelab.yaml"),
+    ],
+)
+def test_a_night_reads_its_hostfile(start: Start, folder: str, script: str, hostfile: str) -> None:
+    done = start(folder, script, hostfile, *LISTING)
+    assert SEEN in done.stdout, done.stdout[-2000:] + done.stderr
+    assert (done.returncode, "left no verdict" in done.stderr) == (74, True)
+
+
+def test_a_night_without_an_environment_says_what_makes_one(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "site" / "reports").mkdir(parents=True)
+    shutil.copytree(ROOT / "examples", tmp_path / "site" / "examples")
+    done = start("elsewhere", f"{tmp_path}/site/examples/nightly.sh", "mine.yaml")
+    assert (done.returncode, "railgauge init" in done.stderr) == (2, True), done.stderr
+
+
+# --- a batch job: Slurm runs a copy of the script, in the folder of sbatch ---
+
+SCONTROL = '#!/bin/sh\nprintf "JobId=7\\n   Command=%s\\n   WorkDir=/\\n" "$COMMAND"\n'
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> str:
+    """The copy of the script, beside a stand-in for ``scontrol``."""
+    shutil.copy(ROOT / "examples" / "acceptance.sbatch", tmp_path / "slurm_script")
+    (tmp_path / "scontrol").write_text(SCONTROL)
+    (tmp_path / "scontrol").chmod(0o755)
+    return str(tmp_path / "slurm_script")
+
+
+def _job(start: Start, spool: str, folder: str, command: str) -> subprocess.CompletedProcess[str]:
+    """What the job does that ``sbatch COMMAND`` in this folder submits."""
+    words = command.split()[1:]
+    return start(
+        folder,
+        *("bash", spool, *words),
+        SLURM_JOB_ID="7",
+        SLURM_SUBMIT_DIR="{}/" + folder,
+        COMMAND=command,
+        PATH=f"{Path(spool).parent}:{os.environ['PATH']}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("folder", "submitted"),
+    [
+        ("site", "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"),
+        ("site", "{}/site/examples/acceptance.sbatch {}/elsewhere/mine.yaml"),
+        ("elsewhere", "{}/site/examples/acceptance.sbatch mine.yaml"),
+        ("elsewhere", "{}/elsewhere/acceptance.sbatch {}/elsewhere/mine.yaml"),
+    ],
+)
+def test_a_job_from_anywhere(start: Start, spool: str, folder: str, submitted: str) -> None:
+    done = _job(start, spool, folder, " ".join([submitted, *LISTING]))
+    assert (done.returncode, SEEN in done.stdout) == (0, True), done.stdout[-2000:] + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("submitted", "says"),
+    [
+        ("{}/site/examples/acceptance.sbatch", "usage: "),
+        ("{}/site/examples/acceptance.sbatch missing.yaml", "missing.yaml: no such hostfile"),
+        ("/usr/bin/acceptance.sbatch mine.yaml", "is a site: submit the job from one"),
+    ],
+)
+def test_a_job_that_cannot_start_says_why(
+    start: Start, spool: str, submitted: str, says: str
+) -> None:
+    done = _job(start, spool, "elsewhere", submitted)
+    assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+# --- the shell steps of the Jenkinsfile, in a workspace that is a site ---
+
+
+@pytest.mark.parametrize("step", ["plan --hostfile", "-m pytest --hostfile"])
+@pytest.mark.parametrize("hostfile", ["{}/elsewhere/mine.yaml", "../elsewhere/mine.yaml"])
+def test_the_steps_of_the_nightly_job(start: Start, step: str, hostfile: str) -> None:
+    steps = re.findall(r"script: '''(.*?)'''|sh '''(.*?)'''", _jenkinsfile(), re.DOTALL)
+    (text,) = [text for text in map("".join, steps) if step in text]
+    done = start(
+        "site",
+        *("bash", "-ec", text),
+        NIGHT_HOSTFILE=hostfile,
+        NIGHT_LEVEL="smoke",
+        PYTEST_ADDOPTS="-p no:hypothesispytest --collect-only -q",
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert ("lab-connectx4-homelab: " if "plan" in step else SEEN) in done.stdout
+
+
+def _jenkinsfile() -> str:
+    return (ROOT / "Jenkinsfile").read_text(encoding="utf-8").replace("\\\\", "\\")

@@ -1,0 +1,195 @@
+"""The plan of a run as text: first what runs, for how long and what is left out, then details."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.core.model import Pair
+from railgauge.core.terms import Rung
+from railgauge.planning import demand, forecast
+from railgauge.planning.demand import DemandInputs
+from railgauge.planning.forecast import Alternative, Work
+from railgauge.planning.needs import Candidate, not_limited
+from railgauge.planning.plan import Level
+from railgauge.verdict.decision import not_applicable, subnet_notes
+
+# What fits on a screen; more pairs and rounds are only counted.
+_SHOWN_PAIRS = 8
+_SHOWN_ROUNDS = 12
+_WIDTH = 96
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is planned, its work, the ways to make it shorter, and the tests of the ladder."""
+
+    scope: DemandInputs
+    works: Sequence[Work]
+    alternatives: Sequence[Alternative]
+    tests: Sequence[Candidate]
+
+
+def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[str]:
+    """Yield the lines; ``counts`` are the numbers of workers whose durations are shown.
+
+    ``everything`` unfolds the tools and sizes, and all that is left out with its reason.
+    """
+    cluster, platform, level = said.scope.cluster, said.scope.platform, said.scope.level
+    count = len(cluster.nodes)
+    yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
+    yield _estimate(said.works, counts)
+    yield from _too_long(said, counts)
+    yield f"nodes: {_folded(level.nodes)}"
+    yield f"rung 0, {Rung.PREFLIGHT.folder}: every node is probed once"
+    for rung, made in forecast.by_rung(said.works).items():
+        yield from _rung(rung, made, everything=everything)
+    shares = forecast.coverage(platform, level)
+    words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
+    yield f"covers {words}"
+    yield f"judges {demand.count(said.scope):,} items"
+    yield from subnet_notes(level)
+    yield from _left_out(said, everything=everything)
+    if level.leaves:
+        yield from _leaves(level)
+    yield from _rounds(level)
+    if more_s := forecast.follow_up_s(platform, level):
+        yield (
+            f"at most {forecast.FOLLOW_UPS} measurements more, about {duration(more_s)}, if a "
+            "cause is undecided without them"
+        )
+
+
+# --- how long ---
+
+
+def _estimate(works: Sequence[Work], counts: Sequence[int]) -> str:
+    words = {count: duration(forecast.takes_s(works, count)) for count in counts}
+    others = [f"{took} with -n {count}" for count, took in words.items() if count > 1]
+    return ", ".join([f"about {words[1]} one after the other", *others])
+
+
+def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
+    """What can be done about a level that takes longer than it is meant to, or than a day."""
+    level = said.scope.level
+    most_s = forecast.MEANT_S.get(level.name)
+    takes_s = forecast.takes_s(said.works)
+    if most_s is None:
+        yield from (_alternative(one) for one in said.alternatives)
+        return
+    if takes_s <= most_s:
+        return
+    over = f"longer than the {duration(most_s)} that a {level.name} run is meant to take"
+    workers = forecast.fitting_workers(said.works, most_s)
+    if workers is not None:
+        took = duration(forecast.takes_s(said.works, workers))
+        yield f"{over}, by {duration(takes_s - most_s)}: with -n {workers} it takes {took}"
+        return
+    least_s = forecast.takes_s(said.works, max(counts))
+    yield f"{over}, even with -n {max(counts)}, by {duration(least_s - most_s)}"
+    yield from (_alternative(one) for one in said.alternatives)
+
+
+def _alternative(one: Alternative) -> str:
+    fast = f", {duration(one.with_workers_s)} with -n {one.workers}" if one.workers > 1 else ""
+    partners = "partner" if one.rounds == 1 else "partners"
+    return (
+        f"with --rounds {one.rounds}, where each node meets {one.rounds} {partners} or more: "
+        f"{duration(one.estimate_s)}{fast}"
+    )
+
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def duration(seconds: float) -> str:
+    """Return the time in minutes below three hours, in hours below three days, else in days."""
+    if seconds < 3 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.0f} h" if seconds < 3 * _DAY else f"{seconds / _DAY:.0f} days"
+
+
+# --- what runs ---
+
+
+def _folded(nodes: Sequence[str]) -> str:
+    """Return the nodes in NodeSet syntax, as in a hostfile."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415
+
+    return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
+
+
+def _leaves(level: Level) -> Iterator[str]:
+    if len(level.leaves) <= _SHOWN_ROUNDS:
+        for name, nodes in level.leaves.items():
+            yield f"leaf {name}: {_folded(nodes)}"
+        return
+    sizes = sorted({len(nodes) for nodes in level.leaves.values()})
+    span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    yield f"leaves: {len(level.leaves)}, of {span} nodes each: {_folded(list(level.leaves))}"
+
+
+def _rounds(level: Level) -> Iterator[str]:
+    if len(level.rounds) > _SHOWN_ROUNDS:
+        last, most = len(level.rounds), max(map(len, level.rounds))
+        yield f"rounds 1 to {last}: up to {most} pairs each, {len(level.pairs):,} in all"
+        return
+    for number, pairs in enumerate(level.rounds, 1):
+        yield f"round {number}: {_pairs(pairs)}"
+
+
+def _pairs(pairs: Sequence[Pair]) -> str:
+    shown = " ".join(map(str, pairs[:_SHOWN_PAIRS]))
+    left = len(pairs) - _SHOWN_PAIRS
+    return f"{len(pairs)} pairs: {shown} and {left} more" if left > 0 else shown
+
+
+def _rung(rung: Rung, works: Sequence[Work], *, everything: bool) -> Iterator[str]:
+    head = f"rung {rung}, {rung.folder}, {duration(forecast.takes_s(works))}: "
+    yield from _wrapped(head + ", ".join(_measured(each, everything) for each in works))
+
+
+def _measured(each: Work, everything: bool) -> str:
+    runs = "1 run" if each.runs == 1 else f"{each.runs:,} runs"
+    repeats = f" x {each.repeats}" if each.repeats > 1 else ""
+    name, command = each.measurement.name, each.measurement.command
+    if not everything:
+        return f"{name} ({runs}{repeats})"
+    sizes = f", {each.sizes} sizes each" if each.sizes > 1 else ""
+    return f"{name} ({command}: {runs}{repeats}{sizes})"
+
+
+# --- what is left out ---
+
+
+def _left_out(said: Plan, *, everything: bool) -> Iterator[str]:
+    platform, level = said.scope.platform, said.scope.level
+    reasons = {
+        name: reason
+        for name, reason in sorted(not_applicable(platform, level, said.tests).items())
+        if not name.endswith(" traffic")
+    }
+    if everything:
+        yield from (f"not applicable: {name}: {reason}" for name, reason in reasons.items())
+    else:
+        yield from _by_reason(reasons)
+    if names := not_limited(platform, level, said.tests):
+        yield from _wrapped(f"can be measured here, no limit: {', '.join(names)}")
+
+
+def _by_reason(reasons: Mapping[str, str]) -> Iterator[str]:
+    """A line for each reason that several tests share, and one with the names of all others."""
+    of: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        of.setdefault(reason, []).append(name)
+    shared = {reason: names for reason, names in of.items() if len(names) >= _FEW}
+    for reason, names in shared.items():
+        yield from _wrapped(f"not applicable, {reason}: {', '.join(names)}")
+    if single := [name for name, reason in reasons.items() if reason not in shared]:
+        yield from _wrapped(f"not applicable, --all shows the reasons: {', '.join(single)}")
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)

@@ -1,0 +1,282 @@
+"""``railgauge platform new``: a platform file for nodes that have none, from a survey of them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from railgauge.cli import text
+from railgauge.config import hostfile, thresholds
+from railgauge.config.thresholds import Platform, source
+from railgauge.core import nodeset
+from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.model import Cluster
+from railgauge.core.naming import folded
+from railgauge.core.terms import Scope
+from railgauge.describing import document, layout
+from railgauge.describing.choice import SiteAnswers, chosen
+from railgauge.describing.expectations import candidates, kept
+from railgauge.describing.sheets import FILE, Sheets, sheets_of
+from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.planning import plan
+from railgauge.run import describe, inputs
+from railgauge.run.store import write_whole
+from railgauge.tools import Setting
+from railgauge.tools.options import program
+from railgauge.transport.registry import connect, opened
+from railgauge.transport.sessions import Sessions
+from railgauge.transport.tag import Tag
+
+NAME = "platform"
+HELP = "write a platform file for nodes that have none, from a survey of them"
+EXAMPLE = (
+    "example: railgauge platform new mine --hostfile hostfiles/mine.yaml; it surveys the nodes, "
+    "changes nothing on them, and asks back what differs between them"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MPI_BENCH = "mpi-bench"
+# Tools that a launcher starts -> their program; empty if it is the measurement's command.
+_LAUNCHED = {_MPI_BENCH: _MPI_BENCH, "ccl-tests": ""}
+_NICS_MOST = 1024
+_PORT = 18515  # any is good for a command that is only planned
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["new"])
+    parser.add_argument("name", metavar="NAME", help="the file becomes thresholds/NAME.json")
+    parser.add_argument("--hostfile", required=True, type=Path, metavar="F")
+    parser.add_argument("--like", default="", metavar="NODE", help="the node whose hardware counts")
+    parser.add_argument(
+        "--fabric", default="", metavar="NICS",
+        help="the NICs that carry the payload, such as mlx5_[0-7] (default: the fastest)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", action="append", default=[], type=_rate, metavar="NIC=GBPS",
+        help="the rate of a link that its NIC does not know",
+    )  # fmt: skip
+    parser.add_argument(
+        "--one-kernel", action="store_true",
+        help="the nodes are containers or namespaces of one machine",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-gpus", action="store_true", help="the nodes have no GPUs, whatever their tools say"
+    )
+
+
+def _rate(word: str) -> tuple[str, float]:
+    name, _, value = word.partition("=")
+    try:
+        rate = float(value)
+    except ValueError:
+        rate = 0.0
+    if not name or not 0 < rate < 1e6:  # noqa: PLR2004 - Gb/s
+        raise argparse.ArgumentTypeError(f"{word!r} is no rate: write eth0=25, in Gb/s")
+    return name, rate
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the platform file; nothing is written if a question is open."""
+    path = _free_path(options.name, options.root)
+    cluster = _cluster(options)
+    sheets = _sheets(options.root)
+    with _reached(cluster) as (reached, sessions):
+        seen = describe.found_by_vendor(reached, sessions, _tell, _Progress())
+        facts = _answered(seen.found, options.like)
+        said = _said(options)
+        kind = chosen(facts, seen.failing, said)
+        stack = seen.stack if kind.hardware.gpus else None
+        survey = document.Survey(facts, kind, stack, said, has_mpi_bench=True)
+        made = _Made(options.name, path, options.root, sheets)
+        result, lines = made.of(survey), []
+        absent = describe.lacking(reached, sessions, facts, _programs(result.platform, cluster))
+        if _MPI_BENCH in {name.rpartition("/")[2] for name in absent} and not kind.hardware.gpus:
+            result = made.of(replace(survey, has_mpi_bench=False))
+            lines.append(f"{_MPI_BENCH} is not on every node: no collective between hosts")
+        lines += _absent(absent, _programs(result.platform, cluster))
+    inputs.check(result.platform, options.root, cluster)
+    write_whole(path, result.text)
+    _told(path, result, [*result.notes, *lines], cluster, options)
+    return 0
+
+
+# --- what is given ---
+
+
+def _free_path(name: str, root: Path) -> Path:
+    path = root / "thresholds" / f"{name}.json"
+    if not _NAME.fullmatch(name) or name == "schema":
+        raise BadInput(f"{name!r} is not a name for a platform", remedy="letters, digits, . _ -")
+    if path.exists():
+        raise BadInput("exists already", where=str(path), remedy="choose another name, or move it")
+    return path
+
+
+def _cluster(options: argparse.Namespace) -> Cluster:
+    is_plain = options.hostfile.suffix not in (".yaml", ".yml")
+    schema = options.root / "hostfiles" / "schema.json"
+    named = options.name if is_plain else None
+    return hostfile.load(options.hostfile, schema_file=schema, platform=named)
+
+
+def _sheets(root: Path) -> Sheets:
+    path = root / "thresholds" / f"{FILE}.json"
+    return sheets_of(str(path), source.parsed(path, source.text(path, path.parent)))
+
+
+def _said(options: argparse.Namespace) -> SiteAnswers:
+    return SiteAnswers(
+        like=options.like,
+        fabric=_nics(options.fabric),
+        rates=dict(options.rate),
+        one_kernel=options.one_kernel,
+        no_gpus=options.no_gpus,
+    )
+
+
+def _nics(written: str) -> tuple[str, ...]:
+    return nodeset.expanded(written, _NICS_MOST) if written else ()
+
+
+# --- the nodes ---
+
+
+@contextmanager
+def _reached(cluster: Cluster) -> Iterator[tuple[Cluster, Sessions]]:
+    """Give the cluster as reached, and its sessions; a lab runs until the block ends."""
+    tag = Tag(f"platform-new-{secrets.token_hex(6)}", "main")
+    with ExitStack() as stack:
+        if cluster.transport == "lab":
+            from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
+
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-lab-"))
+            place = Path(folder, "lab")
+            started = lab.start(cluster, nodes=None, seed=1, faults=(), folder=place)
+            reached = stack.enter_context(started).cluster
+        else:
+            reached = stack.enter_context(opened(cluster, _tell))
+        sessions = Sessions(reached, lambda node: connect(reached.transport, node, tag))
+        stack.callback(sessions.close)
+        yield reached, sessions
+
+
+def _tell(line: str) -> None:
+    print(text.printable(line), file=sys.stderr, flush=True)
+
+
+class _Progress:
+    """Tells once of each node that gives no facts."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, answer: NodeAnswer) -> None:
+        if isinstance(answer, NoEvidence) and str(answer) not in self._told:
+            self._told.add(str(answer))
+            _tell(f"survey: {answer}")
+
+
+def _answered(found: Mapping[str, NodeAnswer], like: str) -> dict[str, NodeFacts]:
+    """Return the facts. Raises ``BadInput`` if a node gave none, unless ``--like`` decides."""
+    facts = {node: one for node, one in found.items() if isinstance(one, NodeFacts)}
+    silent = [node for node in found if node not in facts]
+    if not facts or (silent and not like):
+        what = f"no facts of {folded(silent)}; nothing was written"
+        raise BadInput(what, remedy="mend them, or say which node counts: --like NODE")
+    return facts
+
+
+# --- the file ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A platform file: its text, its values, and what its user must know, a line each."""
+
+    text: str
+    platform: Platform
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Makes the file ``path`` of the platform ``name`` below ``root``."""
+
+    name: str
+    path: Path
+    root: Path
+    sheets: Sheets
+
+    def of(self, survey: document.Survey) -> _Result:
+        described = document.described(self.name, survey, self.sheets)
+        asked = candidates(survey.kind, survey.stack, survey.facts, survey.said)
+        names, notes = kept(self._loaded({**described.document, "expected": asked}), survey.facts)
+        written = {**described.document, "expected": _grouped(names, asked)}
+        platform = self._loaded(written)
+        return _Result(layout.text_of(written), platform, (*described.notes, *notes))
+
+    def _loaded(self, written: Mapping[str, Any]) -> Platform:
+        return thresholds.load_file(
+            self.path, layout.text_of(written), folder=self.root / "thresholds"
+        )
+
+
+def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the expectations: those without a value of their own as few sets of names."""
+    plain = [name for name in names if not asked[name]]
+    sets = [",".join(plain[start : start + 5]) for start in range(0, len(plain), 5)]
+    return {**{key: {} for key in sets}, **{name: asked[name] for name in names if asked[name]}}
+
+
+# --- the programs that a run needs ---
+
+
+def _programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
+    """Return the programs of the measurements between or on nodes, each with its path if given."""
+    found: dict[str, None] = {}
+    for measurement in platform.measurements.values():
+        one = replace(platform, measurements={measurement.name: measurement})
+        level = plan.level(one, cluster, thresholds.LEVELS[-1])
+        case = next((case for _, case in plan.cases(one, level)), None)
+        if case is None or measurement.scope == Scope.FABRIC:  # one node alone scans the subnet
+            continue
+        setting = Setting(case, measurement, cluster, plan.platform_stack(one), one, {})
+        for command in plan.commands(case, one, cluster, _PORT):
+            found[command.argv[0]] = None
+        if measurement.tool in _LAUNCHED:
+            found[program(setting, _LAUNCHED[measurement.tool] or measurement.command)] = None
+    return tuple(found)
+
+
+def _absent(absent: Mapping[str, list[str]], needed: tuple[str, ...]) -> Iterator[str]:
+    for name, nodes in absent.items():
+        if name in needed:
+            yield (
+                f"NOT FOUND {name} on {folded(nodes)}: a run needs it; put it on the PATH of a "
+                "login without a terminal, or name its folder under tools in the hostfile"
+            )
+
+
+# --- the answer ---
+
+
+def _told(
+    path: Path, result: _Result, notes: list[str], cluster: Cluster, options: argparse.Namespace
+) -> None:
+    if options.json:
+        text.print_json({"written": str(path), "platform": options.name, "notes": notes})
+        return
+    for note in notes:
+        print(text.printable(note))
+    print(f"written: {path}, {result.platform.title}")
+    print("its limits are derived and not yet calibrated (docs/new-platform.md)")
+    if cluster.platform != options.name:
+        print(f"next: put 'platform: {options.name}' into {options.hostfile}")
+    print(f"next: railgauge plan --hostfile {options.hostfile}")

@@ -1,0 +1,1 @@
+"""Turns the facts of a survey into a platform file with derived limits. Pure."""

@@ -1,0 +1,97 @@
+"""The entry point of the package in pytest (``pytest11``): starts pytest where the site is.
+
+pytest looks for its configuration near the paths of the command line, before it knows the options
+of any plugin. For ``pytest --hostfile /etc/clusters/mine.yaml`` it takes the hostfile for a test,
+looks in ``/etc/clusters``, finds neither ``tox.ini`` nor ``conftest.py``, and refuses
+``--hostfile``. This module then starts pytest again with ``--hostfile=/etc/clusters/mine.yaml``,
+which is not ambiguous.
+
+The options, and everything else of the suite, belong to ``railgauge.plugin``, which the
+``conftest.py`` of a site loads. In every other session this module does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+# The options of railgauge.plugin whose value pytest may take for the path of a test. They are here
+# because an import of that package would cost every session of other projects a second.
+WITH_VALUE = ("--hostfile", "--platform", "--replay", "--resume", "--lab-fault")
+
+_ADDOPTS = "PYTEST_ADDOPTS"
+_JOINED = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Make this session an empty one if its configuration is not that of the site."""
+    invoked = early_config.invocation_params
+    given = [os.fspath(arg) for arg in invoked.args]
+    everywhere = [*shlex.split(os.environ.get(_ADDOPTS, "")), *given]
+    if is_astray(everywhere, invoked.dir):
+        early_config.stash[_JOINED] = joined(given)
+        early_config.known_args_namespace.noconftest = True
+        args.clear()  # options of the site's own conftest.py are not known here
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    again = config.stash.get(_JOINED, None)
+    if again is None:
+        return None
+    config._ensure_unconfigure()  # gives back the streams that this session has captured
+    if added := os.environ.get(_ADDOPTS):
+        os.environ[_ADDOPTS] = shlex.join(joined(shlex.split(added)))
+    return pytest.main(again, config.invocation_params.plugins)
+
+
+def is_astray(words: Sequence[str], here: Path) -> bool:
+    """Whether the value of an option leads pytest out of the site in which it was started."""
+    values = [here / value for _, value in _pairs(words)]
+    values = [path for path in values if path.exists()]
+    if not values:
+        return False
+    site = found(words, here)
+    return site is not None and any(site not in Path(os.path.abspath(p)).parents for p in values)  # noqa: PTH100 - keeps links, as pytest does
+
+
+def found(words: Sequence[str], here: Path) -> Path | None:
+    """The site that the paths of a command line are in, or else the one around ``here``."""
+    named = [here / word.split("::")[0] for word in joined(words) if not word.startswith("-")]
+    for start in (*(path for path in named if path.exists()), here):
+        whole = Path(os.path.abspath(start))  # noqa: PTH100 - keeps links, as pytest does
+        for folder in (whole, *whole.parents):
+            if _is_site(folder):
+                return folder
+    return None
+
+
+def joined(words: Sequence[str]) -> list[str]:
+    """The same words with ``--hostfile FILE`` as one, ``--hostfile=FILE``."""
+    after = {place: f"{words[place]}={value}" for place, value in _pairs(words)}
+    return [after.get(place, word) for place, word in enumerate(words) if place - 1 not in after]
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The place of each option that has its value in the next word, and that value."""
+    place = 0
+    while place < len(words) - 1:
+        if words[place] == "--":
+            return
+        if words[place] in WITH_VALUE:
+            yield place, words[place + 1]
+            place += 1
+        place += 1
+
+
+def _is_site(folder: Path) -> bool:
+    """Whether the folder's ``conftest.py`` loads the suite."""
+    try:
+        return b"railgauge.plugin" in (folder / "conftest.py").read_bytes()
+    except OSError:
+        return False
