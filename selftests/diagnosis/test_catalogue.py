@@ -108,3 +108,9 @@ def test_an_unknown_cause_gives_one_clear_line(capsys, name):
     assert err.startswith("railgauge: ")
     assert err.count("\n") == 1
     assert "slow-node" in err
+
+
+def test_a_refused_host_key_is_not_sought_in_power_or_network():
+    kind = CATALOGUE["host-key-rejected"]
+    assert not re.search("power|network", f"{kind.means} {kind.remedy}")
+    assert "ssh-keygen" in kind.remedy

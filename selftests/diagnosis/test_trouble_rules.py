@@ -23,20 +23,27 @@ from railgauge.core.errors import (
     ConnectionLost,
     HostKeyRejected,
     NodeUnreachable,
+    SetupFailed,
 )
 from railgauge.diagnosis import CATALOGUE
 from railgauge.plugin.recording import of_the_suite
 
 
 @pytest.mark.parametrize(
-    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost]
+    ("error", "cause"),
+    [
+        *((kind, "node-unreachable") for kind in (NodeUnreachable, ConnectionLost)),
+        (AuthenticationFailed, "node-unreachable"),
+        (HostKeyRejected, "host-key-rejected"),
+        (SetupFailed, "setup-failed"),
+    ],
 )
-def test_an_unreachable_node_is_one_cause(error):
+def test_an_unreachable_node_is_one_cause(error, cause):
     lost = error("no route", where="n2")
     items = [broken(record(0, s, "n2"), error.kind, "n2") for s in ("memlock", "cpu_governor")]
     waits = blocked(path("n1", "n2", "mlx5_0", 1), items[0])
     found = causes(items, waits, fact("n1", "cpu_governor"), facts=[lost])
-    assert named(found) == [("node-unreachable", "n2"), ("cpu-governor", "n1")]
+    assert named(found) == [(cause, "n2"), ("cpu-governor", "n1")]
     assert found[0].says == "no route"
     assert found[0].explains == (waits.id,)
 

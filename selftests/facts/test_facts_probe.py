@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 
 import pytest
+from testing import programs
 
 from railgauge.core.errors import FactMissing
 from railgauge.facts import probe_script, require
 from railgauge.facts.host import parse_machine_id
 from railgauge.facts.model import GidFacts, GpuFacts, NicFacts
+from railgauge.facts.probe import PROGRAMS, split_sections
 from railgauge.stacks import stack
 
 METAX = stack("metax")
@@ -124,6 +127,30 @@ def test_missing_tools_are_named(node):
     assert why["nics.mlx5_0.active_mtu_bytes"] == "ibv_devinfo: command not found (exit 127)"
     assert why["nics.mlx5_0.part_number"] == "ibdev2netdev: command not found (exit 127)"
     assert len(why) == 8
+
+
+def test_a_program_in_a_folder_of_its_own_is_found(node, tmp_path):
+    """What the login's PATH has under the same name comes second."""
+    own = tmp_path / "it's own"
+    own.mkdir()
+    (own / "mx-smi").write_text("#!/bin/sh\necho from its folder\n")
+    (own / "mx-smi").chmod(0o755)
+    text = probe_script("root", METAX, "ab12", (str(own),))
+    done = subprocess.run(
+        ["sh", "-c", text],
+        cwd=node.root.parent,
+        env={"PATH": programs.node_path(node.bin, tmp_path / "basic")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert split_sections(done.stdout, "ab12")["mx-smi"].text == "from its folder"
+
+
+def test_the_programs_that_tools_may_locate_are_those_of_the_probe():
+    stacks = [stack(name) for name in ("nvidia", "amd", "metax")]
+    text = "".join(probe_script("/", one, "ab12") for one in stacks)
+    assert [name for name in PROGRAMS if f"{name} " not in text and f"{name}\n" not in text] == []
 
 
 def test_failing_tool_gives_its_last_word(node):

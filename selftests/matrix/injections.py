@@ -32,7 +32,7 @@ NODES = {
 CAUSES = {
     "unreachable": "node-unreachable",
     "node-stops": "node-unreachable",
-    "host-key-changed": "node-unreachable",
+    "host-key-changed": "host-key-rejected",
     "wrong-key": "node-unreachable",
     "tool-missing": "tool-missing",
     "tool-silent": "tool-failing",

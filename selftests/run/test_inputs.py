@@ -233,6 +233,22 @@ def test_a_tool_that_nobody_would_look_for(root, key):
     assert any(key in line for line in refused(lambda: site(root)))
 
 
+def test_the_nearest_known_tool_is_named_for_each_unknown_one(root):
+    text = f"{HOSTFILE}tools: {{nvidia_smi: /opt, mpirum: /opt, lspci: /opt}}\n"
+    (root / "hostfiles" / "bench.yaml").write_text(text)
+    said = refused(lambda: site(root))
+    assert any("'nvidia_smi'" in line and "did you mean nvidia-smi?" in line for line in said)
+    assert any("'mpirum'" in line and "did you mean mpirun?" in line for line in said)
+    assert not any("'lspci' is" in line for line in said)
+
+
+@pytest.mark.parametrize("name", ["nvidia-smi", "ibv_devinfo", "mpirun", "ib_write_bw"])
+def test_single_programs_may_lie_where_the_hostfile_says(root, name):
+    (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{name}: /opt/{name}}}\n")
+    cluster, _ = site(root)
+    assert cluster.tools == {name: f"/opt/{name}"}
+
+
 @pytest.mark.parametrize("name", tools.PLANNABLE)
 def test_every_tool_may_lie_where_the_hostfile_says(root, name):
     keys = ", ".join(f"{key}: /opt" for key in tools.keys(name))

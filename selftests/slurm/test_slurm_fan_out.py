@@ -26,6 +26,10 @@ def encoded(label: int, text: str) -> list[bytes]:
     return [b"%3d: %s\n" % (label, line) for line in lines]
 
 
+def named(label: int, name: str) -> bytes:
+    return f"{label}: {START.nonce} {name}\n".encode()
+
+
 def taken(found: Answers, lines: Iterable[bytes]) -> dict[str, Transcript | NoEvidence]:
     return dict(answer for line in lines for answer in found.take(line))
 
@@ -34,7 +38,7 @@ def test_lines_of_nodes_are_mixed_and_told_apart() -> None:
     found, long = answers("a", "b"), "é" * 5000
     first, second = (encoded(0, f"{PID}{long}\n{EXIT}"), encoded(11, f"{PID}short\n{EXIT}"))
     mixed = [line for pair in zip(first, second * 99, strict=False) for line in pair]
-    lines = [b"  0: a\n", b" 11: b\n", *second, *first, b" 11: .\n", b"  0: .\n", *mixed]
+    lines = [named(0, "a"), named(11, "b"), *second, *first, b" 11: .\n", b"  0: .\n", *mixed]
     got = taken(found, lines)
     assert {n: (t.stdout, t.exit_code) for n, t in got.items() if isinstance(t, Transcript)} == {
         "a": (f"{long}\n", 3),
@@ -44,7 +48,7 @@ def test_lines_of_nodes_are_mixed_and_told_apart() -> None:
 
 
 def test_a_command_that_was_killed_has_no_exit_code() -> None:
-    lines = [b"0: a\n", *encoded(0, f"{PID}begun\n"), b"0: .\n"]
+    lines = [named(0, "a"), *encoded(0, f"{PID}begun\n"), b"0: .\n"]
     late, early = taken(answers("a", ago_s=9.0), lines)["a"], taken(answers("a"), lines)["a"]
     assert isinstance(late, Transcript)
     assert isinstance(early, Transcript)
@@ -54,14 +58,21 @@ def test_a_command_that_was_killed_has_no_exit_code() -> None:
 
 def test_a_node_where_nothing_began_is_left_to_be_asked_by_itself() -> None:
     found = answers("a")
-    assert taken(found, [b"0: a\n", b"0: .\n"]) == {}
+    assert taken(found, [named(0, "a"), b"0: .\n"]) == {}
     assert dict(found.failures("", is_late=False)) == {}
     assert found.waiting == {"a"}
 
 
 def test_no_node_speaks_for_another() -> None:
     found, said = answers("a", "b"), f"{PID}x\n{EXIT}"
-    lines = [b"0: a\n", b"1: a\n", *encoded(1, said), b"1: .\n", *encoded(0, said), b"0: .\n"]
+    lines = [
+        named(0, "a"),
+        named(1, "a"),
+        *encoded(1, said),
+        b"1: .\n",
+        *encoded(0, said),
+        b"0: .\n",
+    ]
     assert taken(found, [*lines, b"a: no label of srun\n", b"rubbish\n"]) == {}
 
 
@@ -77,6 +88,13 @@ def test_srun_names_the_nodes_that_it_could_not_reach() -> None:
 
 def test_who_is_silent_to_the_end_is_told() -> None:
     found = answers("a", "b")
-    taken(found, [b"0: a\n"])
+    taken(found, [named(0, "a")])
     kinds = {name: type(error) for name, error in found.failures("", is_late=True)}
     assert kinds == {"a": ConnectionLost, "b": NodeUnreachable}
+
+
+def test_what_a_task_prolog_prints_is_no_nodes_name() -> None:
+    lines = [b"0: Welcome!\n", named(0, "a"), *encoded(0, f"{PID}own\n{EXIT}"), b"0: .\n"]
+    (answer,) = taken(answers("a"), lines).values()
+    assert isinstance(answer, Transcript)
+    assert answer.stdout == "own\n"

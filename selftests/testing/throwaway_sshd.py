@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import asyncssh
@@ -22,6 +23,7 @@ class SshServer:
 
     folder: Path
     host_key: asyncssh.SSHKey
+    login_shell: tuple[str, ...] = ("sh",)
     port: int = 0
     connections: int = 0
     acceptor: asyncssh.SSHAcceptor | None = None
@@ -84,8 +86,10 @@ async def copied(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter) -> No
         await writer.drain()
 
 
-async def execute(process: asyncssh.SSHServerProcess) -> None:
-    child = await asyncio.create_subprocess_shell(
+async def execute(server: SshServer, process: asyncssh.SSHServerProcess) -> None:
+    child = await asyncio.create_subprocess_exec(
+        *server.login_shell,
+        "-c",
         process.command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -120,7 +124,7 @@ async def listen(server: SshServer) -> asyncssh.SSHAcceptor:
         server_factory=lambda: Door(server),
         server_host_keys=[server.host_key],
         authorized_client_keys=str(server.folder / "authorized_keys"),
-        process_factory=execute,
+        process_factory=partial(execute, server),
         encoding=None,
     )
 
@@ -144,8 +148,9 @@ async def abandon_commands() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def start_server(folder: Path) -> SshServer:
-    server = SshServer(folder, asyncssh.generate_private_key("ssh-ed25519"))
+def start_server(folder: Path, *login_shell: str) -> SshServer:
+    """A server whose login shell is ``sh``, or the program (with arguments) that is given."""
+    server = SshServer(folder, asyncssh.generate_private_key("ssh-ed25519"), login_shell or ("sh",))
     client_key = asyncssh.generate_private_key("ssh-ed25519")
     client_key.write_private_key(str(folder / "client"))
     client_key.write_public_key(str(folder / "authorized_keys"))

@@ -1,12 +1,18 @@
-"""A node for every transport: this machine, and the same machine behind an ssh server."""
+"""A node for every transport: this machine, and the same machine behind an ssh server.
+
+The server's login shell prints nothing, or it is one of those that print.
+"""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from testing.namespaces import namespaces
+from testing.noisy_shells import START_FILES, installed, noisy
 from testing.throwaway_sshd import SshServer, start_server
 
 from railgauge.core.model import Node
@@ -23,24 +29,62 @@ def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "ssh"])
+SETUP = (
+    "echo held by setup; echo setup >&2",
+    "set -eu",
+    "cd /",
+    "(sleep 0.1; echo late) & printf unfinished",
+)
+WAYS = [
+    "local",
+    "local-setup",
+    "exec-env",
+    "exec-nsenter",
+    "ssh",
+    *(f"noisy-{name}" for name in START_FILES),
+]
+
+
+@pytest.fixture(params=WAYS)
 def session(request: pytest.FixtureRequest) -> Iterator[Session]:
     yield from opened(request, None)
 
 
-@pytest.fixture(params=["local", "ssh"])
+@pytest.fixture(params=WAYS)
 def tagged(request: pytest.FixtureRequest) -> Iterator[Session]:
     yield from opened(request, Tag("r 1'", "gw0"))
 
 
 def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]:
-    if request.param == "ssh":
-        node = request.getfixturevalue("ssh_server").node()
-    else:
-        node = Node("n01", "127.0.0.1", "127.0.0.1")
-    session = connect(request.param, node, tag)
-    yield session
-    session.close()
+    with ExitStack() as ends:
+        if request.param.startswith("local"):
+            setup = SETUP if request.param == "local-setup" else ()
+            kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1", setup=setup)
+        elif request.param.startswith("exec"):
+            if request.param == "exec-nsenter":
+                cannot_run = request.getfixturevalue("cannot_run")
+                words = ends.enter_context(namespaces(cannot_run, "--uts", "--ipc", "--mount"))
+            else:
+                words = ("env", "-u", "SHLVL")
+            kind, node = "exec", Node("n01", "127.0.0.1", "127.0.0.1", exec=words)
+        else:
+            kind, node = "ssh", ends.enter_context(_server(request)).node()
+        session = connect(kind, node, tag)
+        yield session
+        session.close()
+
+
+@contextmanager
+def _server(request: pytest.FixtureRequest) -> Iterator[SshServer]:
+    folder: Path = request.getfixturevalue("tmp_path") / "server"
+    folder.mkdir()
+    name = request.param.partition("-")[2]
+    if name and installed(name) is None:
+        request.getfixturevalue("cannot_run")(f"{name} is not installed")
+    server = start_server(folder, *(noisy(name, folder) if name else ()))
+    yield server
+    server.vanish()
+    server.stop()
 
 
 @pytest.fixture

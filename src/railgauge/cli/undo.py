@@ -12,6 +12,7 @@ from railgauge.cli import run_argument, text
 from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.programs import placed
 from railgauge.run import prepare
 from railgauge.run.prepare import JOURNAL, Preparer, SettingChange
 from railgauge.run.store import Store
@@ -44,7 +45,7 @@ def _undo(cluster: Cluster, store: Store, changes: Sequence[SettingChange]) -> l
     sessions = Sessions(cluster, lambda node: connect(cluster.transport, node))
 
     def carry_out(command: Command) -> Transcript:
-        return sessions[command.node].run(command)
+        return sessions[command.node].run(placed(command, cluster.tools))
 
     try:
         return Preparer(carry_out, store, cluster.rootfs, changes).undo()

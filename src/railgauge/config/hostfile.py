@@ -8,7 +8,7 @@ lists that MPI and pssh use. ``root@gpu1:2222`` in such a list is the node ``gpu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -164,7 +164,11 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
     with gathered.trying():
         slurm = _slurm(path, document, line("slurm"))
-        nodes = [replace(node, slurm=slurm) for node in nodes]
+        setup = tuple(document.get("setup", ()))
+        nodes = [replace(node, slurm=slurm, setup=setup) for node in nodes]
+    with gathered.trying():
+        words = _exec(path, document, line("exec"), len(nodes))
+        nodes = [replace(node, exec=_named(words, node)) for node in nodes]
     with gathered.trying():
         _check_unique(path, nodes, line("nodes"))
     gathered.raise_any()  # the checks below need all nodes
@@ -212,6 +216,22 @@ def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
         k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
     }
     return SlurmSettings(**values)
+
+
+def _exec(path: Path, document: Mapping[str, Any], line: int, nodes: int) -> Sequence[str]:
+    """Return the words of ``exec`` as the file has them; empty for any other transport."""
+    words: Sequence[str] = document.get("exec", ())
+    if bool(words) != (document.get("transport") == "exec"):
+        remedy = 'give both: transport: exec, and exec: [kubectl, exec, "{address}", --]'
+        _refuse(path, "transport: exec and exec: belong together", remedy, line)
+    if words and nodes > 1 and not re.search(r"\{(address|node)\}", " ".join(words)):
+        remedy = "write {address} or {node} where the name of the node belongs"
+        _refuse(path, "exec: is the same command for every node", remedy, line)
+    return words
+
+
+def _named(words: Sequence[str], node: Node) -> tuple[str, ...]:
+    return tuple(w.replace("{address}", node.address).replace("{node}", node.name) for w in words)
 
 
 def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:

@@ -123,6 +123,12 @@ class CommandTimedOut(TransportError):
     kind = "command-timed-out"
 
 
+class SetupFailed(TransportError):
+    """A line of the hostfile's ``setup`` failed, so the command was not started."""
+
+    kind = "setup-failed"
+
+
 class PortInUse(TransportError):
     """Another process listens on the port of a server; a retry takes another port."""
 

@@ -31,7 +31,7 @@ class SshSettings:
     jump: str | None = None
     config: str | None = None
     known_hosts: str | None = None
-    host_keys: str = "strict"
+    host_keys: str | None = None
     agent: bool = True
     connect_timeout_s: float = 10.0
     patience_s: float = 120.0
@@ -76,6 +76,8 @@ class Node:
     """One host. ssh connects to ``address``; tools contact ``data_address``.
 
     ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over that NIC alone.
+    ``setup`` are lines of bash that run before every command; ``exec`` is the argv of the program
+    that runs a command on this node, for ``transport: exec``.
     """
 
     name: str
@@ -84,6 +86,8 @@ class Node:
     ssh: SshSettings = field(default_factory=SshSettings)
     nic_addresses: Mapping[str, str] = field(default_factory=dict)
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
+    setup: tuple[str, ...] = ()
+    exec: tuple[str, ...] = ()
 
     def reached_over(self, nic: str) -> str:
         """Return the address at which a tool reaches this node over ``nic``."""
@@ -212,6 +216,7 @@ class Command:
 
     ``listens_on`` is the TCP port that a server opens when it is ready; ``None`` for a client.
     ``endless`` is true for a server that does not end with its client: it is stopped afterwards.
+    ``plain`` is true for a command of the suite itself, which needs no ``setup``.
     """
 
     node: str
@@ -220,6 +225,7 @@ class Command:
     time_limit_s: float = 60.0
     listens_on: int | None = None
     endless: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,21 @@ CATALOGUE: Mapping[str, Kind] = {
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
         "derived: a node that does not answer cannot be judged",
     ),
+    "host-key-rejected": Kind(
+        "the node presents an SSH host key that is not known, or not the known one",
+        "compare the key's fingerprint with the node's own (ssh-keygen -lf"
+        " /etc/ssh/ssh_host_ed25519_key.pub there); if it is right, replace the entry:"
+        " ssh-keygen -R NODE, then ssh-keyscan NODE >> ~/.ssh/known_hosts; host_keys: accept-new"
+        " in the hostfile adds unknown keys, never changed ones",
+        "standard: RFC 4251, 4.1: without a known host key the server may be any machine",
+    ),
+    "setup-failed": Kind(
+        "a line of setup in the hostfile failed, so that nothing was run on the node",
+        "run the line on the node in bash; it is not a login shell, so a line before may have to"
+        " define module or conda: source /etc/profile.d/modules.sh",
+        "derived: a tool without its environment measures another one, or nothing",
+        folds=True,
+    ),
     "one-machine": Kind(
         "several names of the hostfile are one running kernel: one machine counts as several",
         "keep one name of each machine in the hostfile; reboot a machine resumed from a snapshot",

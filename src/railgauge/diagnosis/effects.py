@@ -85,6 +85,10 @@ EFFECTS: Mapping[str, Effect] = {
         _OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT}),
         problems=frozenset({ProblemKind.NODE_FAILED, ProblemKind.NODE_UNAVAILABLE}),
     ),
+    "host-key-rejected": Effect(
+        _OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})
+    ),
+    "setup-failed": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "data-corruption": Effect(_OUT, _COLLECTIVES, frozenset({Symptom.WRONG})),
     "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS),
     # The GPUs that are left have other numbers, so that items of each of them go wrong.

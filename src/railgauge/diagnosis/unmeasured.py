@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.errors import FactMissing, NoEvidence
+from railgauge.core.errors import FactMissing, HostKeyRejected, NoEvidence, SetupFailed
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
@@ -15,7 +15,12 @@ from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
 
-_NO_NODE = {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
+_NO_NODE = {
+    "node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost",
+    "setup-failed",
+}  # fmt: skip
+# Errors that have causes of their own: such a node has power and network.
+_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind}
 
 
 def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
@@ -23,13 +28,18 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
     for node, found in scene.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
             records = tuple(r for r in scene.open if node in r.nodes and _is_lost(node, r))
-            yield CauseClaim("node-unreachable", Where(node), found.what, records)
+            yield CauseClaim(_cause_of_loss(found.kind), Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.results.found.get(name), NoEvidence):
             says = f"stopped answering during the run: {lost[0].reason}"
             if any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
                 says += "; it was rebooted"
-            yield CauseClaim("node-unreachable", Where(name), says, tuple(lost))
+            cause = _cause_of_loss(lost[0].error_kind)
+            yield CauseClaim(cause, Where(name), says, tuple(lost))
+
+
+def _cause_of_loss(kind: str) -> str:
+    return kind if kind in _OWN_CAUSES else "node-unreachable"
 
 
 def _is_lost(node: str, record: ItemRecord) -> bool:

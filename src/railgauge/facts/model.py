@@ -213,7 +213,7 @@ def _fact_missing(facts: NodeFacts, path: str, reason: str) -> FactMissing:
 
 def _remedy(reason: str) -> str:
     remedies = {
-        "command not found": "install it, or put it on the PATH of a non-interactive login",
+        "command not found": "install it, or give its path under 'tools' in the hostfile",
         "access denied": "log in as root",
         "no such file": "check that the driver is loaded and that rootfs is right",
         "time limit": "run it on the node by hand: the driver or the device hangs",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from railgauge.stacks import Section, Stack
@@ -20,14 +20,23 @@ from railgauge.stacks import Section, Stack
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def probe_script(rootfs: str, stack: Stack | None, nonce: str) -> str:
+# The programs of the probe that a node may have in a folder of its own.
+PROGRAMS = (
+    *("nvidia-smi", "nv-fabricmanager", "amd-smi", "rocm-smi", "mx-smi"),
+    *("ibv_devinfo", "ibdev2netdev", "show_gids", "ofed_info", "lspci"),
+)
+
+
+def probe_script(rootfs: str, stack: Stack | None, nonce: str, folders: Sequence[str] = ()) -> str:
     """Return the POSIX shell text, for ``sh -c``, that prints every section of one node.
 
     ``rootfs`` is the folder of the host's /sys, /proc and /etc: ``/``, ``/host``, or a path
     relative to the working directory of the command. ``nonce`` is a word that no output contains
-    by chance.
+    by chance. ``folders`` are searched for programs before the PATH of the login.
     """
     settings = f"R={shlex.quote(rootfs.rstrip('/'))}; N={shlex.quote(nonce)}"
+    if folders:
+        settings += f"; PATH={':'.join(map(shlex.quote, folders))}:$PATH; export PATH"
     return "\n".join((settings, *_host_lines(), *_stack_lines(stack))) + "\n"
 
 

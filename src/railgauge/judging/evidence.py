@@ -13,6 +13,7 @@ from railgauge.core.errors import (
     DataCorrupted,
     MetricMissing,
     NoEvidence,
+    SetupFailed,
     StabilityUnproven,
     ToolFailed,
 )
@@ -80,6 +81,8 @@ def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> No
     A launcher may report the node that it cannot start on and then wait for it forever, as Hydra
     does. Then the error is that report, not the timeout.
     """
+    if transcript.error == SetupFailed.kind:
+        return SetupFailed(transcript.stderr, where=transcript.node)
     ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
     told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
     if told is not None:

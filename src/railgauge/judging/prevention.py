@@ -33,7 +33,13 @@ class Prevents(Term):
 
 
 _UNREACHABLE = frozenset(
-    {"node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost"}
+    {
+        "node-unreachable",
+        "authentication-failed",
+        "host-key-rejected",
+        "connection-lost",
+        "setup-failed",
+    }
 )
 _NO_GPU = frozenset({"gpu_count", "gpu_fabric_state", "gpu_mig", "gpu_processes"})
 _NO_PORT = frozenset(

@@ -103,7 +103,7 @@ def probes(
         return ()
     netdevs = [nic.name for nic in nics] if spec.devmem_packet is not None else []
     argv = probe_argv(rootfs, netdevs)
-    return tuple(Command(node, argv, {"LC_ALL": "C"}) for node in nodes)
+    return tuple(Command(node, argv, {"LC_ALL": "C"}, plain=True) for node in nodes)
 
 
 def parse(text: str) -> dict[str, Counters]:

@@ -267,6 +267,6 @@ def _ssh(folder: Path, port: int) -> SshSettings:
         known_hosts=str(folder / "known_hosts"),
         host_keys="strict",
         agent=False,
-        config=None,
+        config="/dev/null",  # the user's settings are for other hosts
         patience_s=_PATIENCE_S,
     )

@@ -20,6 +20,7 @@ _MODULES = {
 }
 
 NAMES = tuple(_MODULES)
+PROGRAMS = ("mpirun", "mpiexec", "srun")
 
 
 class Launcher(Protocol):

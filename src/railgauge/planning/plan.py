@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.config.thresholds import uncovered
 from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.model import Case, Cluster, Command, Pair, Pairing
+from railgauge.core.programs import placed
 from railgauge.core.terms import Scope
 from railgauge.planning.direction import Rounds
 from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
@@ -197,4 +198,5 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
             **cluster.environment,
         },
     )
-    return tool(measurement.tool).commands(setting, port)
+    found = tool(measurement.tool).commands(setting, port)
+    return tuple(placed(command, cluster.tools) for command in found)  # of a launcher: mpirun

@@ -12,6 +12,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.programs import placed
 from railgauge.facts import NodeAnswer
 from railgauge.planning.plan import platform_stack
 from railgauge.plugin import options
@@ -111,7 +112,7 @@ class SessionStart:
             return
 
         def run(command: Command) -> Transcript:
-            return self._run.sessions()[command.node].run(command)
+            return self._run.sessions()[command.node].run(placed(command, cluster.tools))
 
         self._preparer = Preparer(run, self._run.store, cluster.rootfs)
         try:

@@ -43,7 +43,7 @@ def check(cluster: Cluster, found: Mapping[str, NodeAnswer], platform: Platform)
 
 def _asked(node: str, rootfs: str, sessions: Sessions) -> NodeFacts | None:
     try:
-        command = Command(node, identity_argv(rootfs), {"LC_ALL": "C"}, _TIME_LIMIT_S)
+        command = Command(node, identity_argv(rootfs), {"LC_ALL": "C"}, _TIME_LIMIT_S, plain=True)
         said = sessions[node].run(command)
     except NoEvidence:
         return None

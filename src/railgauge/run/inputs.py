@@ -76,7 +76,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
         _try_out(gathered, replace(platform, measurements={measurement.name: measurement}), cluster)
     if cluster:
         with gathered.trying():
-            check_keys(cluster)
+            check_keys(cluster, platform)
         for error in (*_undeclared(platform, cluster), *_unserved(platform, cluster)):
             gathered.add(error)
     gathered.raise_any()

@@ -36,7 +36,7 @@ class Watch:
         if not was:
             return
         argv = boot_argv(self._rootfs)
-        said = session.run(Command(node, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S))
+        said = session.run(Command(node, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S, plain=True))
         now = parse_boot_id(said.stdout) if said.exit_code == 0 else None
         if now and now != was:
             keep(self._store, [Reboot(node, was, now, during=self._store.folder.name)])

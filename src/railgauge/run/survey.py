@@ -12,15 +12,18 @@ from typing import Any
 
 from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
+from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, SetupFailed
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.programs import folders
 from railgauge.facts import NodeAnswer
 from railgauge.facts.clock import span_of
+from railgauge.facts.probe import PROGRAMS
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
+from railgauge.transport.job import setup_failed
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
 
@@ -43,7 +46,8 @@ def survey(
     ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
     """
     nonce = secrets.token_hex(8)
-    script = node_facts.probe_script(cluster.rootfs, stack, nonce)
+    placed = folders(cluster.tools, PROGRAMS)
+    script = node_facts.probe_script(cluster.rootfs, stack, nonce, placed)
     command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
     found: dict[str, NodeAnswer] = {}
     for node, answer in _answers(cluster, sessions, command):
@@ -81,6 +85,8 @@ def _read(
         return answer
     if answer.error == ConnectionLost.kind:
         return ConnectionLost("the connection ended during the probe", where=node)
+    if answer.error == SetupFailed.kind:
+        return setup_failed(answer)
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # A probe that was cut off still gives the facts that arrived; the others are missing.

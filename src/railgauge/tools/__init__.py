@@ -10,17 +10,20 @@ A tool is one module, or above some 350 lines a folder of modules, in which ``pl
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
+from railgauge import launchers
 from railgauge.config.thresholds.model import Measurement, Platform
-from railgauge.core.errors import BadInput, HostfileError
+from railgauge.core.errors import BadInput, Gathered, HostfileError
 from railgauge.core.model import Case, Cluster, Command, Parsed
 from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
+from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
@@ -155,15 +158,24 @@ def keys(name: str) -> tuple[str, ...]:
     return _RUN[name].keys or (name,)
 
 
-def check_keys(cluster: Cluster) -> None:
-    """Raise ``BadInput`` if the hostfile locates a program that no tool starts."""
-    known = dict.fromkeys(key for name in _RUN for key in keys(name))
-    if unknown := [key for key in cluster.tools if key not in known]:
-        raise HostfileError(
-            f"tools: {', '.join(map(repr, unknown))} is not one of {', '.join(known)}",
-            where=cluster.source,
-            remedy="use one of these names for each program",
-        )
+def check_keys(cluster: Cluster, platform: Platform) -> None:
+    """Raise ``BadInput`` if the hostfile locates a program that the suite never starts there."""
+    of_tools = [key for name in _RUN for key in keys(name)]
+    measured = sorted({one.command for one in platform.measurements.values() if one.command})
+    prepared = sorted({step.apply[0] for step in platform.preparations})
+    known = [*of_tools, *measured, *launchers.PROGRAMS, *PROBED, *prepared]
+    gathered = Gathered()
+    for key in cluster.tools:
+        if key not in known:
+            (near,) = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+            gathered.add(
+                HostfileError(
+                    f"tools: {key!r} is not one of {', '.join(dict.fromkeys(known))}",
+                    where=cluster.source,
+                    remedy=f"did you mean {near}?",
+                )
+            )
+    gathered.raise_any()
 
 
 def declared_metric(name: str, called: str) -> Metric | None:

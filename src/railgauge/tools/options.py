@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import NoReturn
 
 from railgauge.core.errors import BadInput
+from railgauge.core.programs import located
 from railgauge.core.units import format_size
 from railgauge.tools import Setting, keys
 
@@ -72,12 +72,7 @@ def program(setting: Setting, name: str, beside: tuple[str, ...] = ()) -> str:
     Under ``tools`` the hostfile gives a folder, or the full path of the program or of one of the
     programs ``beside`` it.
     """
-    where = setting.cluster.tools
-    given = next((where[key] for key in keys(setting.measurement.tool) if key in where), "")
-    if not given:
-        return name
-    path = PurePosixPath(given)
-    return str((path.parent if path.name in (name, *beside) else path) / name)
+    return located(setting.cluster.tools, name, keys(setting.measurement.tool), beside)
 
 
 def one_size(setting: Setting) -> int | None:

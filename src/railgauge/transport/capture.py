@@ -80,13 +80,16 @@ class Capture:
         self.ready = False
         self.in_use = False
         self.overflow = False
+        self.setup_at: int | None = None  # the line of setup that has begun; 0 after the last
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
         self.ended = False  # the output has ended too
         self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
+        self._stderr_markers = Markers(nonce)
         self._stdout = bytearray()
         self._stderr = bytearray()
+        self._begun = False  # what came before is not the command's but the login shell's
         self._has_line = False
         lock = threading.Lock()
         self._told = threading.Condition(lock)  # a marker or the first line arrived, or the end
@@ -121,9 +124,10 @@ class Capture:
 
         The end of the output ends a line too.
         """
-        self.wait_until(lambda: self._has_line or self.ended, time_limit_s)
+        if not self.wait_until(lambda: self._has_line or self.ended, time_limit_s):
+            return None
         line, line_end, _ = self.text()[0].partition("\n")
-        return line if line_end or (line and self.ended) else None
+        return line if line or line_end else None
 
     def _drain(self, pipes: Pipes) -> None:
         exit_code = None
@@ -143,11 +147,16 @@ class Capture:
 
     def take_stderr(self, chunk: bytes) -> None:
         with self._told:
-            self._keep(self._stderr, chunk)
+            for piece in self._stderr_markers.split(chunk):
+                if isinstance(piece, str):
+                    self._stderr.clear()  # it has one marker: the command begins
+                else:
+                    self._keep(self._stderr, piece)
 
     def _end(self, exit_code: int | None) -> None:
         with self._told:
             self._keep(self._stdout, self._markers.rest())
+            self._keep(self._stderr, self._stderr_markers.rest())
             if self.exit_code is None:
                 self.exit_code, self.over_at = exit_code, time.monotonic()
             self.ended = True
@@ -155,7 +164,7 @@ class Capture:
             self._done.notify_all()
 
     def _look_for_line(self, piece: bytes) -> None:
-        if not self._has_line and b"\n" in piece:
+        if self._begun and not self._has_line and b"\n" in piece:
             self._has_line = True
             self._told.notify_all()
 
@@ -163,10 +172,12 @@ class Capture:
         name, _, value = word.partition(" ")
         if name == "pid" and value.isdecimal():
             self.pid = int(value)
-            self._stdout.clear()  # drops what start-up files of the login shell printed
-            self._has_line = False
+            self._begun = True
+            self._stdout.clear()
         elif name == "exit" and value.isdecimal():
             self.exit_code, self.over_at = int(value), time.monotonic()
+        elif name == "setup" and value.isdecimal():
+            self.setup_at = int(value)
         self.ready |= name == "ready"
         self.in_use |= name == "in-use"
         self._told.notify_all()

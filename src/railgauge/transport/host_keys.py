@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import fcntl
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import paramiko
 
@@ -28,32 +29,62 @@ def fingerprint(key: paramiko.PKey) -> str:
     return f"{key.get_name()} SHA256:{digest}"
 
 
-def known_hosts_files(settings: SshSettings, configured: str) -> tuple[Path, ...]:
+def known_hosts_files(settings: SshSettings, configured: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the files that are searched for known keys; a new key is added to the first.
 
-    ``configured`` is UserKnownHostsFile of the user's ssh configuration, or empty.
+    ``configured`` is the user's ssh configuration for the host.
     """
     if settings.known_hosts is not None:
         return (Path(settings.known_hosts).expanduser(),)
-    user_files = configured.split() or [USER_FILE]
-    return tuple(Path(name).expanduser() for name in (*user_files, SYSTEM_FILE))
+    names = (
+        *configured.get("userknownhostsfile", USER_FILE).split(),
+        *configured.get("globalknownhostsfile", SYSTEM_FILE).split(),
+    )
+    return tuple(Path(name).expanduser() for name in names if name != "none")
 
 
-def guard(client: paramiko.SSHClient, settings: SshSettings, configured: str, where: str) -> None:
-    """Make ``client`` check the host's key. Raises ``BadInput``, ``HostKeyRejected``."""
+def guard(connection: Any, settings: SshSettings, where: str) -> None:
+    """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``."""
+    configured, client = connection.ssh_config, connection.client
     files = known_hosts_files(settings, configured)
+    if not files:
+        raise BadInput(
+            "the ssh configuration names no file of known hosts",
+            where=where,
+            remedy="set UserKnownHostsFile there, or ssh.known_hosts in the hostfile",
+        )
     for path in files:
         _load(client, path, where)
-    if settings.host_keys == "strict":
-        client.set_missing_host_key_policy(Strict(files[0], where))
-    elif settings.host_keys == "accept-new":
-        client.set_missing_host_key_policy(AcceptNew(files[0], where))
-    else:
+    alias = configured.get("hostkeyalias", "")
+    if alias:
+        _know_by_alias(client, alias, _address(connection))
+    way = settings.host_keys or _CONFIGURED.get(configured.get("stricthostkeychecking"), STRICT)
+    if way not in _WAYS:
         raise BadInput(
-            f"host_keys: {settings.host_keys!r} is not a valid value",
+            f"host_keys: {way!r} is not a valid value",
             where=where,
             remedy="use strict or accept-new",
         )
+    client.set_missing_host_key_policy(_WAYS[way](files[0], where, alias))
+
+
+def known_as(connection: Any) -> str:
+    """Return the name of the host in files of known keys: its alias, ``host``, ``[host]:port``."""
+    alias: str = connection.ssh_config.get("hostkeyalias", "")
+    return alias or _address(connection)
+
+
+def _address(connection: Any) -> str:
+    host, port = connection.host, connection.port
+    return host if port == paramiko.config.SSH_PORT else f"[{host}]:{port}"
+
+
+def _know_by_alias(client: Any, alias: str, address: str) -> None:
+    """Make the keys of ``alias`` the only ones known: paramiko looks for those of ``address``."""
+    known = client._system_host_keys.lookup(alias) or {}
+    client._system_host_keys = paramiko.HostKeys()
+    for kind, key in known.items():
+        client._system_host_keys.add(address, kind, key)
 
 
 def changed_key(
@@ -69,11 +100,15 @@ def changed_key(
 
 
 class _Policy(paramiko.MissingHostKeyPolicy):
-    """What is done with an unknown key: see ``meet``. ``path`` is the file of known keys."""
+    """What is done with an unknown key: see ``meet``. ``path`` is the file of known keys.
 
-    def __init__(self, path: Path, where: str) -> None:
+    ``alias`` is the name that the host has there, empty for its address.
+    """
+
+    def __init__(self, path: Path, where: str, alias: str = "") -> None:
         self._path = path
         self._where = where
+        self._alias = alias
 
     def missing_host_key(
         self,
@@ -81,7 +116,7 @@ class _Policy(paramiko.MissingHostKeyPolicy):
         hostname: str,
         key: paramiko.PKey,
     ) -> None:
-        self.meet(hostname, key)
+        self.meet(self._alias or hostname, key)
 
     def meet(self, hostname: str, key: paramiko.PKey) -> None:
         """Handle an unknown key. Raises ``HostKeyRejected`` if it is not accepted."""
@@ -95,8 +130,9 @@ class Strict(_Policy):
         raise HostKeyRejected(
             f"the host key of {hostname} is not known: {fingerprint(key)}",
             where=self._where,
-            remedy=f"compare the fingerprint with the host's, then run "
-            f"{_keyscan(hostname)} >> {self._path}, or set host_keys: accept-new",
+            remedy="compare the fingerprint with the host's, then "
+            + ("log in once by ssh" if self._alias else f"run {_keyscan(hostname)} >> {self._path}")
+            + ", or set host_keys: accept-new",
         )
 
 
@@ -129,6 +165,13 @@ class AcceptNew(_Policy):
         if known.get(key.get_name()) != key:
             raise changed_key(key, next(iter(known.values())), hostname, self._where)
         return True
+
+
+STRICT = "strict"
+_WAYS: Mapping[str, type[_Policy]] = {STRICT: Strict, "accept-new": AcceptNew}
+# StrictHostKeyChecking as OpenSSH and its files say it. Under ``no`` OpenSSH goes on with a changed
+# key too; here a changed key is always refused.
+_CONFIGURED = dict.fromkeys(("accept-new", "no", "off", "false"), "accept-new")
 
 
 def _load(client: paramiko.SSHClient, path: Path, where: str) -> None:

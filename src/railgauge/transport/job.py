@@ -19,10 +19,11 @@ from railgauge.core.errors import (
     CommandTimedOut,
     ConnectionLost,
     PortInUse,
+    SetupFailed,
     ToolFailed,
     TransportError,
 )
-from railgauge.core.model import Command, Transcript
+from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
@@ -78,8 +79,11 @@ class Job:
         start: Start,
         pipes: Pipes,
         end_group: Callable[[int], None],
+        setup: tuple[str, ...] = (),
     ) -> None:
+        """``setup`` are the lines that run before the command."""
         self._command = command
+        self._setup = () if command.plain else setup
         self._pipes = pipes
         self._end_group = end_group
         self._capture = Capture(start.nonce)
@@ -202,11 +206,23 @@ class Job:
             return self._error
         if self._has_hit_limit():
             return CommandTimedOut.kind
-        return ConnectionLost.kind if self._capture.exit_code is None else ""
+        if self._capture.exit_code is None:
+            return ConnectionLost.kind
+        return SetupFailed.kind if self._setup and self._capture.setup_at != 0 else ""
+
+    def _setup_error(self, stderr: str) -> str:
+        """Return which line of ``setup`` failed and what it printed, on one line."""
+        at, code = self._capture.setup_at, self._capture.exit_code
+        said = _last_line(stderr) or "it printed nothing"
+        if at is None:
+            return f"setup: its lines could not be run ({code}): {said}"
+        return f"setup: line {at} ended with {code}: {self._setup[at - 1]!r}: {said}"
 
     def _transcript(self) -> Transcript:
         stdout, stderr = self._capture.text()
         error, command = self._how_cut_off(), self._command
+        if error == SetupFailed.kind:
+            stdout, stderr = "", self._setup_error(stderr)
         return Transcript(
             node=command.node,
             argv=command.argv,
@@ -231,19 +247,32 @@ class Job:
             return ConnectionLost(f"{late}: the connection ended", where=where)
         if transcript.error == CommandTimedOut.kind:
             return CommandTimedOut(f"{late} within its time limit", where=where)
+        if transcript.error == SetupFailed.kind:
+            return setup_failed(transcript)
         last = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "(no output)"
         how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
         return ToolFailed(f"{late} and {how}; its last line: {last}", where=where)
 
 
+def setup_failed(transcript: Transcript) -> SetupFailed:
+    """Return the error for a command before which a line of ``setup`` failed."""
+    return SetupFailed(
+        transcript.stderr,
+        where=transcript.node,
+        remedy="correct setup in the hostfile; each line runs in bash, not in a login shell: "
+        "source /etc/profile.d/… first where it needs it",
+    )
+
+
 class LinkSession:
     """A ``Session`` over a ``NodeConnection``; commands may run on it from several threads."""
 
-    def __init__(self, node_name: str, link: NodeConnection, tag: Tag | None = None) -> None:
+    def __init__(self, node: Node, link: NodeConnection, tag: Tag | None = None) -> None:
         """Every process that is started here, and its children, carry ``tag``."""
-        self._node_name = node_name
+        self._node_name = node.name
+        self._setup = node.setup
         self._link = link
-        self._tag = tag.on(node_name) if tag else ""
+        self._tag = tag.on(node.name) if tag else ""
         self._jobs: list[Job] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -258,10 +287,10 @@ class LinkSession:
 
     def start(self, command: Command) -> Job:
         start = Start.now()
-        line = shell.command_line(command, start.nonce, self._tag)
+        line = shell.command_line(command, start.nonce, self._tag, self._setup)
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
-        job = Job(command, start, self._link.execute(line), self._end_group)
+        job = Job(command, start, self._link.execute(line), self._end_group, self._setup)
         with self._lock:
             self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]
         return job
@@ -277,8 +306,9 @@ class LinkSession:
             self._link.close()
 
     def _end_group(self, pid: int) -> None:
-        pipes = self._link.execute(shell.stop_line(pid))
-        capture = Capture(secrets.token_hex(8))
+        nonce = secrets.token_hex(8)
+        pipes = self._link.execute(shell.stop_line(pid, nonce))
+        capture = Capture(nonce)
         capture.follow(pipes)
         ended = capture.wait_until(lambda: capture.ended, _STOP_LIMIT_S)
         with contextlib.suppress(OSError):

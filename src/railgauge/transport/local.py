@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 16
 
 def connect(node: Node, tag: Tag | None = None) -> Session:
     """Return a session on this machine, under the node's name."""
-    return LinkSession(node.name, LocalLink(node.name), tag)
+    return LinkSession(node, LocalLink(node.name), tag)
 
 
 class LocalPipes:
@@ -56,6 +56,20 @@ class LocalPipes:
                     selector.unregister(key.fileobj)
 
 
+def started(*argv: str) -> subprocess.Popen[bytes]:
+    """Start a process here without input. Raises ``OSError``.
+
+    A session of its own keeps the terminal's Ctrl-C away from it.
+    """
+    return subprocess.Popen(
+        [word.encode("utf-8", "surrogateescape") for word in argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
 class LocalLink:
     """A ``NodeConnection`` to this machine: its ``sh`` executes the lines."""
 
@@ -64,16 +78,7 @@ class LocalLink:
 
     def execute(self, line: str) -> Pipes:
         try:
-            # A session of its own keeps the terminal's Ctrl-C away from the command.
-            return LocalPipes(
-                subprocess.Popen(
-                    [b"sh", b"-c", line.encode("utf-8", "surrogateescape")],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                )
-            )
+            return LocalPipes(started("sh", "-c", line))
         except OSError as error:
             raise TransportError(f"cannot start sh: {error}", where=self._node_name) from error
 

@@ -18,11 +18,12 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import host_keys
+from railgauge.transport import host_keys, ssh_config
 
 KEEPALIVE_S = 15
 SILENCE_LIMIT_S = 60  # a connection is lost if data stay unacknowledged for this long
 _AUTH_LIMIT_S = 30.0
+_MOST_HOPS = 8
 # Interval at which paramiko's thread for a connection checks whether it should end. paramiko's
 # default of 0.1 s keeps one core busy with 1,250 idle connections.
 _LOOK_S = 2.0
@@ -64,44 +65,42 @@ def _wake(hop: Any) -> None:
 
 
 def _hops(node: Node) -> tuple[Any, ...]:
-    config = _config(node)
-    target = _connection(node, config, node.address, user=node.ssh.user, port=node.ssh.port)
-    jump = node.ssh.jump or target.ssh_config.get("proxyjump", "none")
-    names = [] if jump == "none" else [name.strip() for name in jump.split(",")]
-    if not names and (proxy := target.ssh_config.get("proxycommand", "none")) != "none":
+    target = _connection(node, node.address, user=node.ssh.user, port=node.ssh.port)
+    before = _before(node, node.ssh.jump or target.ssh_config.get("proxyjump", "none"))
+    if not before and (proxy := target.ssh_config.get("proxycommand", "none")) != "none":
         target.gateway = proxy
-    return (*(_connection(node, config, name) for name in names), target)
+    return (*before, target)
 
 
-def _config(node: Node) -> Any:
-    # Lazy, so that the user's fabric.yaml, which is for other purposes, is not read.
-    path = node.ssh.config and str(Path(node.ssh.config).expanduser())
-    config = fabric.Config(lazy=True, runtime_ssh_path=path)
-    try:
-        config.load_ssh_config()
-    except (OSError, paramiko.ConfigParseError) as error:
-        raise BadInput(f"cannot read the ssh configuration: {error}", where=node.name) from error
-    return config
+def _before(node: Node, jump: str, deeper: int = 0) -> tuple[Any, ...]:
+    """Return the jump hosts in order; the first of them may itself be behind others."""
+    names = [] if jump == "none" else [name.strip() for name in jump.split(",")]
+    found = tuple(_connection(node, name) for name in names)
+    if not found:
+        return ()
+    if deeper > _MOST_HOPS:
+        raise BadInput(f"{jump} is a jump host of itself", where=node.name, remedy="mend ProxyJump")
+    return (*_before(node, found[0].ssh_config.get("proxyjump", "none"), deeper + 1), *found)
 
 
-def _connection(node: Node, config: Any, host: str, **login: Any) -> Any:
+def _connection(node: Node, host: str, **login: Any) -> Any:
     """Return a connection that is not open yet.
 
     ``gateway=False`` keeps fabric from using ProxyJump itself: it takes several jump hosts in the
     wrong order.
     """
     try:
+        config = ssh_config.for_host(node, **login)
         connection = fabric.Connection(host, config=config, gateway=False, **login)
     except ValueError as error:
         raise BadInput(f"cannot use the host {host!r}: {error}", where=node.name) from error
     connection.connect_timeout = None  # fabric would truncate it to whole seconds
     connection.connect_kwargs = _connect_options(node, connection.ssh_config)
-    known_hosts = connection.ssh_config.get("userknownhostsfile", "")
-    host_keys.guard(connection.client, node.ssh, known_hosts, node.name)
+    host_keys.guard(connection, node.ssh, node.name)
     return connection
 
 
-def _connect_options(node: Node, ssh_config: Any) -> dict[str, Any]:
+def _connect_options(node: Node, configured: Any) -> dict[str, Any]:
     settings = node.ssh
     options: dict[str, Any] = {
         "timeout": settings.connect_timeout_s,
@@ -113,8 +112,8 @@ def _connect_options(node: Node, ssh_config: Any) -> dict[str, Any]:
     if settings.key is not None:
         options["pkey"] = _key(node, settings.key)
     else:
-        configured = ssh_config.get("identityfile", [])
-        options["key_filename"] = [name for name in configured if Path(name).exists()]
+        names = configured.get("identityfile", [])
+        options["key_filename"] = [name for name in names if Path(name).exists()]
     return options
 
 
@@ -178,7 +177,7 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     """
     place = f"{hop.host} port {hop.port}"
     if isinstance(error, paramiko.BadHostKeyException):
-        name = hop.host if hop.port == paramiko.config.SSH_PORT else f"[{hop.host}]:{hop.port}"
+        name = host_keys.known_as(hop)
         return host_keys.changed_key(error.key, error.expected_key, name, node.name)
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")

@@ -16,6 +16,7 @@ from railgauge.transport.tag import Tag
 TRANSPORTS = {
     "ssh": "railgauge.transport.ssh",
     "local": "railgauge.transport.local",
+    "exec": "railgauge.transport.exec",
     "slurm": "railgauge.transport.slurm",
 }
 # Modules with an ``opened(cluster, tell)``, for transports that need more than one session a node.

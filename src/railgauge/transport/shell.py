@@ -6,16 +6,18 @@ The line runs under any login shell and needs only ``sh``, ``timeout``, ``env``,
 marker.
 
 ========== =====================================================================
-``pid N``  the leader of the process group; printed before any output of the command
+``pid N``  the leader of the process group; printed before any output of the command, on stderr
+           too: what comes before it is of the login shell's start-up files
 ``ready``  the port of ``Command.listens_on`` is open
 ``in-use`` another process listens there; the command was not started
+``setup``  its number follows: line N of ``setup`` begins; 0: all of them have succeeded
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
            output open, and for a crash, of which ssh does not report the exit code
 ========== =====================================================================
 
 ``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes (shortened)::
 
-    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; … (exec sleep 3) </dev/null; …'
+    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; …; (exec sleep 3) </dev/null; …'
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections.abc import Sequence
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
@@ -42,7 +45,7 @@ _DECODED = re.compile(r"""['"\\!\n%$`]""")
 # knows the group by its parent's pid, and the group exists before the marker is printed.
 # The child lives as long as the command, so that timeout goes on to KILL a command that ignores
 # TERM.
-_BEGIN = 'echo "{marker} pid $PPID"; late=; trap late={late} TERM; '
+_BEGIN = 'echo "{marker} pid $PPID"; echo "{marker} pid" >&2; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
@@ -60,6 +63,26 @@ _SERVE = (
     "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
 )
 
+# Runs the lines of ``setup`` in one bash, then becomes the command. What the lines print goes
+# nowhere; one that fails is run once more to show why. A line may end this shell or change its
+# options, so that success is what is reported, not failure. The lines see no arguments: a sourced
+# script would take them for its own.
+_SETUP = """\
+railgauge_marker=$1 railgauge_lines=("${@:3:$2}") railgauge_argv=("${@:3+$2}") railgauge_at=0
+set --
+for railgauge_line in "${railgauge_lines[@]}"; do
+  echo "$railgauge_marker setup $((railgauge_at += 1))"
+  eval "$railgauge_line" </dev/null >/dev/null 2>&1 || {
+    railgauge_at=$?
+    (eval "$railgauge_line") </dev/null 2>&1 | tail -n 1 >&2
+    exit $railgauge_at
+  }
+done
+set +eu
+echo "$railgauge_marker setup 0"
+exec "${railgauge_argv[@]}"
+"""
+
 # dash's kill accepts "-s TERM -- -PID", but not "-TERM -- -PID".
 _STOP = """\
 kill -s TERM -- -{pid} 2>/dev/null
@@ -69,20 +92,22 @@ while [ $n -lt {last} ] && kill -s 0 -- -{pid} 2>/dev/null; do
   sleep 0.1
   n=$((n + 1))
 done
-exit 0"""
+echo '{marker} exit 0'"""
 
 
-def command_line(command: Command, nonce: str, tag: str = "") -> str:
+def command_line(command: Command, nonce: str, tag: str = "", setup: tuple[str, ...] = ()) -> str:
     """Return one line, for any login shell, that runs ``command`` under its time limit.
 
-    Every process that it starts carries ``tag`` in its environment (``transport.tag``).
+    Every process that it starts carries ``tag`` in its environment (``transport.tag``). The lines
+    of ``setup`` run before it, unless the command is plain.
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, an invalid variable
     name, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
-    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _command(command)}
+    argv = _after(setup, marker, command)
+    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _text(argv)}
     if command.listens_on is None:
         run = _RUN.format(**words)
     else:
@@ -92,15 +117,22 @@ def command_line(command: Command, nonce: str, tag: str = "") -> str:
     return f"exec {limit} {_for_any_shell(script)}"
 
 
-def _command(command: Command) -> str:
+def _text(argv: Sequence[str]) -> str:
     """Return the shell text of the command itself.
 
     It uses ``exec``, because a program with the name of a shell builtin would not be found.
     """
+    return f"(exec {shlex.join(argv)}) </dev/null"
+
+
+def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[str]:
+    """Return the argv that sets the command's variables and runs it, after ``setup``."""
     variables = [f"{name}={value}" for name, value in command.environment.items()]
     # By env, not by the shell, which refuses to set its own read-only variables.
     argv = ["env", *variables, *command.argv] if variables else command.argv
-    return f"(exec {shlex.join(argv)}) </dev/null"
+    if command.plain or not setup:
+        return argv
+    return ["bash", "-c", _SETUP, "railgauge", marker, str(len(setup)), *setup, *argv]
 
 
 def _tagged(tag: str) -> str:
@@ -108,14 +140,17 @@ def _tagged(tag: str) -> str:
     return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
 
 
-def stop_line(pid: int) -> str:
+def stop_line(pid: int, nonce: str) -> str:
     """Return one line that ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
+
+    It reports its end by the marker ``exit 0``.
 
     Raises ``ValueError`` for 1 and below.
     """
     if pid <= 1:  # kill -- -1 would end every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
-    script = _STOP.format(pid=pid, patience=_TERM_POLLS, last=_TERM_POLLS + _KILL_POLLS)
+    marker, last = f"{MARKER} {nonce}", _TERM_POLLS + _KILL_POLLS
+    script = _STOP.format(marker=marker, pid=pid, patience=_TERM_POLLS, last=last)
     return f"exec {_for_any_shell(script)}"
 
 

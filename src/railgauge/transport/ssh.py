@@ -34,7 +34,7 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     Raises ``NodeUnreachable``, ``AuthenticationFailed``, ``HostKeyRejected``, or ``BadInput``
     for settings that cannot be used.
     """
-    return LinkSession(node.name, SshLink(node.name, open_hops(node)), tag)
+    return LinkSession(node, SshLink(node.name, open_hops(node)), tag)
 
 
 class SshPipes:

@@ -80,7 +80,9 @@ def hold_command(node: str, rootfs: str, holder: Holder, run: str, beat_s: float
     words = (rootfs.rstrip("/"), who, run_on(run, node), f"{beat_s:g}")
     # Not the session's tag: ending the processes of a dead worker must not end the lease.
     environment = {"LC_ALL": "C", VARIABLE: Tag(run, PART).on(node)}
-    return Command(node, ("sh", "-c", text, "railgauge", *words), environment, _HOLD_LIMIT_S)
+    return Command(
+        node, ("sh", "-c", text, "railgauge", *words), environment, _HOLD_LIMIT_S, plain=True
+    )
 
 
 def sweep_command(node: str, run: str, part: str = "") -> Command:
@@ -90,7 +92,8 @@ def sweep_command(node: str, run: str, part: str = "") -> Command:
     """
     begins = Tag(run, part).on(node) if part else run_on(run, node)
     text = f'{_text("sweep.sh")}\nsweep "$1"\n'
-    return Command(node, ("sh", "-c", text, "railgauge", begins), {"LC_ALL": "C"}, _SWEEP_LIMIT_S)
+    argv = ("sh", "-c", text, "railgauge", begins)
+    return Command(node, argv, {"LC_ALL": "C"}, _SWEEP_LIMIT_S, plain=True)
 
 
 def beat_s(nodes: int) -> float:

@@ -39,7 +39,7 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     refusal = node.slurm.refusal or nodes.refusal_in_job(node.name, node.slurm.job)
     if refusal:
         raise NodeUnreachable(refusal, where=node.name, remedy=REMEDY.format(node=node.name))
-    return LinkSession(node.name, SlurmLink(node), tag)
+    return LinkSession(node, SlurmLink(node), tag)
 
 
 class SlurmLink:

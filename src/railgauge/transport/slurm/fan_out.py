@@ -1,11 +1,11 @@
 """One command on many nodes in one step: thousands of nodes need one ``srun``.
 
 ``srun --label`` puts the task's number before each line, but cuts and mixes lines longer than
-1 KiB. A node's output is therefore sent as base64, in short lines, after a line with the node's
-name and before a line with a dot. From two nodes (the output is ``ok``)::
+1 KiB. A node's output is therefore sent as base64, in short lines, after a line with the nonce and
+the node's name and before a line with a dot. From two nodes (the output is ``ok``)::
 
-    0: n1
-    1: n2
+    0: ab12 n1
+    1: ab12 n2
     0: b2sK
     0: .
     1: b2sK
@@ -69,9 +69,10 @@ def fan_out(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
 def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     """Run one step. Nodes that had not finished when it ended are missing from the answers."""
     start = Start.now()
-    argv = lines.gathered(shell.command_line(command, start.nonce))
+    setup = () if command.plain else nodes[0].setup
+    argv = lines.gathered(shell.command_line(command, start.nonce, "", setup), start.nonce)
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
-    answers = Answers(command, start, {node.name for node in nodes})
+    answers = Answers(command, start, {node.name for node in nodes}, bool(setup))
     with TemporaryFile() as stderr:
         step = start_step(argv, stderr)
         limit = threading.Timer(command.time_limit_s + GRACE_S + _LAUNCH_LIMIT_S, end_step, [step])
@@ -115,6 +116,7 @@ class Answers:
     command: Command
     start: Start
     waiting: set[str]
+    has_setup: bool = False
     _names: dict[bytes, str] = field(default_factory=dict)
     _captures: dict[str, Capture] = field(default_factory=dict)
 
@@ -125,14 +127,15 @@ class Answers:
             return
         label = label.strip()
         if label not in self._names:
-            self._names[label] = self._claimed(text)
+            nonce, _, name = text.strip().decode(errors="replace").partition(" ")
+            if nonce == self.start.nonce:
+                self._names[label] = self._claimed(name)
             return
         name = self._names[label]
         if name in self.waiting:
             yield from self._add(name, text)
 
-    def _claimed(self, text: bytes) -> str:
-        name = text.strip().decode(errors="replace")
+    def _claimed(self, name: str) -> str:
         if name in self._captures:
             self.waiting.discard(name)
             return ""
@@ -144,7 +147,8 @@ class Answers:
         if line != _END:
             with suppress(binascii.Error, ValueError):
                 capture.take_stdout(base64.b64decode(line, validate=True))
-        elif capture.pid is not None:  # else the line never started: base64 or timeout is missing
+        elif capture.pid is not None and (capture.setup_at == 0 or not self.has_setup):
+            # Else the command never started: base64 or timeout is missing, or setup has failed.
             self.waiting.discard(name)
             yield name, self._transcript(name, capture)
 

@@ -39,9 +39,10 @@ code=$({
 exit "${code:-1}"
 """
 
-# The node prints its name, because srun does not report which label belongs to which node.
+# The node prints its name, because srun does not report which label belongs to which node. The
+# nonce comes first, because a TaskProlog may print lines of its own before it.
 _GATHERED = """
-printf '%s\\n' "$SLURMD_NODENAME"
+printf '%s %s\\n' "$2" "$SLURMD_NODENAME"
 (eval "$1") 2>/dev/null </dev/null | base64
 echo .
 """
@@ -52,7 +53,7 @@ def attended(line: str) -> tuple[str, ...]:
     return ("sh", "-c", _ATTENDED, "railgauge", line)
 
 
-def gathered(line: str) -> tuple[str, ...]:
-    """Return the argv that prints the node's name, runs ``line``, and prints its output as base64
-    and a dot."""
-    return ("sh", "-c", _GATHERED, "railgauge", line)
+def gathered(line: str, nonce: str) -> tuple[str, ...]:
+    """Return the argv that prints ``nonce`` and the node's name, runs ``line``, and prints its
+    output as base64 and a dot."""
+    return ("sh", "-c", _GATHERED, "railgauge", line, nonce)
