@@ -18,7 +18,7 @@ accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest selftests -n 3 $(ARGS)
+	$(BIN)/python -m pytest selftests -n 4 $(ARGS)
 
 # These tests find only a shell and its utilities; tests that need more are skipped.
 BARE := .cache/bare
