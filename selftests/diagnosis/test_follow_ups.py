@@ -214,3 +214,32 @@ def test_that_decides_between_the_sender_and_the_path(slow, named):
     (cause,) = [one for one in answered(one_sender(), slow) if one.cause.startswith("slow")]
     assert (cause.cause, cause.where.node, cause.where.peer) == named
     assert cause.confidence == "likely"
+
+
+def two_directions():
+    """n1 to n2 is slow over mlx5_0, n3 to n4 over mlx5_1: all four nodes are suspects."""
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n1")]
+    slow = {(("n1", "n2"), "mlx5_0"), (("n3", "n4"), "mlx5_1")}
+    return findings(
+        asking(path(*pair, nic, SLOW if (pair, nic) in slow else FINE))
+        for pair in pairs
+        for nic in ("mlx5_0", "mlx5_1")
+    )
+
+
+def test_suspects_on_another_nic_take_part_where_no_node_is_good():
+    found = two_directions()
+    causes = diagnose(found)
+    assert [cause.where.node for cause in causes] == ["n1|n2", "n3|n4"]
+    both = [(one.device, one.suspects) for one in follow_ups(found, causes)]
+    for device, ends in (("mlx5_0", ("n1", "n2")), ("mlx5_1", ("n3", "n4"))):
+        mine = [suspects for nic, suspects in both if nic == device]
+        assert mine == [ends[:1], ends[1:], ends, ()]
+
+
+def test_a_difference_of_all_nodes_elsewhere_leaves_partners():
+    """Nobody knows which firmware of mlx5_7 is right; the NICs that are measured are others."""
+    found = three_nodes("gpu_links", "gpu3")
+    differing = [fact(node, "nic_firmware", "mlx5_7", node) for node in ("n1", "n2", "n3")]
+    found = replace(found, records=found.records | {one.id: one for one in differing})
+    assert {name for _, nodes in planned_again(found) for name in nodes} == {"n1", "n2", "n3"}

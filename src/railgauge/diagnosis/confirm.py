@@ -62,28 +62,34 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
     good = good_nodes(results, causes)
     for cause in causes:
         telling = tuple(_telling_apart(results, causes, cause, good))
-        for one in telling or _of_one_way(results, cause, good):
+        for one in telling or _of_one_way(results, causes, cause, good):
             asked.setdefault(one.question, one)
     return tuple(asked.values())[:FOLLOW_UPS]
 
 
-def _of_one_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+def _of_one_way(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
     """For a pair that is slow in the one direction it was measured in, each measurement once."""
     if cause.cause != DIRECTION or cause.confidence != OPEN:
         return
     cause, suspects = replace(cause, course=None), nodes_of(cause.where.node)
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = _worst(r for r in _telling(results, cause, shown) if suspects <= set(r.nodes))
+    if worst is None or len(suspects) > _PAIR:
+        return
+    good = good or [n for n in spare_nodes(results, causes, worst) if n not in worst.nodes]
+    if sum(one.cause == DIRECTION and one.confidence == OPEN for one in causes) > 1:
+        good = good[:1]  # so that the measurements suffice for two causes
     if len(suspects) == _PAIR:
         yield from _of_cause(results, cause, good)
         return
-    shown = [results.records[i] for i in cause.evidence if i in results.records]
-    worst = _worst(r for r in _telling(results, cause, shown) if suspects < set(r.nodes))
-    if worst is not None and len(suspects) == 1:  # the other suspect is the path
-        (suspect,) = suspects
-        fit = partners(
-            results.records, suspect, worst.subject, [n for n in good if n not in worst.nodes]
-        )
-        yield from _with(cause, suspect, worst, fit)
-        yield _asked(cause, worst.nodes, worst, {})
+    (suspect,) = suspects  # the other suspect is the path
+    others = [node for node in good if node not in worst.nodes]
+    yield from _with(
+        cause, suspect, worst, partners(results.records, suspect, worst.subject, others)
+    )
+    yield _asked(cause, worst.nodes, worst, {})
 
 
 def _telling_apart(

@@ -46,12 +46,12 @@ def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
 def can_reach(cause: Cause, record: ItemRecord, platform: Platform) -> bool:
     """Whether the cause could change this measurement of a pair if its node took part.
 
-    A cause without known effects could.
+    A cause without known effects could, at its device.
     """
     effect = EFFECTS[cause.cause]
     nodes = nodes_of(cause.where.node)
     if not effect.reach or not nodes:
-        return True
+        return goes_through(cause.where.device, record.pairing)
     claim = CauseClaim(cause.cause, cause.where, cause.says, ())
     there = replace(record, nodes=(record.nodes[0], min(nodes)))
     return record.rung in effect.reach and _goes_through(effect.through, claim, there, platform)
