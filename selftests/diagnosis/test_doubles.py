@@ -54,10 +54,19 @@ def test_a_judgement_without_places_names_its_node():
     assert named(causes(fact("n2", "boot_id"))) == [("one-machine", "n2")]
 
 
+def test_of_two_nodes_the_other_one_differs_because_of_the_offline_cpus():
+    items = [fact("n2", s, measured="0-31") for s in ("cpus", "cpus_online", "numa_cpus")]
+    others = [fact("n1", s, measured="0-63") for s in ("cpus", "numa_cpus")]
+    (found,) = causes(*items, *others, nodes=names(2))
+    assert (found.cause, str(found.where)) == ("cpus-offline", "n2")
+    assert len(found.evidence) == 5
+
+
 def test_offline_cpus_and_the_facts_they_change_are_one_cause():
     items = [fact("n2", subject) for subject in ("cpus", "cpus_online", "numa_cpus")]
-    found = causes(*items, fact("n3", "cpus"), nodes=names(4))
-    assert named(found) == [("cpus-offline", "n2"), ("nodes-differ", "n[2-3], cpus")]
+    others = [fact(node, "cpus", measured=f"of {node}") for node in ("n3", "n4")]
+    found = causes(*items, *others, nodes=names(4))
+    assert named(found) == [("cpus-offline", "n2"), ("nodes-differ", "n[2-4], cpus")]
     assert len(found[0].evidence) == 3
 
 

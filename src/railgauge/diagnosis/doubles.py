@@ -6,7 +6,7 @@ and those of their machine id as well. The result is one cause, ``one-machine`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from railgauge.core.naming import folded
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
@@ -65,12 +65,24 @@ _OF_CPUS = ("cpus_online", "cpus", "numa_cpus")
 
 
 def cpus_offline(scene: Scene) -> Iterator[CauseClaim]:
-    """CPUs that are switched off: the node then also differs in the CPUs of its NUMA nodes."""
-    for record in scene.about("cpus_online"):
-        if judged := missed(record):
-            node = record.nodes[0]
-            same = [r for r in scene.about(*_OF_CPUS) if node in r.nodes and missed(r)]
-            yield CauseClaim("cpus-offline", Where(node), judged[0].reason, tuple(same))
+    """CPUs that are switched off: the node then also differs in the CPUs of its NUMA nodes.
+
+    Of two nodes the other one differs from it too. Where all others are alike, this explains them.
+    """
+    off = [record for record in scene.about("cpus_online") if missed(record)]
+    nodes = {record.nodes[0] for record in off}
+    others = [r for s in _OF_CPUS if _alike_without(scene, s, nodes) for r in scene.about(s)]
+    for record in off:
+        mine = [r for r in scene.about(*_OF_CPUS) if record.nodes[0] in r.nodes]
+        theirs = [r for r in others if nodes.isdisjoint(r.nodes)]
+        shown = tuple(r for r in (*mine, *theirs) if missed(r))
+        yield CauseClaim("cpus-offline", Where(record.nodes[0]), missed(record)[0].reason, shown)
+
+
+def _alike_without(scene: Scene, subject: str, nodes: Collection[str]) -> bool:
+    """Whether this fact has one value on all nodes but these."""
+    records = (r for r in scene.results.records.values() if r.subject == subject and r.judgements)
+    return len({r.judgements[0].measured for r in records if r.nodes[0] not in nodes}) == 1
 
 
 RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (shared, cpus_offline)
