@@ -49,7 +49,7 @@ def test_the_lab_returns_a_cluster_reached_by_strict_ssh(metax: Bench) -> None:
     assert (given.transport, given.rootfs, given.platform) == ("ssh", "root", "metax-c500")
     settings = given.nodes[0].ssh
     assert (settings.user, settings.host_keys, settings.agent) == ("lab", "strict", False)
-    assert settings.config is None
+    assert settings.config == "/dev/null", "the user's configuration is not that of the lab"
     assert Path(settings.key or "").stat().st_mode & 0o777 == 0o600
     assert len({node.address for node in given.nodes}) == 3
     assert len(Path(settings.known_hosts or "").read_text().splitlines()) == 3
