@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from testing.core_values import cluster
 from testing.places import ROOT
+from testing.programs import node_path
 
 from railgauge.config.hostfile import cluster_from_json, cluster_to_json, load
 from railgauge.core.errors import HostfileError, SetupFailed
@@ -104,9 +105,10 @@ def test_commands_of_the_suite_itself_run_without_it() -> None:
     assert ran("false", argv=("echo", "held"), plain=True).stdout == "held\n"
 
 
-def test_the_survey_names_the_line_once_for_each_node() -> None:
+def test_the_survey_names_the_line_once_for_each_node(tmp_path: Path) -> None:
     nodes = cluster("n1", "n2")
-    setup = {"n1": ("true",), "n2": ("true", "module load nccl-tests")}
+    path = node_path(tmp_path / "own", tmp_path / "basic")
+    setup = {"n1": (f"PATH={path}",), "n2": ("true", "module load nccl-tests")}
     sessions = Sessions(
         nodes, lambda node: connect("local", Node(node.name, "x", "x", setup=setup[node.name]))
     )

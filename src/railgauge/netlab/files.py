@@ -131,6 +131,7 @@ def _hostfile(settings: Settings, at: Mapping[str, str], folder: Path) -> str:
         "user": "root",
         "key": str(folder / "id_ed25519"),
         "known_hosts": str(folder / "known_hosts"),
+        "host_keys": "strict",
         "config": os.devnull,
         "agent": False,
     }
