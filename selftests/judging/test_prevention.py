@@ -15,6 +15,7 @@ from railgauge.core.errors import (
     NodeUnreachable,
     PortInUse,
     RankDied,
+    SetupFailed,
     ToolError,
     ToolFailed,
     ToolMissing,
@@ -79,7 +80,7 @@ def test_what_did_not_run_prevents_it_at_its_place(error):
 
 
 @pytest.mark.parametrize(
-    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost]
+    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost, SetupFailed]
 )
 def test_a_node_that_does_not_answer_prevents_everything(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is ALL

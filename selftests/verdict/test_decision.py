@@ -25,6 +25,7 @@ from railgauge.verdict.decision import (
     SUBNET,
     RunPlan,
     decide,
+    limit_notes,
     not_applicable,
     not_run,
     subnet_notes,
@@ -306,6 +307,48 @@ def test_where_payload_moves_between_nodes_counters_that_are_not_asked_are_told(
     asked = {name for name, one in h200.measurements.items() if one.traffic}
     assert asked
     assert not {f"{name} traffic" for name in asked} & set(absent(h200, of))
+
+
+def limited(*sources, record_only=()):
+    """A platform whose limits have these sources, each in a measurement of its own."""
+    (plain, *_) = HOMELAB.measurements.values()
+    limits = [
+        replace(plain.limits[0], basis=Basis(source, "made up"), record_only=source in record_only)
+        for source in sources
+    ]
+    made = {f"m{n}": replace(plain, limits=(limit,)) for n, limit in enumerate(limits)}
+    return replace(HOMELAB, measurements=made)
+
+
+@pytest.mark.parametrize(
+    ("sources", "derived"),
+    [
+        (("derived",), "1 of 1"),
+        (("datasheet", "standard", "derived"), "3 of 3"),
+        (("derived", "calibrated"), "1 of 2"),
+        (("derived", "derived", "calibrated"), "2 of 3"),
+    ],
+)
+def test_limits_that_nobody_measured_are_noted(sources, derived):
+    (note,) = limit_notes(limited(*sources))
+    assert note == (
+        f"LIMITS NOT CALIBRATED: {derived} limits are derived from data sheets and the survey, "
+        "not from a measurement (docs/new-platform.md)"
+    )
+    assert note in decided({}, platform=limited(*sources)).notes
+
+
+@pytest.mark.parametrize(
+    "sources", [(), ("calibrated",), ("derived", "004"), ("004",), ("datasheet", "calibrated", "0")]
+)
+def test_calibrated_limits_and_those_of_a_document_need_no_note(sources):
+    assert limit_notes(limited(*sources)) == ()
+
+
+def test_a_limit_that_is_only_recorded_does_not_count():
+    only = limited("derived", "datasheet", record_only=("datasheet",))
+    assert limit_notes(only)[0].startswith("LIMITS NOT CALIBRATED: 1 of 1 ")
+    assert limit_notes(limited("derived", record_only=("derived",))) == ()
 
 
 def test_the_file_and_its_schema_are_those_of_the_contract():
