@@ -50,7 +50,7 @@ def run_of(case, platform, cluster, port=18600, moment=0):
     run = [ran(last, "client", moment)]
     run += [ran(one, Role.SERVICE if one.endless else "server", moment) for one in servers]
     spec = platform.measurements[case.measurement].traffic
-    probes = traffic.probes(case.nodes, cluster.rootfs, spec, platform.fabric_nics)
+    probes = traffic.probes(case.nodes, cluster.rootfs, spec, platform)
     return (*run, *(ran(one, role, moment) for role in COUNTER_ROLES for one in probes))
 
 

@@ -434,7 +434,7 @@ def test_a_bundle_from_before_the_tests_were_kept_verifies_and_says_so(healthy, 
     def without_needs(data):
         reasons = data.pop("not_applicable")
         del data["not_limited"]
-        unknown = ("the platform declares ", "the hostfile has ")
+        unknown = ("the platform declares ", "the hostfile has ", "no launch by ssh ")
         data["not_applicable"] = {k: v for k, v in reasons.items() if not v.startswith(unknown)}
 
     def older(content):

@@ -32,6 +32,57 @@ def names(cluster):
     return [node.name for node in cluster.nodes]
 
 
+# --- how a launcher's daemons are started ---
+
+
+@pytest.mark.parametrize(
+    ("text", "launch"),
+    [
+        ("", "through-suite"),
+        ("launcher: mpich\n", "through-suite"),
+        ("launcher: slurm\n", ""),
+        ("transport: slurm\n", ""),
+        ("transport: local\n", ""),
+        ("transport: lab\n", ""),
+        ('transport: exec\nexec: [enter, "{node}"]\n', "through-suite"),
+        ("launch: ssh\n", "ssh"),
+        ("launch: through-suite\ntransport: lab\n", "through-suite"),
+    ],
+)
+def test_daemons_are_started_through_the_suite_where_that_works(tmp_path, text, launch):
+    assert load(tmp_path, f"{HEAD}nodes: mx01\n{text}").launch == launch
+
+
+def test_a_plain_list_is_launched_through_the_suite(tmp_path):
+    assert load(tmp_path, "n1\nn2\n", "hosts", platform="h200").launch == "through-suite"
+
+
+@pytest.mark.parametrize("text", ["launcher: slurm\n", "transport: slurm\n"])
+def test_slurm_starts_its_ranks_itself(tmp_path, text):
+    said = refusal(tmp_path, f"{HEAD}nodes: mx01\nlaunch: ssh\n{text}")
+    assert "c.yaml:4: launch: ssh: slurm starts the ranks itself; remove launch:" in said
+
+
+def test_ports_and_arguments_of_the_launcher(tmp_path):
+    text = f"{HEAD}nodes: mx01\nports: 20000-20099\nlauncher_args: [-mca, pml, ^ucx]\n"
+    cluster = load(tmp_path, text)
+    assert (cluster.ports, cluster.launcher_args) == ((20000, 20099), ("-mca", "pml", "^ucx"))
+    assert hostfile.cluster_from_json(hostfile.cluster_to_json(cluster)) == cluster
+    assert load(tmp_path, f"{HEAD}nodes: mx01\n").ports is None
+
+
+@pytest.mark.parametrize("said", ["20099-20000", "0-99", "65500-65536", "20000-20014"])
+def test_a_range_of_ports_that_is_none_or_too_small(tmp_path, said):
+    told = refusal(tmp_path, f"{HEAD}nodes: mx01\nports: {said}\n")
+    assert f"c.yaml:4: ports: {said} is not a range of 16 TCP ports or more" in told
+
+
+def test_a_cluster_of_an_earlier_version_says_nothing_of_its_launches(tmp_path):
+    saved = hostfile.cluster_to_json(load(tmp_path, f"{HEAD}nodes: mx01\n"))
+    del saved["launch"]
+    assert hostfile.cluster_from_json(saved).launch == ""
+
+
 # --- the project's own YAML ---
 
 

@@ -106,14 +106,12 @@ def test_a_measurement_of_one_node_needs_no_partner():
 def test_each_of_several_suspects_is_measured():
     items = [path("n1", "n2", nic, 200.0) for nic in NICS]
     fine = paths([("n3", "n4")], NICS, {})
-    assert set(planned_again(found_by(items, fine))) == {
-        ((one,), pair)
-        for one, pairs in {
-            "n1": [("n1", "n3"), ("n1", "n4")],
-            "n2": [("n3", "n2"), ("n4", "n2")],
-        }.items()
-        for pair in pairs
-    }
+    asked = planned_again(found_by(items, fine))
+    assert set(asked) >= {
+        (("n1",), ("n1", "n3")), (("n1",), ("n1", "n4")),
+        (("n2",), ("n3", "n2")), (("n2",), ("n4", "n2")),
+    }  # fmt: skip
+    assert {suspects for suspects, _ in asked} == {("n1",), ("n2",), ("n1", "n2"), ()}
 
 
 def nothing_to_confirm():
@@ -137,7 +135,7 @@ def test_causes_with_many_suspects_are_not_measured_again():
     slow = [path(f"a{i}", f"b{i}", nic, 200.0) for i in range(20) for nic in NICS]
     many = found_by(slow, paths([("n1", "n2")], NICS, {}))
     assert {len(c.where.node.split("|")) for c in diagnose(many)} == {2}
-    assert len(planned_again(many)) == 20 * 4
+    assert len(planned_again(many)) == 20 * 7
     ring = [path(f"a{i}", f"a{(i + 1) % 20}", nic, 200.0) for i in range(20) for nic in NICS]
     assert planned_again(found_by(ring, paths([("n1", "n2")], NICS, {}))) == []
 

@@ -77,15 +77,13 @@ def measured(slow):
     """Each path of n1 measured with n2."""
     passed = asking(path("n1", "n2", "gpu3-mlx5_3", 392.0))
     found = findings([passed])
-    requests = elimination.on_paths(of_paths(*PATHS), found.records, found.platform, "n2")
+    requests = elimination.on_parts(of_paths(*PATHS), found.records, found.platform, "n2")
     return [result(one, slow=str(one.question.case.pairing) in slow) for one in requests]
 
 
 def test_each_path_is_measured_once_with_a_good_node():
     results = measured(())
-    assert [str(one.asked.question.case.pairing) for one in results if one] == sorted(
-        str(one.asked.question.case.pairing) for one in results
-    )
+    assert [str(one.asked.question.case.pairing) for one in results] == list(PATHS)
     assert {one.asked.question.case.nodes for one in results} == {("n1", "n2")}
 
 
@@ -97,12 +95,38 @@ def test_the_slow_paths_are_what_is_left(slow):
     assert cause.confidence == "likely"
 
 
-def test_without_a_slow_path_or_with_one_not_measured_nothing_is_decided():
-    assert elimination.decided(of_paths(*PATHS), measured(())) is None
+def test_paths_that_are_fine_by_themselves_leave_it_undecided():
+    cause = elimination.decided(of_paths(*PATHS), measured(()))
+    assert (cause.confidence, cause.where) == ("open", of_paths(*PATHS).where)
+    assert "each of gpu0-mlx5_0, gpu1-mlx5_0, gpu2-mlx5_1 is fine by itself" in cause.says
+
+
+def test_a_path_within_its_limit_that_is_behind_the_others_is_named():
+    results = [
+        Confirmed(one.asked, (judgement(Outcome.PASSED, worst=value),))
+        for one, value in zip(measured(()), (392.0, 380.0, 391.0), strict=True)
+    ]
+    cause = elimination.decided(of_paths(*PATHS), results)
+    assert (cause.where.device, cause.confidence) == (PATHS[1], "likely")
+    assert "is behind the others" in cause.says
+
+
+def test_a_path_that_was_not_measured_leaves_it_undecided():
     assert elimination.decided(of_paths(*PATHS), measured(PATHS)[:-1]) is None
 
 
-def test_few_and_very_many_suspects_are_left_to_others():
-    assert elimination.suspects(of_paths(*PATHS[:2])) == ()
-    assert elimination.suspects(of_paths(*(f"gpu{i}-mlx5_0" for i in range(7)))) == ()
+def test_gpus_that_nothing_measured_are_measured_over_a_near_nic():
+    cause = replace(of_paths("gpu0", "gpu2"), cause="slow-gpu")
+    found = findings([asking(path("n1", "n2", "gpu3-mlx5_3", 392.0))])
+    requests = list(elimination.on_parts(cause, found.records, found.platform, "n2"))
+    assert [one.question.case.pairing.gpu for one in requests] == [0, 2]
+    assert {one.question.case.pairing.distance for one in requests} == {"near"}
+    results = [result(one, slow=one.question.case.pairing.gpu == 2) for one in requests]
+    assert elimination.decided(cause, results).where.device == "gpu2"
+
+
+def test_one_and_very_many_suspects_are_left_to_others():
+    assert elimination.suspects(of_paths(*PATHS[:1])) == ()
+    assert elimination.suspects(of_paths(*(f"gpu{i}-mlx5_0" for i in range(9)))) == ()
     assert elimination.suspects(replace(of_paths(*PATHS), confidence="likely")) == ()
+    assert elimination.suspects(of_paths("gpu0", "gpu0-mlx5_0")) == ()

@@ -47,14 +47,17 @@ def test_nothing_is_measured_again_if_no_partner_is_missing():
     assert planned_again(scene(set())) == []
 
 
-def test_too_few_planned_rounds_cause_no_follow_up():
-    """One round cannot separate a node from its partner, but no partner is missing."""
+def test_one_round_is_made_up_for_by_good_nodes():
+    """One round cannot separate a node from its partner; each is measured with a good node."""
     found = findings(
         [asking(path("n1", "n2", "mlx5_0", SLOW)), asking(path("n3", "n4", "mlx5_0", FINE))]
     )
     (cause,) = diagnose(found)
     assert cause.confidence == "open"
-    assert planned_again(found) == []
+    asked = planned_again(found)
+    assert {suspects for suspects, _ in asked} == {("n1",), ("n2",), ("n1", "n2"), ()}
+    assert {node for _, pair in asked for node in pair} == {"n1", "n2", "n3", "n4"}
+    assert {one.where.node for one in answered(found, [{"n2"}])} == {"n2"}
 
 
 def test_a_suspect_is_not_measured_with_a_suspect_or_the_gated_node():

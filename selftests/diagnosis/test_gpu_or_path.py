@@ -80,6 +80,15 @@ def test_a_gpu_that_is_hardly_behind_its_limit_stays_undecided():
     assert found.confidence == "open"
 
 
+@pytest.mark.parametrize(
+    ("over_another", "cause"), [(257.0, "slow-gpu"), (284.0, "slow-pcie-path")]
+)
+def test_where_the_limit_is_far_below_a_healthy_value_the_share_decides(over_another, cause):
+    """370 of 372.4 Gb/s: close to the limit, and 9 % behind what the GPU should reach."""
+    (found,) = causes_after(370.0, over_another, 284.0)
+    assert (found.cause, found.confidence) == (cause, "likely")
+
+
 def test_a_pairing_that_is_not_slow_again_stays_undecided():
     found = scene()
     again, other, good = requests(found)

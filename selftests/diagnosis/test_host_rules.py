@@ -244,6 +244,7 @@ def test_a_fault_of_all_gpus_of_a_node_is_one_cause():
     every = [fact("n1", "gpu_mig", f"gpu{index}") for index in range(8)]
     found = only(causes(every))
     assert named([found]) == [("gpu-partitioned", "n1")]
+    assert found.says == "gpu_mig: MIG mode is on, programs see parts of the GPU, or none of it"
     assert len(found.evidence) == 8
     assert named(causes(every[:7]))[6] == ("gpu-partitioned", "n1, gpu6")
 

@@ -19,6 +19,7 @@ from testing.diagnose_scenes import (
 
 from railgauge.core.errors import (
     AuthenticationFailed,
+    BecomeRefused,
     CommandTimedOut,
     ConnectionLost,
     HostKeyRejected,
@@ -36,6 +37,7 @@ from railgauge.plugin.recording import of_the_suite
         (AuthenticationFailed, "node-unreachable"),
         (HostKeyRejected, "host-key-rejected"),
         (SetupFailed, "setup-failed"),
+        (BecomeRefused, "become-refused"),
     ],
 )
 def test_an_unreachable_node_is_one_cause(error, cause):

@@ -5,6 +5,7 @@ from testing.core_values import item
 
 from railgauge.core.errors import (
     AuthenticationFailed,
+    BecomeRefused,
     CommandTimedOut,
     ConnectionLost,
     DeviceMissing,
@@ -80,7 +81,15 @@ def test_what_did_not_run_prevents_it_at_its_place(error):
 
 
 @pytest.mark.parametrize(
-    "error", [NodeUnreachable, AuthenticationFailed, HostKeyRejected, ConnectionLost, SetupFailed]
+    "error",
+    [
+        NodeUnreachable,
+        AuthenticationFailed,
+        HostKeyRejected,
+        ConnectionLost,
+        SetupFailed,
+        BecomeRefused,
+    ],
 )
 def test_a_node_that_does_not_answer_prevents_everything(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is ALL

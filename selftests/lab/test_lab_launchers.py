@@ -36,6 +36,29 @@ def test_each_gpu_has_one_process(h200: Bench, words: str) -> None:
     assert ranks(ran.stdout) == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "agent"),
+    [
+        ("mpirun -np 4 --host h200-01:2,h200-02:2", "OMPI_MCA_plm_rsh_agent"),
+        ("mpiexec -n 4 -hosts h200-01,h200-02", "HYDRA_LAUNCHER_EXEC"),
+    ],
+)
+def test_daemons_of_other_nodes_are_started_by_the_agent(
+    h200: Bench, words: str, agent: str
+) -> None:
+    script, asked = h200.home(0) / "agent", h200.home(0) / "asked"
+    asked.unlink(missing_ok=True)
+    script.write_text(f'#!/bin/sh\necho "$1" >>{asked}; exec /bin/sh -c "$2"\n')
+    script.chmod(0o755)
+    ran = h200.run(0, *words.split(), *SMALL, **{agent: str(script)})
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert asked.read_text() == "h200-02\n"
+    script.write_text("#!/bin/sh\necho refused by the agent >&2; exit 255\n")
+    ran = h200.run(0, *words.split(), *SMALL, **{agent: str(script)})
+    assert ran.returncode != 0
+    assert "refused by the agent" in ran.stderr
+
+
 def test_hostfiles_and_slots_are_read(h200: Bench) -> None:
     (h200.home(0) / "hosts").write_text("# two nodes\nh200-01 slots=2\nh200-02 slots=2\n\n")
     ran = h200.run(0, "mpirun", "--hostfile", "hosts", *SMALL)

@@ -1,9 +1,10 @@
 """The argv of every launcher follows the launcher's documentation; no argument is split again."""
 
 import pytest
+from testing.places import ROOT
 
 from railgauge.core.errors import BadInput
-from railgauge.launchers import NAMES, Host, Launch, launcher
+from railgauge.launchers import LAUNCHED, NAMES, Host, Launch, launcher, mpich, through
 
 HOSTS = (Host("mx01", "10.0.0.1", 8), Host("mx02", "10.0.0.2", 8))
 PROGRAM = ("/opt/tests/all_reduce_perf", "-b", "1024", "-g", "1")
@@ -43,6 +44,10 @@ def test_openmpi_over_the_network_that_the_hostfile_names():
 
 
 def test_mpich_takes_one_interface_and_slurm_none():
+    # Open MPI refuses a parameter that is given twice.
+    own = argv("openmpi", network="eth1", options=("--mca", "btl_tcp_if_include", "eth0"))
+    assert own.count("btl_tcp_if_include") == 1
+    assert own[own.index("oob_tcp_if_include") - 1 :][:3] == ("-mca", "oob_tcp_if_include", "eth1")
     assert "-iface eth1" in " ".join(argv("mpich", network="eth1"))
     for name, network in (("mpich", "10.2.122.0/24"), ("mpich", "eth0,eth1"), ("slurm", "eth1")):
         with pytest.raises(BadInput, match="mpi_network"):
@@ -128,3 +133,32 @@ def test_what_no_launcher_can_do_is_refused(changes):
 def test_unknown_launcher_names_the_known_ones():
     with pytest.raises(BadInput, match="openmpi, mpich, slurm"):
         launcher("pdsh")
+
+
+def test_ports_are_shared_by_daemons_and_ranks():
+    """Open MPI's daemon listens on every port that it is given."""
+    made = " ".join(argv("openmpi", ports=(20000, 20099)))
+    assert "-mca oob_tcp_dynamic_ipv4_ports 20000-20003" in made
+    assert "-mca btl_tcp_port_min_v4 20004 -mca btl_tcp_port_range_v4 96" in made
+    own = argv("openmpi", ports=(20000, 20099), options=("-mca", "btl_tcp_port_min_v4", "7000"))
+    assert own.count("btl_tcp_port_min_v4") == 1
+    made = " ".join(argv("mpich", ports=(20000, 20099)))
+    assert "-env MPIR_CVAR_CH3_PORT_RANGE 20000:20099 -env UCX_TCP_PORT_RANGE 20000-20099" in made
+    assert mpich.within((20000, 20099)) == {"MPIEXEC_PORT_RANGE": "20000:20099"}
+
+
+def test_every_launcher_with_daemons_starts_them_by_the_agent():
+    made = through("/tmp/x/agent")
+    assert made["HYDRA_LAUNCHER_EXEC"] == "/tmp/x/agent"
+    # Version 4 hands the agent on to daemons that do not have it: its first word must be there.
+    for name in ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"):
+        assert made[name] == "/bin/sh /tmp/x/agent"
+    for name in NAMES:
+        assert (launcher(name).through("/a").items() <= through("/a").items()) or name == "slurm"
+    assert launcher("slurm").through("/a") == {}
+
+
+def test_the_launched_tools_are_those_that_plan_a_launch():
+    plans = (ROOT / "src" / "railgauge" / "tools").rglob("*.py")
+    users = {p.parent.name for p in plans if "launched(setting" in p.read_text(encoding="utf-8")}
+    assert users - {"tools"} == {name.replace("-", "_") for name in LAUNCHED}

@@ -23,6 +23,7 @@ MEANS = {
     "openmpi-login": ("login-refused", "tcp02", LaunchFailed, "log in on the other"),
     "openmpi-unreach": ("host-unreachable", "tcp02", LaunchFailed, "by hand: ssh"),
     "openmpi-unknown": ("unknown-host", "tcp02", LaunchFailed, "can resolve"),
+    "openmpi-overload": ("binding-overload", "tcp02", LaunchFailed, "--bind-to, none"),
     "openmpi-slots": ("not-enough-slots", "", LaunchFailed, "fewer ranks"),
     "openmpi-root": ("run-as-root", "", LaunchFailed, "OMPI_ALLOW_RUN_AS_ROOT=1"),
     "openmpi-noprog": ("tool-missing", "tcp01", ToolMissing, "under 'tools'"),
@@ -53,6 +54,33 @@ def error(text, *, reader="mpi-bench", argv=LAUNCH, nodes=NODES, cut=""):
     with pytest.raises(NoEvidence) as caught:
         refuse_failure([transcript], [tool(reader).parse(text)], nodes)
     return caught.value
+
+
+def test_a_proxy_that_the_first_node_lacks_is_a_missing_program_of_that_node():
+    text = (
+        "[mpiexec@tcp01] HYDU_create_process (utils/launch/launch.c:73): execvp error on file "
+        "/opt/bin/hydra_pmi_proxy (No such file or directory)\n[mpiexec@tcp01] "
+        "HYD_pmcd_pmiserv_proxy_init_cb (pm/pmiserv/pmiserv_cb.c:446): assert (!closed) failed\n"
+    )
+    told = error(text)
+    assert (type(told), told.where) == (ToolMissing, "tcp01: mpirun")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "railgauge: launch: tcp02: the daemon ended: connection-lost",
+        "railgauge: launch: tcp02: the node does not start another command: Timeout\n"
+        "ORTE was unable to reliably start one or more daemons.",
+    ],
+)
+def test_a_daemon_that_the_suite_lost_is_of_its_node(text):
+    told = error(text, nodes=("tcp01", "tcp02", "tcp03"), argv=THREE)
+    assert (type(told), told.where) == (LaunchFailed, "tcp02: mpirun")
+    assert "railgauge: launch: tcp02" in told.what
+
+
+THREE = ("mpirun", "-np", "3", "--host", "10.77.0.1:1,10.77.0.2:1,10.77.0.3:1", "mpi-bench")
 
 
 def test_every_recorded_failure_is_asked_for():

@@ -32,6 +32,7 @@ class Count(Enum):
     GATED_SILENT = "behind a gate, not said"
     UNPLANNED = "not in the plan, said"
     UNPLANNED_SILENT = "not in the plan, not said"
+    HIDDEN = "behind a slower part, said"
     STRAGGLER = "named as a straggler"
     BELOW = "below every limit, accepted"
     IDLE = "did not act"
@@ -59,6 +60,8 @@ RULES = """\
 - **behind a gate**: each item that can show the fault ended blocked, in an error or not run. It is
   *said* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
   measurement that could have shown it, or if a cause says that the node does not answer.
+- **behind a slower part**: each item that can show it is slowed more by another fault of the run,
+  and `unknown` in `verdict.json` says that the fault's node was measured only with that part.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
   is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
   GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level, or if
@@ -149,16 +152,19 @@ def _count(studied: StudiedRun, number: int) -> tuple[Count, str]:
     injection, reach = studied.injected[number], studied.reaches[number]
     if not injection.cause:
         return Count.HARMLESS, ""
-    if detail := _named(injection, studied):
-        return detail
+    named = _named(injection, studied)
     shown = [item for item in studied.items if reach.shows(item)]
-    if reach.visibility is not Visibility.LIMITS or not any(
+    is_visible = reach.visibility is Visibility.LIMITS and any(
         _was_measured(injection, item) for item in shown
-    ):
+    )
+    if named and (named[0] is Count.EXACT or is_visible):
+        return named
+    if not is_visible:
         return _not_visible(injection, reach.visibility, studied.verdict, shown)
     if is_intermittent(injection) and not studied.red_only_for(number):
         return Count.IDLE, ""
-    return _missed(injection, studied, [item for item in shown if item["outcome"] in _WENT_WRONG])
+    red = [item for item in shown if item["outcome"] in _WENT_WRONG]
+    return _missed(injection, studied, number, red)
 
 
 def _not_visible(
@@ -259,11 +265,26 @@ def place(cause: Cause) -> str:
     return " ".join(part for part in (cause["cause"], nodes, where["device"]) if part) + sure
 
 
-def _missed(injection: Injection, studied: StudiedRun, red: Sequence[Item]) -> tuple[Count, str]:
+def _hidden(injection: Injection, studied: StudiedRun, number: int) -> str:
+    """The line saying that the fault's node was measured only with a slower part."""
+    if studied.red_only_for(number):
+        return ""
+    lines = _unknown_of(injection, studied.verdict)
+    return next((line["why"] for line in lines if line["why"].startswith(_ONLY_WITH)), "")
+
+
+_ONLY_WITH = "measured only with slow-"
+
+
+def _missed(
+    injection: Injection, studied: StudiedRun, number: int, red: Sequence[Item]
+) -> tuple[Count, str]:
     ids = {item["id"] for item in red}
     for cause in studied.open:
         if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
             return Count.LISTED, place(cause)
+    if line := _hidden(injection, studied, number):
+        return Count.HIDDEN, line
     for cause in wrong_causes(studied):
         if _nodes(cause) & _ends(injection):
             return Count.MISNAMED, place(cause)

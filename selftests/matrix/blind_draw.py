@@ -24,8 +24,9 @@ from injections import (
 
 from railgauge.lab import faults
 
-# At least three nodes: two cannot tell which of them is slow. A node with eight GPUs and eight NICs
-# costs a run 3 s of CPU time.
+# Two nodes cannot tell which of them is slow, and each fault may take a node out of service. So
+# there are at least two good nodes beside those with faults, and at least three in all.
+# A node with eight GPUs and eight NICs costs a run 3 s of CPU time.
 SIZES = {
     "connectx4-homelab": range(3, 7),
     "h100-tcpx": range(3, 7),
@@ -34,6 +35,7 @@ SIZES = {
     "h200": range(3, 5),
 }
 MOST_FAULTS = 3
+_GOOD = 2
 SEVERITIES = range(1, 21)
 # Half of the faults are slow parts, because they are missed more easily than facts.
 _SLOW_SHARE, _DEFAULT_SHARE, _COURSE_SHARE = 0.5, 0.25, 0.15
@@ -77,10 +79,10 @@ def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> 
     """Run ``number`` of the study with this seed; it does not depend on other runs."""
     random = Random(f"{seed} {number}")
     platform = random.choice(tuple(platforms or NODES))
-    count = random.choice(SIZES[platform])
+    wanted = random.randint(1, MOST_FAULTS)
+    count = max(random.choice(SIZES[platform]), wanted + _GOOD)
     inputs = draw_inputs(platform, random, tuple(InProcessLab(platform, count=count).nodes))
     lab_seed = random.randrange(1, 1_000_000)
-    wanted = random.randint(1, MOST_FAULTS)
     injected: list[Injection] = []
     for injection in _injections(inputs):
         if not any(_clash(injection, other) for other in injected):
@@ -133,6 +135,8 @@ def _clash(one: Injection, other: Injection) -> bool:
     devices = {_device(one), _device(other)}
     if len(names) == 1 and len(devices) == 1:
         return True
+    if names == {"slow-send", "slow-receive"} and len(devices) == 1:
+        return True  # together they are a slow NIC
     if "gpu-missing" in names and all("gpu" in device for device in devices):
         return True
     return len(devices) == 1 and bool(_device(one)) and bool(names & _HIDING or _both_facts(names))

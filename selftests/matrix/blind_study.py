@@ -241,8 +241,8 @@ def _line(first: str, cells: Iterable[object]) -> str:
     return f"| {first} | {' | '.join(map(str, cells))} |"
 
 
-_FINE = (Count.EXACT, Count.BELOW, Count.STRAGGLER, Count.IDLE, Count.HARMLESS, Count.GATED,
-         Count.UNPLANNED)  # fmt: skip
+_FINE = (Count.EXACT, Count.BELOW, Count.STRAGGLER, Count.IDLE, Count.HARMLESS, Count.HIDDEN,
+         Count.GATED, Count.UNPLANNED)  # fmt: skip
 
 
 def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -267,8 +267,9 @@ _PAGE = """# The blind study
 What the suite says of faults that nobody chose. Made by `make blind` (seed {seed}, level {level},
 evidence simulated): {runs} runs of the embedded lab with one to three faults each, {faults} faults.
 Platform, number of nodes, faults, severities (from 1 to 20 %, or the fault's default), nodes,
-devices and seeds are random; some faults come and go or begin during the run. Half of the faults
-are slow parts, the rest is drawn from all other faults of the lab.
+devices and seeds are random, with at least two nodes more than faults. Some faults come and go or
+begin during the run. Half of the faults are slow parts, the rest is drawn from all other faults of
+the lab.
 
 Of {measured} faults that were measured, {exact} were named exactly; {wrong}. Goals that are missed:
 

@@ -86,7 +86,7 @@ class InProcessLab:
         self._turns[node["name"], key] += 1
         return self._turns[node["name"], key]
 
-    def named(self, _node: object, host: str) -> dict[str, Any]:
+    def named(self, _node: object, host: str, _agent: str = "") -> dict[str, Any]:
         return next(n for n in self.nodes.values() if host in (n["name"], n["address"]))
 
     def connect(self, _host: str, _port: int, _source: str) -> RemoteEnd:

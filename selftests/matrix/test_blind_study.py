@@ -169,6 +169,28 @@ def test_an_error_shows_only_faults_that_break_tools_or_nodes() -> None:
 PLAN = "level smoke does not measure this"
 
 
+def test_a_fault_that_only_a_slower_part_was_measured_with_is_hidden():
+    """Both faults make the item fail; ``unknown`` says what the slower one hides."""
+    other = Injection("h200", "slow-node", "slow-node@h200-01", "slow-node", "h200-01")
+    line = {
+        "nodes": "h200-02",
+        "what": ["host memory paths, receiving over 8 NICs"],
+        "why": "measured only with slow-node (h200-01)",
+    }
+    for unknown, expected in (([line], Count.HIDDEN), ([], Count.SWALLOWED)):
+        said = verdict(cause("slow-node", "h200-01"), unknown=unknown)
+        studied = StudiedRun((SLOW_GPU, other), (SEEN, SEEN), said, (RED,))
+        assert counted(studied)[0].count is expected
+    alone = StudiedRun((SLOW_GPU,), (SEEN,), verdict(unknown=[line]), (RED,))
+    assert counted(alone)[0].count is Count.SWALLOWED, "nothing else makes the item fail"
+
+
+def test_suspects_of_another_fault_are_no_count_of_one_that_no_limit_shows():
+    several = cause("slow-gpu", "h200-02", "gpu4,gpu5", confidence="open")
+    assert count_of(SLOW_GPU, several, reach=BELOW) is Count.BELOW
+    assert count_of(SLOW_GPU, cause("slow-gpu", "h200-02", "gpu5"), reach=BELOW) is Count.EXACT
+
+
 @pytest.mark.parametrize(
     ("fault", "what", "why", "count"),
     [

@@ -61,7 +61,7 @@ BY_VALUE = {
         "gpu_processes": "gpu_processes", "peer_memory": "peer_memory",
         "nvme_count": "nvmes.#", "boot_id": "boot_id", "machine_id": "machine_id",
         "clock": "clock_offset_s", "cpu_model": "cpu_model", "memory": "memory_mib",
-        "bios": "bios",
+        "bios": "bios", "node_login": "failed_logins",
     },
     "gpu": {
         "gpu_vbios": "gpus.3.vbios", "gpu_persistence_mode": "gpus.3.persistence_mode",

@@ -25,6 +25,7 @@ def asked(*, confirm, recorded=None, stopped="", **session):
         _findings=findings,
         _printer=lambda: lambda _: None,
     )
+    controller._may_ask = lambda of: Controller._may_ask(controller, of)
     ended = {"exitstatus": pytest.ExitCode.TESTS_FAILED, "shouldfail": False, "shouldstop": False}
     return Controller._suspects(controller, SimpleNamespace(**ended | session)), bool(looked)
 

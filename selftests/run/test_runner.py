@@ -14,7 +14,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command
 from railgauge.leases.files import Leases
-from railgauge.run.runner import Runner
+from railgauge.run.runner import Runner, ports_of
 from railgauge.run.store import Store
 from railgauge.transport.sessions import Sessions
 
@@ -44,6 +44,18 @@ def planned(wanted, port):
 
 def bad(**changes):
     return transcript("n1", exit_code=1, **changes)
+
+
+def test_servers_listen_on_the_ports_of_the_hostfile(sessions, fakes, tmp_path):
+    store, leases = Store(tmp_path), Leases(tmp_path / "leases")
+    ports = ports_of(cluster("n1", "n2", ports=(20000, 20015)))
+    runner = Runner(sessions, leases, store, planned, ports=ports)
+    fakes.ready += [PortInUse("taken", where="n2")] * 4
+    runner.measure(case())
+    asked = [port for _, _, port in fakes.done("start")]
+    assert len(set(asked)) == 5
+    assert set(asked) <= set(range(20000, 20016))
+    assert ports_of(cluster("n1")) == range(18515, 32768)
 
 
 # --- one measurement for all items that ask ---

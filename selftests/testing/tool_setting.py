@@ -4,6 +4,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
+from railgauge.core.devices import AS_DECLARED
 from railgauge.core.model import Case, Cluster, Node
 from testing.places import SHARED
 
@@ -28,6 +29,7 @@ def setting(
         case=Case("measured", nodes, pairing, sizes),
         measurement=measurement,
         cluster=Cluster("c", "p", "ssh", NODES, "c.yaml", tools=tools or {}),
+        platform=SimpleNamespace(devices=AS_DECLARED),
         environment=MappingProxyType(environment or {}),
         stack=None,
     )

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.config.thresholds.model import Gpus, Measurement
+from railgauge.core.devices import AS_DECLARED
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pairing, SshSettings
 from railgauge.tools.ccl_tests import commands
@@ -17,7 +18,7 @@ SWEEP = tuple(1024 * 2**n for n in range(21))
 
 
 def platform(vendor):
-    return SimpleNamespace(gpus=Gpus(vendor, "X", 8, 65536))
+    return SimpleNamespace(gpus=Gpus(vendor, "X", 8, 65536), devices=AS_DECLARED)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,17 @@ def test_two_nodes_of_eight():
         "-b", "1024", "-e", "1073741824", "-f", "2", "-g", "1", "-d", "float", "-n", "10",
     )  # fmt: skip
     assert (made.node, made.time_limit_s, made.listens_on) == ("mx01", 300, None)
+
+
+@pytest.mark.parametrize("key", ["ccl_tests", "all_reduce_perf"])
+def test_a_build_with_mpi_keeps_its_ending(key):
+    tools = {key: "/opt/nccl/all_reduce_perf_mpi"}
+    made = command(Given(cluster=replace(CLUSTER, tools=tools)))
+    assert "/opt/nccl/all_reduce_perf_mpi" in made.argv
+    gather = replace(Given().measurement, command="all_gather_perf")
+    tools = {"ccl_tests": "/opt/nccl/all_reduce_perf_mpi"}
+    made = command(Given(cluster=replace(CLUSTER, tools=tools), measurement=gather))
+    assert "/opt/nccl/all_gather_perf_mpi" in made.argv
 
 
 def test_options_of_the_tool():

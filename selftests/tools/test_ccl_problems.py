@@ -36,6 +36,31 @@ def kinds(text, severity="error"):
     return [problem.kind for problem in parse(text).problems if problem.severity == severity]
 
 
+ALONE = HEAD + RANKS.splitlines(keepends=True)[0] + HEADING + ROWS + FOOT
+
+
+@pytest.mark.parametrize("count", [2, 16])
+def test_ranks_that_do_not_know_of_each_other_are_a_build_without_mpi(count):
+    """Open MPI starts a program without MPI as well: each process measures its own GPU alone."""
+    (found,) = (p for p in parse(ALONE * count).errors if p.kind == "built-without-mpi")
+    assert found.message == f"{count} runs of rank 0 alone: each process ran by itself"
+    assert "MPI=1" in found.kind.remedy
+    assert "several-tables" not in kinds(ALONE * count)
+    assert kinds(ALONE * count)[0] == "built-without-mpi"
+
+
+def test_two_runs_of_several_ranks_are_two_runs():
+    assert "built-without-mpi" not in kinds(WHOLE + WHOLE)
+    assert "built-without-mpi" not in kinds(ALONE + WHOLE)
+
+
+def test_the_name_of_a_build_with_mpi_is_that_of_its_collective():
+    text = WHOLE.replace("starting: all_reduce_perf", "starting: all_reduce_perf_mpi")
+    assert parse(text).summary["collective"] == "all_reduce"
+    missing = "bash: line 1: /opt/all_reduce_perf_mpi: No such file or directory"
+    assert "tool-missing" in kinds(missing)
+
+
 def test_the_whole_output_has_no_problem():
     parsed = parse(WHOLE)
     assert parsed.problems == ()

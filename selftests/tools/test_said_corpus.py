@@ -56,6 +56,7 @@ def perftest(path: Path, said: Parsed) -> ToolRequest:
     gpu = None if memory == "host" else summary.get("gpu")
     platform = replace(_gpus(VENDORS.get(memory, "metax"), summary.get("gpu_model")), nics=(nic,))
     case = Case("x", ("a", "b"), Pairing(nic.name, gpu), (65536,))
+    options["dmabuf"] = bool(summary.get("dmabuf"))
     return ToolRequest(case, _measurement("perftest", command, options), platform)
 
 

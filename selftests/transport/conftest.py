@@ -8,15 +8,17 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from testing.logins import rights, sudoers
 from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
 from testing.throwaway_sshd import SshServer, start_server
 
-from railgauge.core.model import Node
-from railgauge.transport import Session
+from railgauge.core.model import Command, Node, Transcript
+from railgauge.transport import Running, Session
 from railgauge.transport.registry import connect
 from railgauge.transport.tag import Tag
 
@@ -40,6 +42,8 @@ WAYS = [
     "local-setup",
     "exec-env",
     "exec-nsenter",
+    "root-env",
+    "root-sudo",
     "ssh",
     *(f"noisy-{name}" for name in START_FILES),
 ]
@@ -67,11 +71,33 @@ def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]
             else:
                 words = ("env", "-u", "SHLVL")
             kind, node = "exec", Node("n01", "127.0.0.1", "127.0.0.1", exec=words)
+        elif request.param == "root-env":
+            kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1", become=("env", "-u", "X Y"))
+        elif request.param == "root-sudo":
+            cannot_run = request.getfixturevalue("cannot_run")
+            words = ends.enter_context(sudoers(cannot_run, rights("ALL")))
+            kind, node = "exec", Node("n01", "x", "x", exec=words, become=("sudo", "-n"))
         else:
             kind, node = "ssh", ends.enter_context(_server(request)).node()
         session = connect(kind, node, tag)
-        yield session
+        yield AsRoot(session) if node.become else session
         session.close()
+
+
+@dataclass
+class AsRoot:
+    """A session that runs every command as root."""
+
+    session: Session
+
+    def run(self, command: Command) -> Transcript:
+        return self.session.run(replace(command, as_root=True))
+
+    def start(self, command: Command) -> Running:
+        return self.session.start(replace(command, as_root=True))
+
+    def close(self) -> None:
+        self.session.close()
 
 
 @contextmanager

@@ -60,16 +60,16 @@ def test_a_line_of_the_login_shell_is_not_the_first_line_of_the_command() -> Non
     """Whoever asks before the command has begun waits for it."""
     capture = Capture(NONCE)
     capture.take_stdout(b"Welcome!\n")
-    assert capture.first_line(0.05) is None
+    assert capture.line(0, 0.05) is None
     capture.take_stdout(b"(base)::railgauge 0123456789abcdef pid 4711\nheld\n")
-    assert capture.first_line(0) == "held"
+    assert capture.line(0, 0) == "held"
 
 
 def test_a_login_shell_that_starts_no_command_is_quoted() -> None:
     capture = Capture(NONCE)
     capture.take_stdout(b"This account is locked\n")
     capture._end(1)
-    assert capture.first_line(0) == "This account is locked"
+    assert capture.line(0, 0) == "This account is locked"
 
 
 def test_what_the_login_shell_prints_on_stderr_is_dropped() -> None:

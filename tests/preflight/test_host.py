@@ -110,6 +110,20 @@ def test_machine_id(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("node_login")
+@pytest.mark.needs("two nodes", "logins")
+def test_node_login(node, expect):
+    """The node can log in by ssh to the nodes on which its launcher starts daemons.
+
+    Pass: ssh from this node, with a key and a known host key, succeeds to each node with which it
+        is the first node of a collective.
+    Fail: A login fails: mpirun on this node cannot start ranks there.
+    Remedy: Set launch: through-suite in the hostfile, which needs no login between nodes; or give
+        the user a key, known host keys and the right port (~/.ssh/config) on every node.
+    """
+    expect(node)
+
+
 @pytest.mark.expects("clock")
 def test_clock(node, expect):
     """The node's clock shows the time of the other nodes, in seconds.

@@ -86,8 +86,7 @@ class Commands:
     def _refuse_other_counters(self, case: Case, run: Iterable[Transcript], name: str) -> None:
         read = [one for one in run if one.role in COUNTER_ROLES]
         spec = self._platform.measurements[case.measurement].traffic
-        root, nics = self._clusters[0].rootfs, self._platform.fabric_nics
-        probes = traffic.probes(case.nodes, root, spec, nics)
+        probes = traffic.probes(case.nodes, self._clusters[0].rootfs, spec, self._platform)
         due = [(one, role) for role in COUNTER_ROLES for one in probes]
         if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
             nodes = ", ".join(case.nodes)[:200]

@@ -12,7 +12,7 @@ from railgauge.cli import plan_text, text
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import demand, forecast, plan
+from railgauge.planning import demand, forecast, plan, root
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import asked
@@ -105,6 +105,10 @@ def _json(
         "rungs": {
             str(int(rung)): {"estimate_s": forecast.takes_s(made)}
             for rung, made in forecast.by_rung(works).items()
+        },
+        "as_root": {
+            "way": root.way_to_root(cluster),
+            "needed_by": list(root.needing_root(platform, works)),
         },
         "not_applicable": not_applicable(platform, level, tests),
         "alternatives": [asdict(one) for one in forecast.alternatives(platform, cluster, level)],

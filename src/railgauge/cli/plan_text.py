@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
-from railgauge.planning import demand, forecast
+from railgauge.planning import demand, forecast, root
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.needs import Candidate, not_limited
@@ -50,6 +50,7 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
     yield f"judges {demand.count(said.scope):,} items"
+    yield from _roots(said)
     yield from subnet_notes(level)
     yield from _left_out(said, everything=everything)
     if level.leaves:
@@ -60,6 +61,13 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
             f"at most {forecast.FOLLOW_UPS} measurements more, about {duration(more_s)}, if a "
             "cause is undecided without them"
         )
+
+
+def _roots(said: Plan) -> Iterator[str]:
+    """What needs root on the nodes, and how it gets it."""
+    way = root.way_to_root(said.scope.cluster)
+    needing = ", ".join(root.needing_root(said.scope.platform, said.works))
+    yield from _wrapped(f"as root, {way}: {needing}" if way else f"needs root: {needing}")
 
 
 # --- how long ---

@@ -8,18 +8,28 @@ lists that MPI and pssh use. ``root@gpu1:2222`` in such a list is the node ``gpu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml
 
 from railgauge import launchers
+from railgauge.config import launching, reaching
+from railgauge.config.refusal import refuse
 from railgauge.config.schema import JsonPath, complaints
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import Gathered, HostfileError
-from railgauge.core.model import ALL_MODELS, Cluster, Node, SlurmSettings, SshSettings
+from railgauge.core.errors import Gathered
+from railgauge.core.model import (
+    ALL_MODELS,
+    Cluster,
+    Node,
+    PerftestSettings,
+    SlurmSettings,
+    SshSettings,
+)
+from railgauge.core.terms import LaunchWay
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -39,7 +49,7 @@ def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Clust
         else _from_plain(path, text, platform)
     )
     if platform and cluster.platform != platform:
-        _refuse(
+        refuse(
             path,
             f"the file says platform {cluster.platform}, --platform says {platform}",
             "drop one of them",
@@ -64,14 +74,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        _refuse(path, f"cannot be read: {error.strerror}", "give an existing file to --hostfile")
+        refuse(path, f"cannot be read: {error.strerror}", "give an existing file to --hostfile")
     except UnicodeDecodeError:
-        _refuse(path, "is not text in UTF-8", "save it as UTF-8")
-
-
-def _refuse(path: Path, what: str, remedy: str = "", line: int | None = None) -> NoReturn:
-    where = f"{path}:{line}" if line else str(path)
-    raise HostfileError(what, where=where, remedy=remedy)
+        refuse(path, "is not text in UTF-8", "save it as UTF-8")
 
 
 # --- the project's own YAML ---
@@ -99,11 +104,11 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        _refuse(path, f"not valid YAML: {error.problem}", "fix the line", line)
+        refuse(path, f"not valid YAML: {error.problem}", "fix the line", line)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        _refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "fix the file")
+        refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "fix the file")
     if not isinstance(document, dict):
-        _refuse(
+        refuse(
             path,
             "is not a mapping of keys to values",
             "start from hostfiles/example-metax-c500.yaml",
@@ -115,7 +120,7 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
     for json_path, what in complaints(schema_file, document):
         place = ".".join(map(str, json_path)) or "top level"
         with gathered.trying():
-            _refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+            refuse(path, f"{place}: {what}", line=_line(tree, json_path))
     with gathered.trying():
         _check_launcher(path, document, tree)
     gathered.raise_any()
@@ -127,12 +132,12 @@ def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
     named = document.get("launcher", launchers.NAMES[0])
     if isinstance(named, str) and named not in launchers.NAMES:
         what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"
-        _refuse(path, what, line=_line(tree, ("launcher",)))
+        refuse(path, what, line=_line(tree, ("launcher",)))
 
 
 def _check_placeholder(path: Path, line: str, number: int) -> None:
     if match := _PLACEHOLDER.search(line.split("#", maxsplit=1)[0]):
-        _refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
+        refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
 
 
 def _line(tree: Any, json_path: JsonPath) -> int:
@@ -164,11 +169,9 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
     with gathered.trying():
         slurm = _slurm(path, document, line("slurm"))
-        setup = tuple(document.get("setup", ()))
-        nodes = [replace(node, slurm=slurm, setup=setup) for node in nodes]
+        nodes = [replace(node, slurm=slurm) for node in nodes]
     with gathered.trying():
-        words = _exec(path, document, line("exec"), len(nodes))
-        nodes = [replace(node, exec=_named(words, node)) for node in nodes]
+        nodes = reaching.declared(path, document, nodes, line)
     with gathered.trying():
         _check_unique(path, nodes, line("nodes"))
     gathered.raise_any()  # the checks below need all nodes
@@ -179,6 +182,12 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
             groups = {**groups, name: _group(path, name, members, names, line("groups", name))}
     with gathered.trying():
         fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
+    with gathered.trying():
+        reaching.check_devices(path, document, names, line)
+    with gathered.trying():
+        launch = launching.way(path, document, line("launch"))
+    with gathered.trying():
+        ports = launching.ports(path, document.get("ports"), line("ports"))
     gathered.raise_any()
     if fabric and "groups" not in document:
         groups = declared_leaves(fabric, [node.name for node in nodes])
@@ -200,14 +209,20 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         },
         model=document.get("model", ""),
         mpi_network=document.get("mpi_network", ""),
+        perftest=PerftestSettings(**document.get("perftest", {})),
+        runtime=reaching.containers(document),
+        devices=document.get("devices", {}),
         no_fabric=document.get("fabric", {}).get("none", ""),
+        launch=launch,
+        launcher_args=tuple(document.get("launcher_args", ())),
+        ports=ports,
     )
 
 
 def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:
     if "slurm" in document and document.get("transport") != "slurm":
         what = "slurm: is only used with transport: slurm"
-        _refuse(path, what, "set transport: slurm, or remove slurm:", line)
+        refuse(path, what, "set transport: slurm, or remove slurm:", line)
     return _slurm_from(document.get("slurm", {}))
 
 
@@ -216,22 +231,6 @@ def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
         k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
     }
     return SlurmSettings(**values)
-
-
-def _exec(path: Path, document: Mapping[str, Any], line: int, nodes: int) -> Sequence[str]:
-    """Return the words of ``exec`` as the file has them; empty for any other transport."""
-    words: Sequence[str] = document.get("exec", ())
-    if bool(words) != (document.get("transport") == "exec"):
-        remedy = 'give both: transport: exec, and exec: [kubectl, exec, "{address}", --]'
-        _refuse(path, "transport: exec and exec: belong together", remedy, line)
-    if words and nodes > 1 and not re.search(r"\{(address|node)\}", " ".join(words)):
-        remedy = "write {address} or {node} where the name of the node belongs"
-        _refuse(path, "exec: is the same command for every node", remedy, line)
-    return words
-
-
-def _named(words: Sequence[str], node: Node) -> tuple[str, ...]:
-    return tuple(w.replace("{address}", node.address).replace("{node}", node.name) for w in words)
 
 
 def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
@@ -274,11 +273,11 @@ def _expand(path: Path, text: str, line: int | None) -> list[str]:
     try:
         names = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
-        _refuse(
+        refuse(
             path, f"{text!r} is not a set of nodes: {error}", "write node01 or node[01-16]", line
         )
     if not names:
-        _refuse(path, f"{text!r} names no node", "write node01 or node[01-16]", line)
+        refuse(path, f"{text!r} names no node", "write node01 or node[01-16]", line)
     return [_checked(path, name, line) for name in names]
 
 
@@ -286,7 +285,7 @@ def _checked(path: Path, name: str, line: int | None) -> str:
     """Return ``name`` if it can be used in file names, test ids and on command lines."""
     if not _NAME.fullmatch(name):
         remedy = "give it a plain name, and its address with 'address:'"
-        _refuse(path, f"{name!r} cannot be a node's name", remedy, line)
+        refuse(path, f"{name!r} cannot be a node's name", remedy, line)
     return name
 
 
@@ -294,7 +293,7 @@ def _check_unique(path: Path, nodes: Iterable[Node], line: int) -> None:
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:
-            _refuse(path, f"node {node.name} is given twice", "drop one of the two", line)
+            refuse(path, f"node {node.name} is given twice", "drop one of the two", line)
         seen.add(node.name)
 
 
@@ -302,7 +301,7 @@ def _group(path: Path, name: str, members: str, known: set[str], line: int) -> t
     names = _expand(path, members, line)
     if unknown := [member for member in names if member not in known]:
         what = f"group {name} has nodes that are not under 'nodes': {', '.join(unknown)}"
-        _refuse(path, what, "add them to 'nodes' or remove them from the group", line)
+        refuse(path, what, "add them to 'nodes' or remove them from the group", line)
     return tuple(names)
 
 
@@ -316,7 +315,7 @@ _MOST_SLOTS = 256
 
 def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
     if not platform:
-        _refuse(path, "a plain hostfile names no platform", "add --platform NAME")
+        refuse(path, "a plain hostfile names no platform", "add --platform NAME")
     nodes: dict[str, Node] = {}
     gathered = Gathered()
     for number, raw in enumerate(text.splitlines(), 1):
@@ -327,22 +326,23 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
                 nodes.setdefault(node.name, node)  # MPI repeats a host to give it more slots
     gathered.raise_any()
     if not nodes:
-        _refuse(path, "names no host", "write one host a line")
-    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path))
+        refuse(path, "names no host", "write one host a line")
+    through = LaunchWay.THROUGH_SUITE
+    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path), launch=through)
 
 
 def _plain_node(path: Path, line: str, number: int) -> Node:
     """Parse ``[user@]host[:number] [slots=N ...]``; a number up to 256 is MPICH's slots."""
     match = _PLAIN.fullmatch(line)
     if not match or not _NAME.fullmatch(match["host"]):
-        _refuse(
+        refuse(
             path, f"{line!r} is not a host", "write: host, host slots=8 or user@host:port", number
         )
     words = match["rest"].split()
     user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)
     value = int(match["number"] or 0)
     if value >= 2**16:
-        _refuse(path, f"{value} is neither a port nor a number of slots", "fix the line", number)
+        refuse(path, f"{value} is neither a port nor a number of slots", "fix the line", number)
     port = value if value > _MOST_SLOTS else None
     return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))
 

@@ -129,6 +129,12 @@ class SetupFailed(TransportError):
     kind = "setup-failed"
 
 
+class BecomeRefused(TransportError):
+    """The hostfile's ``become`` did not run the command as root, so it was not started."""
+
+    kind = "become-refused"
+
+
 class PortInUse(TransportError):
     """Another process listens on the port of a server; a retry takes another port."""
 

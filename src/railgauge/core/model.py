@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.problems import Problem, Severity
-from railgauge.core.terms import Role, Term
+from railgauge.core.terms import LaunchWay, Role, Term
 
 # --- the cluster, as the hostfile declares it ---
 
@@ -58,6 +58,35 @@ class SlurmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PerftestSettings:
+    """What the network of a site needs of every perftest measurement; ``None``: perftest's choice.
+
+    ``dmabuf`` registers GPU memory by DMA-BUF, in place of a peer-memory module.
+    """
+
+    gid_index: int | None = None
+    traffic_class: int | None = None
+    service_level: int | None = None
+    mtu: int | None = None
+    dmabuf: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container for the commands of a tool: the engine, its image, and more of its options.
+
+    ``gpu_vendor`` (empty for none) and ``rdma`` say which devices of the node it needs; they are
+    not declared but set for each command.
+    """
+
+    engine: str
+    image: str
+    options: tuple[str, ...] = ()
+    gpu_vendor: str = ""
+    rdma: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Fabric:
     """The InfiniBand subnet that a hostfile declares: the node that scans it, and its cables.
 
@@ -77,7 +106,8 @@ class Node:
 
     ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over that NIC alone.
     ``setup`` are lines of bash that run before every command; ``exec`` is the argv of the program
-    that runs a command on this node, for ``transport: exec``.
+    that runs a command on this node, for ``transport: exec``. ``become`` is the argv of the program
+    that runs a command as root (``sudo -n``); empty if the login's own rights have to do.
     """
 
     name: str
@@ -88,6 +118,7 @@ class Node:
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
     setup: tuple[str, ...] = ()
     exec: tuple[str, ...] = ()
+    become: tuple[str, ...] = ()
 
     def reached_over(self, nic: str) -> str:
         """Return the address at which a tool reaches this node over ``nic``."""
@@ -113,7 +144,11 @@ class Cluster(_Index):
     for all models. ``model`` is the model that is served on rung 5; ``mpi_network`` names the
     networks or interfaces, separated by commas, over which a launcher's processes talk to each
     other; each is empty if the file does not name it. ``no_fabric`` is the site's reason for having
-    no ``fabric``, empty if it gives none.
+    no ``fabric``, empty if it gives none. ``devices`` are the names that devices have on single
+    nodes, see ``core.devices``. ``runtime`` are the containers of tools by the key of the tool,
+    under ``*`` that of all others. ``launch`` is how a launcher's daemons are started,
+    ``launcher_args`` are further arguments of the launcher, ``ports`` the first and the last TCP
+    port on which servers may listen.
     """
 
     name: str
@@ -131,6 +166,12 @@ class Cluster(_Index):
     model: str = ""
     mpi_network: str = ""
     no_fabric: str = ""
+    devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    perftest: PerftestSettings = field(default_factory=PerftestSettings)
+    runtime: Mapping[str, Container] = field(default_factory=dict)
+    launch: LaunchWay = LaunchWay.UNTOLD
+    launcher_args: tuple[str, ...] = ()
+    ports: tuple[int, int] | None = None
 
     def node(self, name: str) -> Node:
         """Return the node of that name, in constant time. Raises ``KeyError``."""
@@ -216,7 +257,10 @@ class Command:
 
     ``listens_on`` is the TCP port that a server opens when it is ready; ``None`` for a client.
     ``endless`` is true for a server that does not end with its client: it is stopped afterwards.
-    ``plain`` is true for a command of the suite itself, which needs no ``setup``.
+    ``plain`` is true for a command of the suite itself, which needs no ``setup``. ``as_root`` is
+    true for what needs root: it is run by ``Node.become``, if the node has one. ``container`` is
+    where it runs; ``None`` for the node itself. ``daemons_on`` maps addresses to nodes: for a
+    launcher, those on which the suite starts its daemons.
     """
 
     node: str
@@ -226,6 +270,9 @@ class Command:
     listens_on: int | None = None
     endless: bool = False
     plain: bool = False
+    as_root: bool = False
+    container: Container | None = None
+    daemons_on: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,12 +95,12 @@ class ProblemKind(Term):
     HOST_KEY = (
         "host-key",
         LaunchFailed,
-        "add the node's host key to the known_hosts file of the first node's user",
+        "set launch: through-suite, or add the host key to known_hosts of the first node's user",
     )
     LOGIN_REFUSED = (
         "login-refused",
         LaunchFailed,
-        "let the first node's user log in on the other nodes by key",
+        "set launch: through-suite, or let the first node's user log in on the others by key",
     )
     UNKNOWN_HOST = (
         "unknown-host",
@@ -110,7 +110,7 @@ class ProblemKind(Term):
     HOST_UNREACHABLE = (
         "host-unreachable",
         LaunchFailed,
-        "log in from the first node by hand: ssh ADDRESS true",
+        "set launch: through-suite, or log in from the first node by hand: ssh ADDRESS true",
     )
     RUN_AS_ROOT = (
         "run-as-root",
@@ -123,6 +123,7 @@ class ProblemKind(Term):
         LaunchFailed,
         "use fewer ranks a node, or give the launcher more slots",
     )
+    BINDING_OVERLOAD = "binding-overload", LaunchFailed, "set launcher_args: [--bind-to, none]"
     LAUNCHER_DAEMON_MISSING = (
         "launcher-daemon-missing",
         LaunchFailed,
@@ -137,7 +138,7 @@ class ProblemKind(Term):
     LAUNCHER_DAEMON = (
         "launcher-daemon",
         LaunchFailed,
-        "log in from the first node to every other one by hand: ssh ADDRESS true",
+        "check that nodes reach each other by TCP (mpi_network); with launch: ssh, also by ssh",
     )
 
     # Ranks started, but ended before they were done.
@@ -252,6 +253,7 @@ class ProblemKind(Term):
         "read MPI's message in the transcript; where nodes have several "
         "networks, set mpi_network in the hostfile",
     )
+    BUILT_WITHOUT_MPI = "built-without-mpi", ToolFailed, "build the collective tests with MPI=1"
     TOO_FEW_RANKS = (
         "too-few-ranks",
         ToolFailed,

@@ -84,6 +84,17 @@ class Role(Term):
     COUNTERS_AFTER = "counters-after"
 
 
+class LaunchWay(Term):
+    """How a launcher's daemons get to the other nodes: ``launch`` of the hostfile.
+
+    ``UNTOLD`` leaves it to the launcher: Slurm, and the lab, whose launcher has no daemons.
+    """
+
+    THROUGH_SUITE = "through-suite"
+    SSH = "ssh"
+    UNTOLD = ""
+
+
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 
 

@@ -16,6 +16,8 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis import (
+    again,
+    by_exclusion,
     collectives,
     devices,
     differences,
@@ -80,6 +82,19 @@ _RULES = (
 
 def diagnose(results: RunResults) -> tuple[Cause, ...]:
     """Return the root causes of a run, in the order of their harm (see ``ordering``)."""
+    causes = _diagnosed(results)
+    added = again.follow_up_results(results, causes)
+    if not added:
+        return causes
+    clearer = _diagnosed(again.with_results(results, added))
+    return (
+        tuple(again.told(cause, added) for cause in clearer)
+        if again.is_clearer(clearer, causes)
+        else causes
+    )
+
+
+def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     results = _in_order(results)
     went_wrong = tuple(r for r in results.records.values() if r.outcome in WENT_WRONG)
     scene = Scene(results, went_wrong)
@@ -94,10 +109,17 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
             )
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
-    causes = tuple(
-        with_confirmation(_cause(claim, results), results.confirmed) for claim in folded(claims)
-    )
+    of_items = [claim for claim in folded(claims) if not _is_added(claim)]
+    causes = tuple(_confirmed(results, _cause(claim, results)) for claim in of_items)
     return by_harm(causes, results.records)
+
+
+def _confirmed(results: RunResults, cause: Cause) -> Cause:
+    return by_exclusion.decided(results, with_confirmation(cause, results.confirmed))
+
+
+def _is_added(claim: CauseClaim) -> bool:
+    return all(again.is_added(record.id) for record in claim.evidence)
 
 
 def _is_shown(record: ItemRecord, claims: Iterable[CauseClaim]) -> bool:
@@ -144,12 +166,15 @@ _MOST_SUBJECTS = 5
 
 def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     kind = CATALOGUE[claim.cause]
-    evidence = tuple(dict.fromkeys(record.id for record in claim.evidence))
-    shown = set(evidence)
+    ids = dict.fromkeys(record.id for record in claim.evidence)
+    evidence = tuple(one for one in ids if not again.is_added(one))
+    shown = set(ids)
     explained = [
         record
         for record in results.records.values()
-        if record.id not in shown and _is_explained(claim, record, shown, results.platform)
+        if not again.is_added(record.id)
+        and record.id not in shown
+        and _is_explained(claim, record, shown, results.platform)
     ]
     passes, misses = passes_and_misses(claim, explained, results)
     return Cause(

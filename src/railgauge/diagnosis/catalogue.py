@@ -45,6 +45,22 @@ CATALOGUE: Mapping[str, Kind] = {
         "derived: a tool without its environment measures another one, or nothing",
         folds=True,
     ),
+    "become-refused": Kind(
+        "become in the hostfile did not run a command as root, so that nothing was run on the node",
+        "give the login the right to run every program as root without a password (sudoers: USER"
+        " ALL=(root) NOPASSWD: ALL), log in as root, or remove become: then what needs root is"
+        " missing (docs/hostfile.md, Root)",
+        "derived: a site that asks for root has tests that are errors without it",
+        folds=True,
+    ),
+    "login-between-nodes": Kind(
+        "the launcher cannot log in by ssh from the first node of a collective to the others",
+        "set launch: through-suite in the hostfile, which needs no login between nodes; or make"
+        " ssh -o BatchMode=yes ADDRESS true work on that node as the hostfile's user: its key in"
+        " authorized_keys there, the host key in known_hosts, another port in ~/.ssh/config",
+        "derived: mpirun starts a daemon on each other node by ssh, which nobody answers",
+        folds=True,
+    ),
     "one-machine": Kind(
         "several names of the hostfile are one running kernel: one machine counts as several",
         "keep one name of each machine in the hostfile; reboot a machine resumed from a snapshot",
@@ -186,6 +202,13 @@ CATALOGUE: Mapping[str, Kind] = {
         "the node has fewer NVMe disks than declared",
         "look for the disk with nvme list, lspci and dmesg; reseat or replace it",
         "001: health checks, GPU and NVMe counts passed on every node",
+    ),
+    "gpu-hidden": Kind(
+        "an environment variable hides GPUs from the programs on the node, which has them",
+        "remove CUDA_VISIBLE_DEVICES (HIP_, ROCR_, MACA_) from the login's start-up files, or from"
+        " setup or environment in the hostfile",
+        "derived: what no program can see cannot be measured; the node's own list still shows it",
+        folds=True,
     ),
     "gpu-partitioned": Kind(
         "a GPU is partitioned (MIG), or its compute or memory partitions are not as declared",

@@ -20,6 +20,7 @@ UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
 
 DIRECTION, PATH = "slow-direction", "slow-path"
+_TOOL = "tool-failing"
 
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
@@ -29,22 +30,53 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
 
     A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
     """
-    mine = [result for result in results if _is_about(result.asked, cause)]
+    mine = [result for result in results if is_about(result.asked, cause)]
     if not mine:
         return cause
-    for decided in (gpu_or_path.decided, elimination.decided):
+    for decided in (_broken, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
             return told
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
+    return _by_state(cause, mine)
+
+
+def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
+    """The cause, by whether its suspects are slow again."""
     state = _state(mine)
-    told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, mine))))
+    told = replace(cause, confirmation=Confirmation(state, tuple(map(line, mine))))
     if state in (NOT_REPRODUCED, UNSTEADY):
         decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
-        return _decided(replace(told, course=None), mine)
+        decided = _decided(replace(told, course=None), mine)
+        return told if decided.where.peer and _was_fast_before(cause, mine) else decided
+    if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
+        return _by_direction(told, mine)
     return told
+
+
+def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
+    """The one node on which a tool fails with good nodes too; ``None`` if the results do not tell.
+
+    An error is what was looked for here, and not a lack of evidence.
+    """
+    each = {(node,) for node in nodes_of(cause.where.node)}
+    if cause.cause != _TOOL or cause.confidence != OPEN:
+        return None
+    bad = {result.asked.suspects for result in results if result.error} & each
+    fine = {result.asked.suspects for result in results if not result.error} & each
+    if len(bad) != 1 or bad & fine or bad | fine != each:
+        return None
+    ((node,),) = bad
+    return replace(
+        cause,
+        where=replace(cause.where, node=node),
+        says=_only(cause, node, "fails"),
+        confidence=LIKELY,
+        would_decide="",
+        confirmation=Confirmation(CONFIRMED, tuple(map(line, results))),
+    )
 
 
 def _each_once(results: Iterable[Confirmed]) -> bool:
@@ -61,7 +93,7 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     slow = [result for result in results if result.missed and not result.error]
     measured = any(not result.error for result in results)
     state = CONFIRMED if slow else NOT_REPRODUCED if measured else UNKNOWN
-    told = replace(cause, confirmation=Confirmation(state, tuple(map(_line, results))))
+    told = replace(cause, confirmation=Confirmation(state, tuple(map(line, results))))
     if state == NOT_REPRODUCED:
         decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
@@ -97,7 +129,7 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
     )
 
 
-def _is_about(asked: Remeasurement, cause: Cause) -> bool:
+def is_about(asked: Remeasurement, cause: Cause) -> bool:
     """Whether a remeasurement is for this cause, in any order of its nodes.
 
     Anonymised names may have another order.
@@ -123,6 +155,12 @@ def _state(results: Sequence[Confirmed]) -> str:
     return NOT_REPRODUCED if fast else UNKNOWN
 
 
+def _was_fast_before(cause: Cause, results: Iterable[Confirmed]) -> bool:
+    """Whether an end that is no suspect was measured: two fast ends clear none of such a fault."""
+    single = {r.asked.suspects for r in results if len(r.asked.suspects) == 1}
+    return bool(single - {(node,) for node in nodes_of(cause.where.node)})
+
+
 def _suspects(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, ...]]:
     told = (result for result in results if not result.error and result.asked.suspects)
     return {result.asked.suspects for result in told if result.missed is missed}
@@ -138,11 +176,12 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     parts_of_one = len(each) == 1 and "," in cause.where.device
     if parts_of_one or not each <= slow | fast:
         return cause
+    each |= {suspects for suspects in slow | fast if len(suspects) == 1}
     if len(slow & each) == 1:
         ((node,),) = slow & each
         where, says = replace(cause.where, node=node), _only(cause, node)
         decided = replace(cause, where=where, says=says, confidence=LIKELY, would_decide="")
-        return _by_direction(decided, results)
+        return _by_direction(_as(DIRECTION, decided) if _way(cause, node) else decided, results)
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     return _between(cause, *sorted(pairs[0])) if is_path else cause
@@ -152,12 +191,22 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 _SUSPECTS = "; the evidence fits"
 
 
-def _only(cause: Cause, node: str) -> str:
+def _only(cause: Cause, node: str, word: str = "is slow") -> str:
     """The text of a cause whose other suspects are fine with good nodes."""
-    way = re.search(rf"\b{re.escape(node)}(?: \S+)? (sending|receiving)\b", cause.says)
-    how = f", {way[1]}" if way and cause.cause == DIRECTION else ""
+    way = _way(cause, node)
     said = cause.says.partition(_SUSPECTS)[0]
-    return f"{said}; measured again with good nodes, only {node} is slow{how}"
+    how = f", {way}" if way else ""
+    return f"{said}; measured again with good nodes, only {node} {word}{how}"
+
+
+def _way(cause: Cause, node: str) -> str:
+    """The direction in which the node is a suspect; empty if it is one in both."""
+    suspects = cause.says.partition(_SUSPECTS)[2].partition(";")[0]
+    end = r"(?=[,;]| and |$)"
+    device = r"(?: (?!sending|receiving)[^\s,;]+)?"
+    named = re.findall(rf"\b{re.escape(node)}(?!:){device}( sending| receiving)?{end}", suspects)
+    ways = {way.strip() for way in named}
+    return ways.pop() if len(ways) == 1 else ""
 
 
 def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -201,7 +250,7 @@ def _between(cause: Cause, node: str, peer: str) -> Cause:
     )
 
 
-def _line(result: Confirmed) -> str:
+def line(result: Confirmed) -> str:
     """One line: the measurement, its value, and how it compares with its limit."""
     question = result.asked.question
     case = question.case

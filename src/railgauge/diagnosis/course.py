@@ -46,6 +46,7 @@ AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another 
 _PAIR = 2
 _SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
+_MANY = 4
 
 
 def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
@@ -159,12 +160,18 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     common = _common(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
     whole = unsure or _on_every_nic(history, claims, common, everything)
-    if len(claims) > 1 and len(common) == 1 and whole and _goes(history, common[0], everything):
+    several = len(claims) > 1 and not _are_places(claims, everything)
+    if several and len(common) == 1 and whole and _goes(history, common[0], everything):
         yield _come_and_gone(history, common[0], claims, everything)
         return
     for claim in claims:
         settle = _unsure if claim in doubtful else _with_doubt
         yield settle(history, claim, slow[id(claim)])
+
+
+def _are_places(claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
+    """Whether each place explains so many slow measurements that they are no coincidence."""
+    return len({event.key for event in slow}) >= _MANY * len(claims)
 
 
 def _on_every_nic(
@@ -178,7 +185,13 @@ def _on_every_nic(
 
 
 def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
-    """Whether some measurements of the node are fine, and no place tells which."""
+    """Whether some measurements of the node are fine, and no place tells which.
+
+    One fault that comes and goes costs about the same each time.
+    """
+    lost = [1 - event.share for event in slow if event.share is not None]
+    if lost and min(lost) < _HALF * max(lost):
+        return False
     seen = _seen(history, node, slow, lambda _event: True)
     return bool(seen.fine) and not _has_a_place(history, node, seen)
 

@@ -89,6 +89,7 @@ EFFECTS: Mapping[str, Effect] = {
         _OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})
     ),
     "setup-failed": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
+    "become-refused": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "data-corruption": Effect(_OUT, _COLLECTIVES, frozenset({Symptom.WRONG})),
     "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS),
     # The GPUs that are left have other numbers, so that items of each of them go wrong.
@@ -107,6 +108,7 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     "gpu-fabric-down": Effect(_OUT, _COLLECTIVES, _STOPS | _SLOW, "gpu"),
     "health-check-failed": Effect(_OUT),
+    "login-between-nodes": Effect(_BLIND, _BETWEEN, _STOPS, facts=frozenset({"node_login"})),
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
     # A part is slower than it should be.
@@ -149,6 +151,7 @@ EFFECTS: Mapping[str, Effect] = {
     "version-mismatch": Effect(_SET, _ABOVE, _STOPS | _LESS),
     "background-gpu-diagnostics": Effect(_SET, _GPU, _STOPS | _SLOW),
     "foreign-gpu-process": Effect(_SET, _GPU, _STOPS | _SLOW),
+    "gpu-hidden": Effect(_SET, _GPU, _GONE | _SLOW),
     "gpu-partitioned": Effect(_SET, _GPU, _GONE | _SLOW, "gpu"),
     "gpu-power-capped": Effect(_SET, _GPU, _SLOW, "gpu"),
     "gpu-clock-unlocked": Effect(_SET, _GPU, _SLOW, "gpu"),

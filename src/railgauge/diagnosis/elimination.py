@@ -2,8 +2,8 @@
 
 - Three nodes, of which one was slow with the two others: those two are measured with each other. If
   they are fast, the first is slow.
-- Several paths of a node between a GPU and a NIC, of which a collective says that one is slow: each
-  is measured by itself.
+- Several GPUs of a node, or paths between a GPU and a NIC, of which a collective says that one is
+  slow: each is measured by itself.
 
 Example: ``n1`` is slow with ``n2`` and with ``n3``, and ``n4`` did not answer. ``n2`` reaches its
 limit with ``n3``, so ``n1`` is slow.
@@ -11,12 +11,14 @@ limit with ``n3``, so ``n1`` is slow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from statistics import median
 
 from railgauge.config.thresholds.model import Platform
-from railgauge.core.model import Outcome
+from railgauge.core.model import Outcome, Pairing
 from railgauge.core.naming import listed
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
@@ -26,42 +28,59 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
-_MOST_PATHS = 6  # more would be most of the measurements that a run adds
+_MOST_PARTS = 8
 _MOST_NODES = 3
-_FEW = 2  # suspects that other rules tell apart
-_PATHS = "slow-pcie-path"
+_FEW = 2  # nodes that other rules tell apart
+_PART = {"slow-pcie-path": re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
+_BEHIND = 0.985  # of what the other suspects reach; healthy like parts differ by up to 1.04 %
+_NEAR = "near"
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 def suspects(cause: Cause) -> tuple[str, ...]:
-    """The nodes, or the paths of one node, of an undecided cause; empty if they are too many."""
+    """The nodes, or the GPUs or paths of one node, of an undecided cause; empty if too many."""
     if cause.confidence != OPEN or cause.where.peer or not cause.cause.startswith("slow-"):
         return ()
-    nodes = sorted(nodes_of(cause.where.node))
-    paths = cause.where.device.split(",")
-    is_paths = cause.cause == _PATHS and len(nodes) == 1
-    found, most = (paths, _MOST_PATHS) if is_paths else (nodes, _MOST_NODES)
-    return tuple(found) if _FEW < len(found) <= most else ()
+    if parts := _parts(cause):
+        return parts
+    nodes = tuple(sorted(nodes_of(cause.where.node)))
+    return nodes if _FEW < len(nodes) <= _MOST_NODES else ()
+
+
+def _parts(cause: Cause) -> tuple[str, ...]:
+    """The suspected GPUs, or paths, of one node."""
+    parts, pattern = tuple(cause.where.device.split(",")), _PART.get(cause.cause)
+    is_one = len(nodes_of(cause.where.node)) == 1 and 1 < len(parts) <= _MOST_PARTS
+    return parts if is_one and pattern and all(map(pattern.fullmatch, parts)) else ()
 
 
 def unmet(cause: Cause, met: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
     """The pairs of suspected nodes that were not measured with each other."""
-    for one, other in combinations(suspects(cause), 2):
-        if cause.cause != _PATHS and other not in met[one]:
+    for one, other in combinations(() if _parts(cause) else suspects(cause), 2):
+        if other not in met[one]:
             yield one, other
 
 
-def on_paths(
+def on_parts(
     cause: Cause, records: Mapping[str, ItemRecord], platform: Platform, partner: str
 ) -> Iterator[Remeasurement]:
-    """One measurement for each suspected path, with a good node."""
+    """One measurement for each suspected GPU or path, with a good node; near paths first."""
     node, where = cause.where.node, cause.where
     question = _on_gpus(records, node)
-    for pairing in platform.pairings("gpu") if question and cause.cause == _PATHS else ():
-        if str(pairing) in suspects(cause) and question and (case := question.case):
-            nodes = tuple(name if name == node else partner for name in case.nodes)
-            asked = replace(question, case=replace(case, nodes=nodes, pairing=pairing))
+    if not question or not question.case:
+        return
+    near_first = sorted(platform.pairings("gpu"), key=lambda path: path.distance != _NEAR)
+    by_part = {_name(cause, pairing): pairing for pairing in reversed(near_first)}
+    for part in _parts(cause):
+        if pairing := by_part.get(part):
+            nodes = tuple(name if name == node else partner for name in question.case.nodes)
+            asked = replace(question, case=replace(question.case, nodes=nodes, pairing=pairing))
             yield Remeasurement(cause.cause, node, where.device, "", (node,), asked)
+
+
+def _name(cause: Cause, pairing: Pairing) -> str:
+    """The part of a pairing that a cause is about: its GPU, or the path."""
+    return f"gpu{pairing.gpu}" if cause.cause == "slow-gpu" else str(pairing)
 
 
 def _on_gpus(records: Mapping[str, ItemRecord], node: str) -> Question | None:
@@ -76,38 +95,55 @@ def _on_gpus(records: Mapping[str, ItemRecord], node: str) -> Question | None:
 
 def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     """The cause at what is left of its suspects; ``None`` if the results do not tell."""
-    among = suspects(cause)
+    found = suspects(cause)
     covered = [(result, _covers(cause, result)) for result in results]
-    if not among or any(r.error or not set(names) <= set(among) for r, names in covered):
+    if not found or any(r.error or not set(names) <= set(found) for r, names in covered):
         return None
-    fast = {name for result, names in covered if not result.missed for name in names}
-    left = [name for name in among if name not in fast]
-    is_paths = cause.cause == _PATHS
-    if not left or (len(results) < len(among) if is_paths else len(left) > 1):
-        return None
-    if any(result.missed and not set(names) & set(left) for result, names in covered):
-        return None
-    where = cause.where
-    place = replace(where, device=",".join(left)) if is_paths else replace(where, node=left[0])
-    together = f"{listed(sorted(fast))} are fine with each other"
-    said = "only it misses its limit" if is_paths else together
     seen = tuple(_line(result, names) for result, names in covered)
-    return replace(
-        cause,
-        where=place,
-        says=f"{cause.headline}; measured again, {said}",
-        confidence=LIKELY,
-        would_decide="",
-        confirmation=Confirmation("confirmed", seen),
-        remedy=CATALOGUE[cause.cause].remedy,
-    )
+    again = Confirmation("confirmed", seen)
+    if _parts(cause):
+        return _among_parts(cause, covered, again)
+    fast = {name for result, names in covered if not result.missed for name in names}
+    left = [name for name in found if name not in fast]
+    if len(left) != 1 or any(r.missed and not set(names) & set(left) for r, names in covered):
+        return None
+    says = f"{cause.headline}; measured again, {listed(sorted(fast))} are fine with each other"
+    return _named(replace(cause, where=replace(cause.where, node=left[0]), says=says), again)
+
+
+def _among_parts(
+    cause: Cause, covered: Sequence[tuple[Confirmed, tuple[str, ...]]], again: Confirmation
+) -> Cause | None:
+    """The parts that miss their limit or are behind the others; all must have been measured."""
+    found = suspects(cause)
+    if {name for _, names in covered for name in names} != set(found):
+        return None
+    usual = median(_value(result) for result, _ in covered)
+    slow = {n for r, names in covered if r.missed or _value(r) < _BEHIND * usual for n in names}
+    left = [name for name in found if name in slow]
+    if not left:
+        says = f"{cause.headline}; measured again, each of {listed(found)} is fine by itself"
+        return replace(cause, says=says, confirmation=again)
+    what = "misses its limit" if any(r.missed for r, _ in covered) else "is behind the others"
+    says = f"{cause.headline}; measured again, only {listed(left)} {what}"
+    where = replace(cause.where, device=",".join(left))
+    return _named(replace(cause, where=where, says=says), again)
+
+
+def _named(cause: Cause, again: Confirmation) -> Cause:
+    remedy = CATALOGUE[cause.cause].remedy
+    return replace(cause, confidence=LIKELY, would_decide="", confirmation=again, remedy=remedy)
+
+
+def _value(result: Confirmed) -> float:
+    return min((j.worst for j in result.judgements if j.worst is not None), default=0.0)
 
 
 def _covers(cause: Cause, result: Confirmed) -> tuple[str, ...]:
     """The suspects that take part in a measurement."""
     case = result.asked.question.case
-    if cause.cause == _PATHS:
-        return (str(case.pairing),) if case else ()
+    if _parts(cause):
+        return (_name(cause, case.pairing),) if case and case.pairing else ()
     return result.asked.suspects
 
 

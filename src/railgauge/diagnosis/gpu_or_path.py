@@ -26,7 +26,8 @@ from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
 
-_MOST_SHARE = 0.97  # of its limit: a GPU that is less behind does not stand out from the noise
+_MOST_SHARE = 0.97  # of its limit: a pairing that is less behind says little of how slow it is
+_CLEAR, _SAME = 0.97, 0.995  # of what good nodes reach: clearly less, and the same
 
 
 def suspected_path(cause: Cause) -> str:
@@ -70,13 +71,13 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     again = [r for r in results if r.asked.suspects and _pairing(r) == path]
     others = [r for r in results if r.asked.suspects and _pairing(r) != path]
     good = [r for r in results if not r.asked.suspects]
-    if not path or any(len(some) != 1 for some in (again, others, good)):
+    if not path or not (again and others and good):
         return None
-    (slow,), (other,), (peer,) = again, others, good
+    slow, other, peer = again[0], others[0], good[0]
     reached, share = _of_limit(slow), _share(other, peer)
-    if reached is None or share is None or reached > _MOST_SHARE:
+    if reached is None or share is None or (reached > _MOST_SHARE and _CLEAR < share < _SAME):
         return None
-    is_gpu = share < (1 + reached) / 2
+    is_gpu = share < min((1 + reached) / 2, _CLEAR if reached > _MOST_SHARE else 1.0)
     name, device = ("slow-gpu", path.partition("-")[0]) if is_gpu else ("slow-pcie-path", path)
     seen = tuple(_lines(slow, other, peer, share))
     return replace(

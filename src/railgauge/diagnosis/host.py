@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from railgauge.config.thresholds import VERSIONS
+from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.effects import PLACE_FACTS, PORT_FACTS
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
 from railgauge.facts import NodeFacts
+from railgauge.facts.visible import HIDES
 from railgauge.judging.record import ItemRecord
 
 _NETDEV = "netdev"
@@ -23,6 +24,15 @@ def lost_nics(scene: Scene) -> Iterator[CauseClaim]:
                 rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
                 says = f"{record.pairing} is declared but absent"
                 yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
+
+
+def hidden_gpus(scene: Scene) -> Iterator[CauseClaim]:
+    """GPUs that a variable hides from the programs of a node, though the node has them."""
+    for node, records in by_node(scene.about("gpu_count")).items():
+        here = scene.facts(node)
+        says = here.missing.get("gpus.#", "") if here else ""
+        if HIDES in says:
+            yield CauseClaim("gpu-hidden", Where(node), says, tuple(records))
 
 
 def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
@@ -83,14 +93,11 @@ def _state(records: Iterable[ItemRecord]) -> str:
     )
 
 
-_PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
-
-
 def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
     """The path from NIC to GPU memory: a module is not loaded, or a driver is not registered."""
     for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
         lacking = _lacking(scene, node)
-        modules = [name for name in lacking if name in _PEER_MODULES]
+        modules = [name for name in lacking if name in PEER_MODULES]
         says = "; ".join(record.reason for record in records)
         if modules:
             device = ",".join(modules)
@@ -100,11 +107,15 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
         elif any(record.subject == "peer_memory" and missed(record) for record in records):
             differs = [r for name in ("kernel", "os") for r in _that_differ(scene, node, name)]
             updated = "; the node's kernel is not that of the others" if differs else ""
+            updated += _OF_DMA_BUF if DMA_BUF in lacking else ""
             evidence = (*records, *differs)
             yield CauseClaim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
         else:
             device = ",".join(lacking)
             yield CauseClaim("kernel-module-missing", Where(node, device), says, tuple(records))
+
+
+_OF_DMA_BUF = "; DMA-BUF needs Linux 5.12 or newer and the driver's open kernel module"
 
 
 def _that_differ(scene: Scene, node: str, subject: str) -> list[ItemRecord]:
@@ -208,6 +219,7 @@ _BY_SUBJECT = {
     "nic_numa": "wrong-numa-node",
     "gpu_numa": "wrong-numa-node",
     "clock": "clock-off",
+    "node_login": "login-between-nodes",
     **dict.fromkeys(_HARDWARE, "hardware-differs"),
     **dict.fromkeys((*VERSIONS, "netdev_driver"), "version-mismatch"),
 }  # fmt: skip
@@ -225,6 +237,9 @@ def undeclared(scene: Scene) -> Iterator[CauseClaim]:
         )
 
 
+_IN_WORDS = {"gpu_mig": "gpu_mig: MIG mode is on, programs see parts of the GPU, or none of it"}
+
+
 def settings(scene: Scene) -> Iterator[CauseClaim]:
     """Causes that follow from one fact; items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
@@ -234,7 +249,8 @@ def settings(scene: Scene) -> Iterator[CauseClaim]:
             parts.setdefault(_device(record), []).append(record)
     for (cause, node), parts in found.items():
         for device, records in by_device(scene, parts).items():
-            says = "; ".join(list(dict.fromkeys(record.reason for record in records))[:_MOST])
+            reasons = (_IN_WORDS.get(record.subject, record.reason) for record in records)
+            says = "; ".join(list(dict.fromkeys(reasons))[:_MOST])
             yield CauseClaim(cause, Where(node, device), says, tuple(records))
 
 
@@ -303,5 +319,5 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
 
 
 RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
-    lost_nics, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
+    lost_nics, hidden_gpus, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

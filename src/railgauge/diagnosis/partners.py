@@ -7,14 +7,16 @@ behind a closed gate because a GPU link is down can still show which of two NICs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import UNDIAGNOSED, Cause, RunResults, nodes_of
+from railgauge.diagnosis import OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
+from railgauge.diagnosis.over_paths import has_rate
 from railgauge.diagnosis.reach import can_reach
 from railgauge.judging.record import ItemRecord
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_DIFFERENCES = frozenset({"hardware-differs", "version-mismatch", "cpus-offline"})
 _PARTNERS = 2  # the path to a single partner could be faulty
 
 
@@ -40,12 +42,55 @@ def good_nodes(
 
 
 def spare_nodes(
-    results: RunResults, causes: Sequence[Cause], record: ItemRecord
+    results: RunResults,
+    causes: Sequence[Cause],
+    record: ItemRecord,
+    harmless: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The nodes with causes of their own, none of which can reach a measurement like this item."""
-    elsewhere = [cause for cause in causes if not can_reach(cause, record, results.platform)]
+    """The nodes with causes of their own, none of which can reach a measurement like this item.
+
+    A faulty path can only if both of its nodes take part. Causes named in ``harmless`` cannot.
+    """
+    elsewhere = [
+        cause
+        for cause in causes
+        if cause.cause in harmless
+        or not (
+            set(record.nodes) & _named(cause)
+            if cause.where.peer
+            else can_reach(cause, record, results.platform)
+        )
+    ]
     near = {name for cause in causes if cause not in elsewhere for name in _named(cause)}
     return tuple(name for name in good_nodes(results, causes, elsewhere) if name not in near)
+
+
+def stand_ins(
+    results: RunResults, causes: Sequence[Cause], record: ItemRecord, met: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Nodes to measure a suspect of this item with where no good node is left, the best first.
+
+    Spare nodes, then those that passed this measurement over this pairing, those that merely differ
+    from others in memory, CPUs or versions, and suspects of other causes. A suspect that is fast
+    with one of them is fine.
+    """
+    same = [r for r in results.records.values() if r.subject == record.subject]
+    over = [r for r in same if r.pairing == record.pairing and has_rate(r)]
+    proven = {node for r in over if r.outcome in GOOD for node in r.nodes}
+    decided = [cause for cause in causes if cause.confidence != OPEN]
+    ordered = (
+        *spare_nodes(results, causes, record),
+        *(node.name for node in results.cluster.nodes if node.name in proven),
+        *spare_nodes(results, causes, record, _DIFFERENCES),
+        *_unnamed(results, decided),
+    )
+    return tuple(n for n in dict.fromkeys(ordered) if n not in met and n not in record.nodes)
+
+
+def _unnamed(results: RunResults, causes: Iterable[Cause]) -> Iterator[str]:
+    """The nodes that none of the causes names."""
+    named = {name for cause in causes for name in _named(cause)}
+    return (node.name for node in results.cluster.nodes if node.name not in named)
 
 
 def _named(cause: Cause) -> set[str]:
@@ -55,9 +100,13 @@ def _named(cause: Cause) -> set[str]:
 def partners(
     records: Mapping[str, ItemRecord], suspect: str, subject: str, good: Sequence[str]
 ) -> Sequence[str]:
-    """Up to two good nodes that passed this measurement, first those not yet measured with."""
+    """Up to two good nodes, first those not yet measured with.
+
+    They are those that passed this measurement; if none did, those that it was planned for.
+    """
     same = [record for record in records.values() if record.subject == subject]
     able = {node for record in same if record.outcome in GOOD for node in record.nodes}
     met = {node for record in same if suspect in record.nodes for node in record.nodes}
-    fit = [node for node in good if node in able]
+    planned = {node for record in same for node in record.nodes} - {suspect}
+    fit = [node for node in good if node in able] or [node for node in good if node in planned]
     return sorted(fit, key=met.__contains__)[:_PARTNERS]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.naming import unfolded
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
+from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect, Harm
 from railgauge.diagnosis.model import OPEN, Cause, CauseClaim
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
@@ -46,10 +46,12 @@ def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
 def can_reach(cause: Cause, record: ItemRecord, platform: Platform) -> bool:
     """Whether the cause could change this measurement of a pair if its node took part.
 
-    A cause without known effects could, at its device.
+    A cause without known effects could, at its device; one that changes nothing could not.
     """
     effect = EFFECTS[cause.cause]
     nodes = nodes_of(cause.where.node)
+    if effect.harm is Harm.SETTING and not effect.reach:
+        return False
     if not effect.reach or not nodes:
         return goes_through(cause.where.device, record.pairing)
     claim = CauseClaim(cause.cause, cause.where, cause.says, ())

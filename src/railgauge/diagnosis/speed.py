@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.config.thresholds.model import Platform
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Flow, Rung
@@ -27,20 +27,25 @@ from railgauge.diagnosis.localise import (
     Undecided,
     blame_links,
     blame_paths,
+    parted,
     plain,
     ways,
 )
+from railgauge.diagnosis.locating import lies_on, located
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.over_paths import (
+    Measurements,
+    flow_of,
+    has_rate,
+    is_path,
+    path_result,
+)
 from railgauge.diagnosis.pattern import has_value, worst_of
-from railgauge.diagnosis.reach import explains
+from railgauge.diagnosis.reach import explains, goes_through
 from railgauge.diagnosis.shares import Shares, slower_than_their_part
 from railgauge.judging.record import ItemRecord
-from railgauge.tools import flow
 
-_END = r"(?:gpu(\d+)-)?([^\s>:]+)"
-_PAIRING = re.compile(f"{_END}(?::{_END})?")
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
-_PAIR = 2
 DIRECTION = "slow-direction"
 _KIND = {
     "node": "slow-node",
@@ -54,7 +59,7 @@ _KIND = {
 def over_paths(scene: Scene) -> Iterator[CauseClaim]:
     """Slow pairs of nodes over NICs and GPUs, host memory first, since both use the same NICs."""
     for rungs in ((Rung.NETWORK,), (Rung.NETWORK, Rung.GPUDIRECT)):
-        slow = [r for r in scene.open if r.rung in rungs and _is_path(r) and missed(r)]
+        slow = [r for r in scene.open if r.rung in rungs and is_path(r) and missed(r)]
         if slow:
             claims = list(_over_paths(scene, slow, rungs))
             yield from claims
@@ -76,7 +81,7 @@ def _over_paths(
     scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]
 ) -> Iterator[CauseClaim]:
     # Counters show which way the payload went, not how fast it was.
-    paths = [r for r in _measured(scene, rungs) if _is_path(r) and not missed(r) and has_value(r)]
+    paths = [r for r in _measured(scene, rungs) if is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
     flows = scene.results.platform.measurements
     each_way = EachWay.of(paths, flows)
@@ -84,14 +89,15 @@ def _over_paths(
     fine = [
         record
         for record in paths
-        if not _falls_short(record, needed) and not each_way.hides(record, slowest)
+        if not _falls_short(record, needed)
+        and not each_way.hides(record, slowest)
+        and (has_rate(record) or not any(map(has_rate, slow)))
     ]
-    wrong = {record.id for record in slow}
-    located = blame_paths([_flowing(r, r.id in wrong, flows) for r in (*fine, *slow)])
-    open_ = [one for some in located.undecided for one in _undecided(some, slow, located.parts)]
-    whole = [part for part in located.parts if part.kind != "pair"]
+    found = located(slow, fine, paths, flows)
+    open_ = [one for some in found.undecided for one in _undecided(some, slow, found.parts, flows)]
+    whole = [part for part in found.parts if part.kind != "pair"]
     if not whole:
-        yield from _claims(located.parts, slow, fine, flows)
+        yield from _claims(found.parts, slow, fine, flows)
     else:
         yield from _claims(whole, slow, fine, flows)
         inside = _inside(whole, slow, fine, flows)
@@ -105,21 +111,14 @@ def _is_undecided(claim: CauseClaim, open_: Iterable[CauseClaim]) -> bool:
     return bool(claim.where.peer) and all(record.id in shown for record in claim.evidence)
 
 
-_Measurements = Mapping[str, Measurement]
-
-
-def _flowing(record: ItemRecord, slow: bool, flows: _Measurements) -> PathResult:
-    return replace(_result(record, slow), flow=_flow(record, flows))
-
-
 def _claims(
     parts: Iterable[Part],
     slow: Sequence[ItemRecord],
     fine: Sequence[ItemRecord],
-    flows: _Measurements,
+    flows: Measurements,
 ) -> Iterator[CauseClaim]:
     for part in parts:
-        if records := [r for r in slow if _lies_on(part, r) and _has_way(part, r, flows)]:
+        if records := [r for r in slow if lies_on(part, r, flows)]:
             yield CauseClaim(
                 DIRECTION if part.way else _KIND[part.kind],
                 Where(part.node, part.device, part.peer),
@@ -133,7 +132,7 @@ def _inside(
     whole: Sequence[Part],
     slow: Sequence[ItemRecord],
     fine: Sequence[ItemRecord],
-    flows: _Measurements,
+    flows: Measurements,
 ) -> Iterator[CauseClaim]:
     """Slow connections, and slow parts inside the parts that are slow as a ``whole``.
 
@@ -142,20 +141,17 @@ def _inside(
     """
     nodes, shares = {part.node for part in whole}, Shares(fine)
     behind = [record for record in fine if shares.is_behind(record, nodes)]
-    on = [
-        [r for r in (*slow, *behind) if _lies_on(part, r) and _has_way(part, r, flows)]
-        for part in whole
-    ]
+    on = [[r for r in (*slow, *behind) if lies_on(part, r, flows)] for part in whole]
     slower = slower_than_their_part(shares, on, nodes)
     explained = {r.id: r for records in on for r in records if r.id not in slower and missed(r)}
     left = [record for record in slow if record.id not in explained]
     alone = [
-        _of_one(_flowing(record, False, flows), node, record.id)
+        _of_one(path_result(record, flows, slow=False), node, record.id)
         for record in explained.values()
         for node in sorted(nodes.intersection(record.nodes))
     ]
     wrong = {record.id for record in left}
-    results = [*(_flowing(r, r.id in wrong, flows) for r in (*fine, *left)), *alone]
+    results = [*(path_result(r, flows, slow=r.id in wrong) for r in (*fine, *left)), *alone]
     fresh = [part for part in _located(results) if part not in whole]
     for claim in _claims(fresh, left, fine, flows):
         told = [slower[record.id] for record in claim.evidence if record.id in slower]
@@ -211,48 +207,6 @@ def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
             yield record
 
 
-def _is_path(record: ItemRecord) -> bool:
-    """Whether the item measured one pairing between two nodes."""
-    return len(set(record.nodes)) == _PAIR and bool(_PAIRING.fullmatch(record.pairing))
-
-
-def _result(record: ItemRecord, slow: bool) -> PathResult:
-    match = _PAIRING.fullmatch(record.pairing)
-    assert match, "an item over a path names it"
-    own, other = _path(match[1], match[2]), _path(match[3], match[4]) if match[4] else None
-    return PathResult((record.nodes[0], record.nodes[1]), slow, *own, other)
-
-
-def _path(gpu: str | None, nic: str) -> tuple[int | None, str]:
-    return None if gpu is None else int(gpu), nic
-
-
-def _lies_on(part: Part, record: ItemRecord) -> bool:
-    result = _result(record, slow=True)
-    if part.kind == "pair":
-        ends = {part.node, part.peer}
-        rail = "" if result.peer else result.nic
-        return ends == set(record.nodes) and part.device in ("", rail, _seen(part, record))
-    return part.node in record.nodes and part.covers(result.path_at(part.node))
-
-
-def _flow(record: ItemRecord, measurements: Mapping[str, Measurement]) -> Flow:
-    measurement = measurements.get(record.subject)
-    return flow(measurement) if measurement else Flow.UNTOLD
-
-
-def _has_way(part: Part, record: ItemRecord, measurements: Mapping[str, Measurement]) -> bool:
-    """Whether the part's node sent, or received, as the part says."""
-    nodes = (record.nodes[0], record.nodes[1])
-    return not part.way or part.way in ways(nodes, part.node, _flow(record, measurements))
-
-
-def _seen(part: Part, record: ItemRecord) -> str:
-    """The item's path as the part names one: from its node to its peer."""
-    ends = dict.fromkeys(record.part_at(node) for node in (part.node, part.peer))
-    return ":".join(ends)
-
-
 def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:
     """In words: how slow, over how many pairs, and what is fine with others."""
     ends = {part.node, part.peer} - {""}
@@ -277,16 +231,21 @@ def _one_way(part: Part) -> str:
 
 
 def _undecided(
-    open_: Undecided, slow: Sequence[ItemRecord], parts: Sequence[Part]
+    open_: Undecided,
+    slow: Sequence[ItemRecord],
+    parts: Sequence[Part],
+    flows: Measurements,
 ) -> Iterator[CauseClaim]:
     """An open claim for slow results that several parts could explain; it names all of them."""
-    decided = [record for part in parts for record in slow if _lies_on(part, record)]
-    names = {word for name in open_.among for word in re.split(r"[ :]", name)}
-    records = [r for r in slow if r not in decided and names & set(r.nodes)]
+    decided = [r for part in parts for r in slow if lies_on(part, r, flows)]
+    records = [r for r in slow if r not in decided and any(_fits(n, r, flows) for n in open_.among)]
     if not records:
         return
     among = [plain(name).partition(" ") for name in open_.among if ":" not in name]
     devices = dict.fromkeys(device for _, _, device in among if device)
+    if len(devices) == 1:  # a node is a suspect for what is slow over this device
+        over = [r for r in records if goes_through(min(devices), r.pairing)]
+        records = over or records
     yield CauseClaim(
         DIRECTION if open_.one_way else _suspect(devices),
         Where(naming.among(node for node, _, _ in among), ",".join(devices)),
@@ -295,6 +254,18 @@ def _undecided(
         OPEN,
         open_.would_decide,
     )
+
+
+def _fits(name: str, record: ItemRecord, flows: Measurements) -> bool:
+    """Whether a suspect takes part: ``mx02``, ``mx02 mlx5_0 sending``, ``mx01:mx02 mlx5_0``."""
+    suspect, way = parted(name)
+    place, _, device = suspect.partition(" ")
+    nodes = place.split(":")
+    if not set(nodes) <= set(record.nodes):
+        return False
+    one, other = record.nodes
+    goes = not way or way in ways((one, other), place, flow_of(record, flows))
+    return goes and (not device or any(goes_through(device, record.part_at(n)) for n in nodes))
 
 
 def _suspect(devices: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.question import TRAFFIC, TRANSPORT
 from railgauge.core.terms import Rung, Scope
+from railgauge.diagnosis.hidden import hidden
 from railgauge.diagnosis.model import Cause, RunResults
 from railgauge.diagnosis.topics import COLLECTIVES, OWN, Topic, said
 from railgauge.judging.correctness import checks_results, has_right_results
@@ -74,6 +75,8 @@ def unknown(results: RunResults, causes: Sequence[Cause]) -> tuple[Unknown, ...]
     for node in [*(node.name for node in results.cluster.nodes), ""]:
         for what, why in _of_node(nodes.get(node, {}), reasons):
             lines.setdefault((what, why), []).append(node)
+    for node, line in hidden(results, causes):
+        lines.setdefault(line, []).append(node)
     return tuple(folded(lines))
 
 

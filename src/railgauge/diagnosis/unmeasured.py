@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.errors import FactMissing, HostKeyRejected, NoEvidence, SetupFailed
+from railgauge.core.errors import (
+    BecomeRefused,
+    FactMissing,
+    HostKeyRejected,
+    NoEvidence,
+    SetupFailed,
+)
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
@@ -15,12 +21,13 @@ from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
 
+TOOL = "tool-failing"
 _NO_NODE = {
     "node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost",
-    "setup-failed",
+    "setup-failed", "become-refused",
 }  # fmt: skip
 # Errors that have causes of their own: such a node has power and network.
-_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind}
+_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind, BecomeRefused.kind}
 
 
 def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
@@ -75,7 +82,7 @@ _OF_A_LAUNCH = {"launch-failed", "rank-died"}
 def failing_launches(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives that a launcher could not start on a node, or that lost a rank on it."""
     for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
-        yield CauseClaim("tool-failing", Where(node, tool), records[0].reason, tuple(records))
+        yield CauseClaim(TOOL, Where(node, tool), records[0].reason, tuple(records))
 
 
 def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
@@ -87,9 +94,9 @@ def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
     for command, records in failing.items():
         alone = [record for record in records if len(record.nodes) == 1]
         for node, mine in by_node(alone).items():
-            yield CauseClaim("tool-failing", Where(node, command), mine[0].reason, tuple(mine))
+            yield CauseClaim(TOOL, Where(node, command), mine[0].reason, tuple(mine))
         shared = [record for record in records if record not in alone]
-        yield from between_nodes(scene, shared, Pattern("tool-failing", device=command))
+        yield from between_nodes(scene, shared, Pattern(TOOL, device=command))
 
 
 def _command(scene: Scene, record: ItemRecord) -> str:

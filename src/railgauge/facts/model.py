@@ -12,6 +12,7 @@ from typing import Any
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
+from railgauge.facts.visible import HIDES
 from railgauge.stacks import GpuFacts
 
 __all__ = [
@@ -119,6 +120,8 @@ class NodeFacts:
     ``peer_memory`` is the evidence that NICs can access GPU memory: directories under
     ``memory_peers`` with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` if
     kernel and driver support it.
+    ``failed_logins`` are the nodes to which a launcher on this node could not log in by ssh, each
+    with what ssh printed; ``None`` if that was not tried.
     ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it) to the
     reason why it was not read.
     """
@@ -156,6 +159,7 @@ class NodeFacts:
     irqs: tuple[IrqFacts, ...] = ()
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     peer_memory: tuple[str, ...] = ()
+    failed_logins: tuple[str, ...] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -213,8 +217,10 @@ def _fact_missing(facts: NodeFacts, path: str, reason: str) -> FactMissing:
 
 def _remedy(reason: str) -> str:
     remedies = {
+        HIDES: "remove the variable from the login's start-up files, or from setup or environment "
+        "in the hostfile; fewer GPUs need a platform file of their own",
         "command not found": "install it, or give its path under 'tools' in the hostfile",
-        "access denied": "log in as root",
+        "access denied": "log in as root, or add become: sudo -n to the hostfile",
         "no such file": "check that the driver is loaded and that rootfs is right",
         "time limit": "run it on the node by hand: the driver or the device hangs",
     }
@@ -225,6 +231,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
+    "failed_logins",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

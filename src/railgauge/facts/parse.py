@@ -14,6 +14,7 @@ from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
 from railgauge.facts.pci import PciReport, parse_lspci
 from railgauge.facts.probe import split_sections
+from railgauge.facts.visible import hidden
 from railgauge.stacks import Section, Stack, StackFacts, section
 
 _NO_SPAN = "the transport does not say when the probe ran"
@@ -173,7 +174,8 @@ def _gpus(sections: Sections, stack: Stack | None) -> _Read:
     }
     # Processes that were found are kept even if the search for others failed.
     missing = {**_reason("gpu_processes", problem), **facts.missing}
-    return _Read(values, missing)
+    unseen = hidden(section(sections, "visible").text, len(facts.gpus))
+    return _Read(values, {**missing, **_reason("gpus.#", unseen)})
 
 
 def _diagnostics(sections: Sections, stack: Stack | None) -> tuple[tuple[str, ...], str]:

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
+from railgauge.core.terms import Term
 from railgauge.stacks import Section, Stack
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -27,8 +28,33 @@ PROGRAMS = (
 )
 
 
-def probe_script(rootfs: str, stack: Stack | None, nonce: str, folders: Sequence[str] = ()) -> str:
-    """Return the POSIX shell text, for ``sh -c``, that prints every section of one node.
+# The sections that only root can read in full.
+_ROOTS = ("lspci",)
+_SECTION = "section "
+
+
+class ProbePart(Term):
+    """Which sections a script of the probe prints: all, those of the login user, or root's."""
+
+    ALL = "all"
+    USER = "user"
+    ROOT = "root"
+
+    def has(self, line: str) -> bool:
+        """Whether a line of the script belongs to this part; all functions belong to each."""
+        if self is ProbePart.ALL or not line.startswith(_SECTION):
+            return True
+        return (line.split()[1] in _ROOTS) == (self is ProbePart.ROOT)
+
+
+def probe_script(
+    rootfs: str,
+    stack: Stack | None,
+    nonce: str,
+    folders: Sequence[str] = (),
+    part: ProbePart = ProbePart.ALL,
+) -> str:
+    """Return the POSIX shell text, for ``sh -c``, that prints the sections of one node.
 
     ``rootfs`` is the folder of the host's /sys, /proc and /etc: ``/``, ``/host``, or a path
     relative to the working directory of the command. ``nonce`` is a word that no output contains
@@ -37,7 +63,8 @@ def probe_script(rootfs: str, stack: Stack | None, nonce: str, folders: Sequence
     settings = f"R={shlex.quote(rootfs.rstrip('/'))}; N={shlex.quote(nonce)}"
     if folders:
         settings += f"; PATH={':'.join(map(shlex.quote, folders))}:$PATH; export PATH"
-    return "\n".join((settings, *_host_lines(), *_stack_lines(stack))) + "\n"
+    lines = (*_host_lines(), *_stack_lines(stack))
+    return "\n".join((settings, *filter(part.has, lines))) + "\n"
 
 
 def _host_lines() -> Iterator[str]:

@@ -109,6 +109,8 @@ named() {
   done
   exit 0
 }
+# The variables that hide GPUs from programs, as the login, setup and the hostfile set them.
+visible() { env | grep -E '^(CUDA|HIP|ROCR|MACA)_VISIBLE_DEVICES='; exit 0; }
 # Daemons that move memory between NUMA nodes: those that run, and those that start at boot.
 numa_daemons() {
   (named numad) || exit
@@ -186,6 +188,7 @@ section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits
 section numa_daemons numa_daemons
+section visible visible
 section modules show proc/modules
 section boot_modules boot_modules
 section peer_memory peers

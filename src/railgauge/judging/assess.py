@@ -38,6 +38,7 @@ from railgauge.judging.evidence import (
 )
 from railgauge.judging.judge import judge, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
+from railgauge.judging.naming import declared
 from railgauge.judging.results import judge_results
 from railgauge.judging.traffic import judge_traffic, moved
 from railgauge.leases.slots import in_its_slot
@@ -122,7 +123,7 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
         # A client that printed nothing leaves its server waiting: the error names the client.
         refuse_failure(said[:1], outputs[:1], nodes)
     refuse_failure(said, outputs, nodes)
-    return held(asked, said, outputs)
+    return declared(held(asked, said, outputs), asked.platform.devices, said[0].node)
 
 
 def _printed(transcript: Transcript) -> str:
@@ -214,7 +215,7 @@ def traffic(platform: Platform, measured: Measured) -> Assessment:
     return _collected(
         judgement
         for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
-        for one in moved(run, fabric)
+        for one in moved(run, fabric, platform.devices)
         for judgement in judge_traffic([one], payload_bytes(parsed), spec, carriers[one.node])
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.errors import (
+    BecomeRefused,
     CommandTimedOut,
     ConditionsUnmet,
     ConnectionLost,
@@ -29,6 +30,9 @@ from railgauge.tools.metric import SWEEP
 _CUT_OFF: dict[str, type[NoEvidence]] = {
     "command-timed-out": CommandTimedOut,
     "connection-lost": ConnectionLost,
+}
+_NEVER_STARTED: Mapping[str, type[NoEvidence]] = {
+    kind.kind: kind for kind in (SetupFailed, BecomeRefused)
 }
 _NOT_FOUND = 127
 _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before the name
@@ -81,8 +85,8 @@ def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> No
     A launcher may report the node that it cannot start on and then wait for it forever, as Hydra
     does. Then the error is that report, not the timeout.
     """
-    if transcript.error == SetupFailed.kind:
-        return SetupFailed(transcript.stderr, where=transcript.node)
+    if never := _NEVER_STARTED.get(transcript.error):
+        return never(transcript.stderr, where=transcript.node)
     ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
     told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
     if told is not None:

@@ -39,13 +39,14 @@ _UNREACHABLE = frozenset(
         "host-key-rejected",
         "connection-lost",
         "setup-failed",
+        "become-refused",
     }
 )
 _NO_GPU = frozenset({"gpu_count", "gpu_fabric_state", "gpu_mig", "gpu_processes"})
 _NO_PORT = frozenset(
     {
         *("nic_present", "port_state", "physical_state", "lid", "gid", "subnet_manager"),
-        *("netdev_present", "netdev"),
+        *("netdev_present", "netdev", "node_login"),
     }
 )
 _COULD_NOT_RUN = frozenset(

@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from railgauge.config.thresholds.model import Nic, Traffic
+from railgauge.config.thresholds.model import Platform, Traffic
+from railgauge.core.devices import AS_DECLARED, DeviceNames
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Command, Judgement, Outcome, Transcript
 from railgauge.core.terms import Role
@@ -96,14 +97,18 @@ def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def probes(
-    nodes: Iterable[str], rootfs: str, spec: Traffic | None, nics: Iterable[Nic]
+    nodes: Iterable[str], rootfs: str, spec: Traffic | None, platform: Platform
 ) -> tuple[Command, ...]:
     """The commands that read the counters of a case's nodes, the same before and after it."""
     if spec is None:
         return ()
-    netdevs = [nic.name for nic in nics] if spec.devmem_packet is not None else []
-    argv = probe_argv(rootfs, netdevs)
-    return tuple(Command(node, argv, {"LC_ALL": "C"}, plain=True) for node in nodes)
+    nics = platform.fabric_nics if spec.devmem_packet is not None else ()
+
+    def command(node: str) -> Command:
+        argv = probe_argv(rootfs, [platform.devices.on(node, nic.name) for nic in nics])
+        return Command(node, argv, {"LC_ALL": "C"}, plain=True)
+
+    return tuple(map(command, nodes))
 
 
 def parse(text: str) -> dict[str, Counters]:
@@ -139,12 +144,24 @@ class Moved:
     devmem: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def moved(run: Sequence[Transcript], nics: Sequence[str]) -> list[Moved]:
-    """The traffic of each node of a run over ``nics``. Raises ``FactMissing`` without counters."""
-    befores = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_BEFORE}
+def moved(
+    run: Sequence[Transcript], nics: Sequence[str], names: DeviceNames = AS_DECLARED
+) -> list[Moved]:
+    """The traffic of each node of a run over ``nics``. Raises ``FactMissing`` without counters.
+
+    ``nics`` are declared names, ``names`` those of the same NICs on single nodes.
+    """
+
+    def read(role: Role) -> dict[str, dict[str, Counters]]:
+        return {
+            one.node: {names.declared(one.node, nic): c for nic, c in parse(one.stdout).items()}
+            for one in run
+            if one.role == role
+        }
+
+    befores, afters = read(Role.COUNTERS_BEFORE), read(Role.COUNTERS_AFTER)
     if not befores:
         raise FactMissing("the counters of the NICs were not read")
-    afters = {t.node: parse(t.stdout) for t in run if t.role == Role.COUNTERS_AFTER}
     return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
 
 

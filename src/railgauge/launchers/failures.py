@@ -33,6 +33,7 @@ DIED = frozenset(kind for kind in ProblemKind if kind.error is RankDied)
 _OF_ANOTHER = frozenset(NOT_STARTED) - {
     ProblemKind.RUN_AS_ROOT,
     ProblemKind.NOT_ENOUGH_SLOTS,
+    ProblemKind.BINDING_OVERLOAD,
     ProblemKind.VERSION_MISMATCH,
 }
 _HOST_OPTIONS = ("--host", "-host", "-H", "-hosts", "--hosts")

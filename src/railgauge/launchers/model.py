@@ -30,7 +30,8 @@ class Launch:
     ``bind`` is ``numa`` or ``none``. ``network`` is a comma-separated list of networks
     (``10.2.122.0/24``) or interfaces for the launcher's own messages; empty leaves the choice to
     the launcher. ``options`` are further arguments of the launcher. They come after railgauge's
-    own; options for binding or mapping replace railgauge's.
+    own; options for binding or mapping replace railgauge's. ``ports`` are the first and the last
+    TCP port that the launcher and the ranks may listen on; ``None`` if any may be used.
 
     Raises ``BadInput`` for a launch that no launcher can start.
     """
@@ -42,6 +43,7 @@ class Launch:
     options: tuple[str, ...] = ()
     network: str = ""
     allow_run_as_root: bool = False
+    ports: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.hosts or not self.program:

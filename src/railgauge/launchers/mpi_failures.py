@@ -21,7 +21,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         ProblemKind.TOOL_MISSING,
         r"was unable to launch the specified application as it could not access\s+or execute an "
         r"executable:\s+Executable: [^\n]{1,200}\s+Node: \S{1,255}"
-        r"|\[proxy:[^\]\n]{1,80}\] HYDU_create_process [^\n]{1,80}execvp error on file \S{1,200}",
+        r"|\[(?:proxy:|mpiexec@)[^\]\n]{1,80}\] HYDU_create_process [^\n]{1,80}execvp "
+        r"error on file \S{1,200}",
     ),
     (
         ProblemKind.VERSION_MISMATCH,
@@ -52,6 +53,11 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (ProblemKind.HOST_UNREACHABLE, r"ssh: connect to host \S{1,255} port \d{1,5}: [^\n]{1,80}"),
     (ProblemKind.RUN_AS_ROOT, r"attempt to run as root"),
     (
+        ProblemKind.BINDING_OVERLOAD,
+        r"result in binding more\s{1,9}processes than cpus on a resource:"
+        r"(?:\s{1,9}Bind to:[^\n]{0,80}\s{1,9}Node: {1,20}\S{1,255})?",
+    ),
+    (
         ProblemKind.NOT_ENOUGH_SLOTS,
         r"not enough slots available[^\n]{0,80}\n?[^\n]{0,80}"
         r"|requested more processes than the ppr|binding more processes than the number",
@@ -68,7 +74,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
     (
         ProblemKind.LAUNCHER_DAEMON,
-        r"was unable to reliably start one or more daemons|An ORTE daemon has unexpectedly"
+        r"railgauge: launch: [^\n]{1,200}"
+        r"|was unable to reliably start one or more daemons|An ORTE daemon has unexpectedly"
         r"|(?:ORTE|PRTE) has lost communication|A daemon \(pid|unable to reach one or more"
         r"|tcp_peer_send_blocking|HYDU_sock_connect|unable to connect from"
         r"|failed to start a daemon",

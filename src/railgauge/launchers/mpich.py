@@ -26,6 +26,20 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
+def through(agent: str) -> dict[str, str]:
+    """Return Hydra's variables; it calls ``agent`` with the arguments of ssh.
+
+    ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, with the tag by
+    which the processes of that node are found: they have that of their own node, and ``-env``.
+    """
+    return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_ENV": "none"}
+
+
+def within(ports: tuple[int, int]) -> dict[str, str]:
+    """Return the variable by which Hydra and its proxies listen on these ports only."""
+    return {"MPIEXEC_PORT_RANGE": f"{ports[0]}:{ports[1]}"}
+
+
 def _interface(network: str) -> str:
     """Return the interface. Raises ``BadInput`` for a network: Hydra takes only interface names."""
     if any(sign in network for sign in ",/:"):
@@ -37,5 +51,8 @@ def _interface(network: str) -> str:
 
 
 def _environment(launch: Launch) -> tuple[str, ...]:
-    pairs = sorted(launch.environment.items())
+    # For the ranks: ch3 reads the first, UCX the second.
+    names = ("MPIR_CVAR_CH3_PORT_RANGE", ":"), ("UCX_TCP_PORT_RANGE", "-")
+    ranges = {name: sign.join(map(str, launch.ports)) for name, sign in names if launch.ports}
+    pairs = sorted({**ranges, **launch.environment}.items())
     return tuple(part for name, value in pairs for part in ("-env", name, value))

@@ -41,6 +41,11 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
+def through(agent: str) -> dict[str, str]:  # noqa: ARG001 - the contract of a launcher
+    """Return nothing: slurmd starts the ranks."""
+    return {}
+
+
 def _placement(launch: Launch) -> tuple[str, ...]:
     own = () if launch.has_option("--distribution", "-m") else ("--distribution=block",)
     if launch.has_option("--cpu-bind", "--cpu_bind"):

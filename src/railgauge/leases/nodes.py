@@ -62,6 +62,7 @@ class Terms:
 
     holder: Holder
     rootfs: str = "/"
+    engines: tuple[str, ...] = ()
 
     @property
     def run(self) -> str:
@@ -143,7 +144,9 @@ class NodeLeases:
     def _ask_one(self, node: str) -> LeaseAnswer | None:
         """Ask for the lease of a node; ``None`` if it cannot be reached."""
         terms = self.terms
-        command = hold_command(node, terms.rootfs, terms.holder, terms.run, self._beat_s)
+        command = hold_command(
+            *(node, terms.rootfs, terms.holder, terms.run, self._beat_s), engines=terms.engines
+        )
         try:
             reply = self._reply_to(command)
         except NoEvidence:
@@ -177,7 +180,8 @@ class NodeLeases:
 
     def _sweep(self, node: str, part: str) -> None:
         try:
-            done = self.sessions[node].run(sweep_command(node, self.terms.run, part))
+            command = sweep_command(node, self.terms.run, part, self.terms.engines)
+            done = self.sessions[node].run(command)
         except NoEvidence:
             return  # the node is out of reach; the lease script there ends the processes
         if done.exit_code == 1:

@@ -71,6 +71,7 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     "boot_id": _node("boot_id"),
     "machine_id": _node("machine_id"),
     "clock": _node("clock_offset_s"),
+    "node_login": _node("failed_logins"),
     "cpus": _node("cpus"),
     "cpus_online": FactPaths(("cpus",), same_as="cpus_present"),
     "cpu_model": _node("cpu_model"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.config.thresholds.model import Nic, Platform
+from railgauge.config.thresholds.site import NODE_LOGIN
 from railgauge.core.errors import BadInput
 from railgauge.planning.demand import SUBNET
 from railgauge.planning.marks import MEASURES, MarkedTest
@@ -124,6 +125,10 @@ def _two_nodes(_: Platform, level: Level) -> str:
     return "" if len(level.nodes) > 1 else NO_PAIR
 
 
+def _logins(platform: Platform, _: Level) -> str:
+    return "" if NODE_LOGIN in platform.expected else "no launch by ssh in the hostfile"
+
+
 def _three_nodes(_: Platform, level: Level) -> str:
     return "" if level.groups else NO_GROUP
 
@@ -148,5 +153,6 @@ _CHECKS: Mapping[str, _Check] = {
     "subnet": no_scan,
     "two nodes": _two_nodes,
     "three nodes": _three_nodes,
+    "logins": _logins,
 }
 KNOWN = tuple(_CHECKS)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from railgauge.config.thresholds import uncovered
 from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
-from railgauge.core.model import Case, Cluster, Command, Pair, Pairing
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairing
 from railgauge.core.programs import placed
 from railgauge.core.terms import Scope
 from railgauge.planning.direction import Rounds
 from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
+from railgauge.planning.variables import environment
 from railgauge.stacks import Stack, stack
-from railgauge.tools import Setting, check_plannable, tool
+from railgauge.tools import Setting, check_plannable, container_of, root_reason, tool
 from railgauge.tools.declared import misdeclared
 
 
@@ -192,11 +194,35 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
         cluster=cluster,
         stack=platform_stack(platform),
         platform=platform,
-        environment={
-            **platform.environment,
-            **measurement.environment,
-            **cluster.environment,
-        },
+        environment=environment(case, measurement, platform, cluster),
     )
     found = tool(measurement.tool).commands(setting, port)
-    return tuple(placed(command, cluster.tools) for command in found)  # of a launcher: mpirun
+    as_root = bool(root_reason(measurement.tool))
+    container = _container(case, platform, cluster)
+    return tuple(  # placed is that of a launcher: mpirun
+        replace(placed(command, cluster.tools), as_root=as_root, container=container)
+        for command in found
+    )
+
+
+def _container(case: Case, platform: Platform, cluster: Cluster) -> Container | None:
+    """Return the container of a case, with the devices that it needs. Raises ``BadInput``.
+
+    A launcher inside a container would start its daemons on the other nodes outside of it.
+    """
+    tool_name = platform.measurements[case.measurement].tool
+    container = container_of(cluster, tool_name)
+    if container is None:
+        return None
+    if len(case.nodes) > 1 and tool_name in _LAUNCHED:
+        raise BadInput(
+            f"{case.measurement}: {container.engine} would hold the launcher, and not the ranks of "
+            "the other nodes",
+            where=cluster.source,
+            remedy="give runtime by tool, without this one, and install it on the nodes",
+        )
+    rdma = any(one.tool == "perftest" for one in platform.measurements.values())
+    return replace(container, gpu_vendor=platform.gpus.vendor if platform.gpus else "", rdma=rdma)
+
+
+_LAUNCHED = ("ccl-tests", "mpi-bench")

@@ -46,7 +46,7 @@ class HoldingHooks:
         if self._settings.replayed or allots_nodes(cluster.transport):
             return
         self._holding = Holding(
-            run.sessions(), run.store.folder.name, run.tag.run, cluster.rootfs, self._tell
+            run.sessions(), run.store.folder.name, run.tag.run, cluster, self._tell
         )
         try:
             self._holding.take([node.name for node in cluster.nodes], self._settings.wait_s)

@@ -186,26 +186,37 @@ class Controller:
     def _confirm(self, session: pytest.Session) -> None:
         """Measure suspects again, if the run has run all items.
 
-        With ``--confirm`` these are all suspects, else those that lack a partner.
+        With ``--confirm`` these are all suspects, else those that the plan cannot tell apart.
         """
-        run, platform = self.run, self.settings.platform
-        asked = self._suspects(session)
-        if asked:
-            again = confirming.Again(run.found, run.measure_again)
-            write = self._printer()
-            if not confirming.ask_again(asked, run.store, Assessor(platform, again), write):
-                session.exitstatus = pytest.ExitCode.INTERRUPTED
+        first = self._suspects(session)
+        if first and self._measured_again(session, first) and self._may_ask(session):
+            # What the first ones found may leave a smaller question, such as which NIC of a node.
+            left = confirming.lacking_partners(self._findings(), self._printer(), first)
+            self._measured_again(session, left)
+
+    def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
+        """Whether all these measurements were made; an interrupt ends them."""
+        again = confirming.Again(self.run.found, self.run.measure_again)
+        assessor = Assessor(self.settings.platform, again)
+        if asked and not confirming.ask_again(asked, self.run.store, assessor, self._printer()):
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            return False
+        return True
 
     def _suspects(self, session: pytest.Session) -> Sequence[Remeasurement]:
         """What to measure again; a replay uses the recorded list, as it has no other answers."""
         if self.run.recorded:
             return self.run.recorded.asked()
-        is_stopped = session.shouldfail or session.shouldstop or self.run.gates.stopped
-        if session.exitstatus not in _ENDED or is_stopped:
+        if not self._may_ask(session):
             return ()
         if self.settings.confirm:
             return confirming.suspects(self._findings(), self._printer())
         return confirming.lacking_partners(self._findings(), self._printer())
+
+    def _may_ask(self, session: pytest.Session) -> bool:
+        """Whether the run has run all items on live nodes."""
+        is_stopped = session.shouldfail or session.shouldstop or self.run.gates.stopped
+        return not self.run.recorded and session.exitstatus in _ENDED and not is_stopped
 
     def _printer(self) -> Callable[[str], None]:
         """Return a function that prints a line; control characters from nodes are made harmless."""

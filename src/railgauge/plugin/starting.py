@@ -20,7 +20,7 @@ from railgauge.plugin.ending import Ending
 from railgauge.plugin.holding import HoldingHooks
 from railgauge.plugin.reporters import tell, writer
 from railgauge.report import terminal
-from railgauge.run import distinct, reboots, storage, survey, takeover
+from railgauge.run import distinct, logins, reboots, storage, survey, takeover
 from railgauge.run.prepare import Preparer
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -138,7 +138,8 @@ class SessionStart:
             return self._run.recorded.found
         progress = terminal.Progress(self._config, len(cluster.nodes))
         stack = platform_stack(self._settings.platform)
-        return survey.survey(cluster, self._run.sessions(), stack, progress)
+        found = survey.survey(cluster, self._run.sessions(), stack, progress)
+        return logins.tried(found, cluster, self._settings, self._run.sessions())
 
     def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
         """Record rebooted nodes, and what has changed since the run that is carried on."""

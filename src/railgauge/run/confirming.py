@@ -18,6 +18,7 @@ from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
+from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.run.store import Store
 
 Tell = Callable[[str], None]
@@ -32,9 +33,16 @@ def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
     return asked
 
 
-def lacking_partners(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
-    """Return the measurements that decide between suspects in place of a missing partner."""
-    asked = follow_ups(findings, diagnose(findings))
+def lacking_partners(
+    findings: RunResults, tell: Tell, before: Sequence[Remeasurement] = ()
+) -> Sequence[Remeasurement]:
+    """Return the measurements that decide between suspects in place of a missing partner.
+
+    Those made ``before`` are not made again, and count among the most that a run adds.
+    """
+    known = {one.question for one in before}
+    wanted = [one for one in follow_ups(findings, diagnose(findings)) if one.question not in known]
+    asked = tuple(wanted[: FOLLOW_UPS - len(known)])
     if asked:
         tell("")
         tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")

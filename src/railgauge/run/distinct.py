@@ -14,6 +14,7 @@ from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster, Command
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.identity import confusions, identity_argv, parse_identity
+from railgauge.facts.naming import declared
 from railgauge.transport.registry import allots_nodes
 from railgauge.transport.sessions import Sessions
 
@@ -30,7 +31,7 @@ def look(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
     names = [node.name for node in cluster.nodes]
     with ThreadPoolExecutor(min(_AT_ONCE, len(names))) as pool:
         found = list(pool.map(lambda name: _asked(name, cluster.rootfs, sessions), names))
-    _refuse(filter(None, found), platform)
+    _refuse((declared(facts, platform.devices) for facts in found if facts), platform)
 
 
 def check(cluster: Cluster, found: Mapping[str, NodeAnswer], platform: Platform) -> None:

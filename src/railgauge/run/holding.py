@@ -20,6 +20,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from threading import Thread
 
+from railgauge.containers import DETACHED
+from railgauge.core.model import Cluster
 from railgauge.leases.holder import Holder
 from railgauge.leases.nodes import NodeLeases, NodeTaken, Terms
 from railgauge.transport.sessions import Sessions
@@ -76,10 +78,12 @@ class Holding:
     """The leases of one run on its nodes: takes, renews and releases them."""
 
     def __init__(
-        self, sessions: Sessions, run: str, tag: str, rootfs: str, tell: Callable[[str], None]
+        self, sessions: Sessions, run: str, tag: str, cluster: Cluster, tell: Callable[[str], None]
     ) -> None:
         """``run`` is the readable name of the run, ``tag`` the unique one used on the nodes."""
-        self._leases = NodeLeases(sessions, Terms(_holder(run, tag), rootfs), tell)
+        engines = {box.engine for box in cluster.runtime.values()}.intersection(DETACHED)
+        terms = Terms(_holder(run, tag), cluster.rootfs, tuple(sorted(engines)))
+        self._leases = NodeLeases(sessions, terms, tell)
         self._looked_at = 0.0
         self._renewing: Thread | None = None
         self._lost: NodeTaken | None = None

@@ -77,7 +77,8 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     if cluster:
         with gathered.trying():
             check_keys(cluster, platform)
-        for error in (*_undeclared(platform, cluster), *_unserved(platform, cluster)):
+        checks = (_undeclared, _unknown_devices, _unserved)
+        for error in (error for of in checks for error in of(platform, cluster)):
             gathered.add(error)
     gathered.raise_any()
 
@@ -98,6 +99,23 @@ def _undeclared(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
         yield HostfileError(
             what, where=cluster.source, remedy=f"known: {', '.join(sorted(known)) or 'none'}"
         )
+
+
+def _unknown_devices(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
+    """Names under ``devices`` of devices that the platform does not declare, or of two at once."""
+    gpus = platform.gpus.count if platform.gpus else 0
+    known = [*(nic.name for nic in platform.nics), *(f"gpu{number}" for number in range(gpus))]
+    for node, names in cluster.devices.items():
+        for name in (name for name in names if name not in known):
+            what = f"devices: {platform.name} declares no {name}, which {node} should have"
+            remedy = f"known: {', '.join(known)}"
+            yield HostfileError(what, where=cluster.source, remedy=remedy)
+        for there in dict.fromkeys(names.values()):
+            of = [name for name in known if names.get(name, name) == there]
+            if len(of) > 1:
+                what = f"devices: {' and '.join(of)} are both {there} on {node}"
+                remedy = "say what each of them is there; swapped names need both lines"
+                yield HostfileError(what, where=cluster.source, remedy=remedy)
 
 
 def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:

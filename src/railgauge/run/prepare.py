@@ -73,7 +73,7 @@ class Preparer:
             raise ToolFailed(
                 f"is {after!r} after it was set to {step.want!r}",
                 where=where,
-                remedy="log in as root, or change the setting by hand and omit --prepare",
+                remedy="log in as root, add become, or change it by hand and omit --prepare",
             )
 
     def _close_if_unchanged(self, node: str, step: Preparation, saved: str) -> None:
@@ -114,7 +114,7 @@ class Preparer:
 
     def _printed(self, node: str, argv: Sequence[str], where: str) -> str:
         words = _filled(argv, "", self._rootfs)
-        done = self._run(Command(node, words, {"LC_ALL": "C"}, _TIME_LIMIT_S))
+        done = self._run(Command(node, words, {"LC_ALL": "C"}, _TIME_LIMIT_S, as_root=True))
         if done.exit_code != 0 or done.error:
             said = (done.stderr.strip() or done.stdout.strip() or done.error).splitlines()
             why = said[-1][:200] if said else f"exit code {done.exit_code}"

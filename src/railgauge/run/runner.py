@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
-from railgauge.core.model import Case, Command, Transcript
+from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.leases.files import Leases
 from railgauge.run.store import Store
-from railgauge.transport import Running
+from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
@@ -29,6 +29,11 @@ _READY_LIMIT_S = 30.0
 _SERVER_GRACE_S = 10.0
 
 
+def ports_of(cluster: Cluster) -> range:
+    """Return the TCP ports that servers may use on a cluster."""
+    return range(cluster.ports[0], cluster.ports[1] + 1) if cluster.ports else _PORTS
+
+
 class Runner:
     """Measures each case once in a run, even if several items and workers ask for it."""
 
@@ -41,7 +46,10 @@ class Runner:
         counters: CounterProbe = lambda _: (),
         *,
         earlier: Earlier = lambda _: None,
+        ports: range = _PORTS,
     ) -> None:
+        """``ports`` are the TCP ports that servers may use."""
+        self._ports = ports
         self._sessions = sessions
         self._leases = leases
         self._store = store
@@ -89,7 +97,7 @@ class Runner:
 
     def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
         last: PortInUse | None = None
-        for port in random.sample(_PORTS, _PORT_ATTEMPTS):
+        for port in random.sample(self._ports, _PORT_ATTEMPTS):
             try:
                 return self._carry_out(self._plan(case, port))
             except PortInUse as error:
@@ -108,7 +116,7 @@ class Runner:
                     server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
-            report = self._sessions[reporter.node].run(reporter)
+            report = relay.run(self._sessions, reporter)
             ended = [
                 _end(server, command, _ended_well((report,)))
                 for command, server in zip(servers, running, strict=True)

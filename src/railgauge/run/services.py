@@ -23,7 +23,7 @@ from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
-from railgauge.run.runner import Runner
+from railgauge.run.runner import Runner, ports_of
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.run.survey import Surveyed
@@ -169,7 +169,9 @@ class _Runners:
     def _runner(self, kept: Store, folder: str) -> Runner:
         leases = Leases(self.store.folder / "leases")
         taken = taking_over(self.earlier, self.store, folder)
-        return Runner(self.sessions(), leases, kept, self._plan, self._counters, earlier=taken)
+        ports = ports_of(self.cluster())
+        plan, read = self._plan, self._counters
+        return Runner(self.sessions(), leases, kept, plan, read, earlier=taken, ports=ports)
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.settings.platform, self.cluster(), port)
@@ -177,7 +179,7 @@ class _Runners:
     def _counters(self, case: Case) -> tuple[Command, ...]:
         platform = self.settings.platform
         spec = platform.measurements[case.measurement].traffic
-        return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform.fabric_nics)
+        return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform)
 
 
 def _refuse_connection(node: Node) -> Session:

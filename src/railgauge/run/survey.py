@@ -12,18 +12,21 @@ from typing import Any
 
 from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence, SetupFailed
+from railgauge.core.devices import DeviceNames
+from railgauge.core.errors import BecomeRefused, CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import folders
-from railgauge.facts import NodeAnswer
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.clock import span_of
-from railgauge.facts.probe import PROGRAMS
+from railgauge.facts.naming import declared
+from railgauge.facts.probe import PROGRAMS, ProbePart
+from railgauge.facts.visible import VISIBLE
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
-from railgauge.transport.job import setup_failed
+from railgauge.transport.job import not_started
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
 
@@ -47,13 +50,38 @@ def survey(
     """
     nonce = secrets.token_hex(8)
     placed = folders(cluster.tools, PROGRAMS)
-    script = node_facts.probe_script(cluster.rootfs, stack, nonce, placed)
-    command = Command("", ("sh", "-c", script), {"LC_ALL": "C"}, _TIME_LIMIT_S)
-    found: dict[str, NodeAnswer] = {}
-    for node, answer in _answers(cluster, sessions, command):
-        found[node] = _read(node, answer, nonce, stack)
+    hiding = {k: v for k, v in cluster.environment.items() if VISIBLE.fullmatch(k)}
+    environment = {"LC_ALL": "C", **hiding}
+
+    def command(part: ProbePart) -> Command:
+        script = node_facts.probe_script(cluster.rootfs, stack, nonce, placed, part)
+        return Command("", ("sh", "-c", script), environment, _TIME_LIMIT_S)
+
+    roots: dict[str, Transcript | NoEvidence] = {}
+    if becomes := any(node.become for node in cluster.nodes):
+        asked = replace(command(ProbePart.ROOT), plain=True, as_root=True)
+        roots.update(_answers(cluster, sessions, asked))
+    names, found = DeviceNames(cluster.devices), dict[str, NodeAnswer]()
+    own = command(ProbePart.USER if becomes else ProbePart.ALL)
+    for node, answer in _answers(cluster, sessions, own):
+        read = _read(node, _joined(answer, roots.get(node)), nonce, stack)
+        found[node] = declared(read, names) if isinstance(read, NodeFacts) else read
         progress(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
+
+
+def _joined(
+    answer: Transcript | NoEvidence, root: Transcript | NoEvidence | None
+) -> Transcript | NoEvidence:
+    """Return the login user's answer with the sections that root printed.
+
+    If nothing could be run as root, that is the node's answer.
+    """
+    if not isinstance(answer, Transcript) or not isinstance(root, Transcript):
+        return answer
+    if root.error == BecomeRefused.kind:
+        return root
+    return replace(answer, stdout=f"{answer.stdout}\n{root.stdout}")
 
 
 def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator[Answer]:
@@ -85,8 +113,8 @@ def _read(
         return answer
     if answer.error == ConnectionLost.kind:
         return ConnectionLost("the connection ended during the probe", where=node)
-    if answer.error == SetupFailed.kind:
-        return setup_failed(answer)
+    if refusal := not_started(answer):
+        return refusal
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # A probe that was cut off still gives the facts that arrived; the others are missing.

@@ -73,6 +73,7 @@ class Amd:
     # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     peer_memory: str = "amdkfd"
+    perftest_dmabuf: tuple[str, ...] = ("--use_rocm_dmabuf",)
     peer_modules: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ("rvs", "agfhc")
 

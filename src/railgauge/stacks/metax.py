@@ -46,6 +46,7 @@ class MetaX:
     )
     collective_prefix: str = "MCCL"
     peer_memory: str = "mxcd"
+    perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
 

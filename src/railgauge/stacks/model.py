@@ -178,5 +178,9 @@ class Stack(Protocol):
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
         """Parse the sections of ``probe_commands``. Never raises, whatever they contain."""
 
+    @property
+    def perftest_dmabuf(self) -> tuple[str, ...]:
+        """The arguments for GPU memory by DMA-BUF; empty if perftest has it not for this vendor."""
+
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
         """Return the arguments that make perftest use the memory of that GPU."""

@@ -20,7 +20,7 @@ from typing import NoReturn, Protocol, cast
 from railgauge import launchers
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError
-from railgauge.core.model import Case, Cluster, Command, Parsed
+from railgauge.core.model import Case, Cluster, Command, Container, Parsed
 from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
@@ -35,15 +35,17 @@ class Registered:
 
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
     none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
-    that the tool can measure across rails.
+    that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
     """
 
     module: str
     keys: tuple[str, ...] = ()
     is_two_ended: bool = False
+    root: str = ""
 
 
 _INFINIBAND = "infiniband-diags"
+_UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
     "perftest": Registered("railgauge.tools.perftest", is_two_ended=True),
@@ -56,19 +58,25 @@ _RUN = {
     "vllm-bench": Registered(
         "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
     ),
-    "sminfo": Registered("railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND)),
+    "sminfo": Registered(
+        "railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND), root=_UMAD
+    ),
     "ibnetdiscover": Registered(
-        "railgauge.tools.infiniband_diags.ibnetdiscover", keys=("ibnetdiscover", _INFINIBAND)
+        "railgauge.tools.infiniband_diags.ibnetdiscover",
+        keys=("ibnetdiscover", _INFINIBAND),
+        root=_UMAD,
     ),
     "iblinkinfo": Registered(
-        "railgauge.tools.infiniband_diags.iblinkinfo", keys=("iblinkinfo", _INFINIBAND)
+        "railgauge.tools.infiniband_diags.iblinkinfo", keys=("iblinkinfo", _INFINIBAND), root=_UMAD
     ),
     "ibqueryerrors": Registered(
-        "railgauge.tools.infiniband_diags.ibqueryerrors", keys=("ibqueryerrors", _INFINIBAND)
+        "railgauge.tools.infiniband_diags.ibqueryerrors",
+        keys=("ibqueryerrors", _INFINIBAND),
+        root=_UMAD,
     ),
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
-    "azure-nhc": Registered("railgauge.tools.azure_nhc"),
+    "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.
 _READ = {
@@ -158,6 +166,17 @@ def keys(name: str) -> tuple[str, ...]:
     return _RUN[name].keys or (name,)
 
 
+def container_of(cluster: Cluster, name: str) -> Container | None:
+    """Return the container that the hostfile gives for a tool, or for all; ``None`` without one."""
+    found = (cluster.runtime[key] for key in (name, *keys(name)) if key in cluster.runtime)
+    return next(found, cluster.runtime.get("*"))
+
+
+def root_reason(name: str) -> str:
+    """Return why a tool needs root; empty if it does not."""
+    return _RUN[name].root
+
+
 def check_keys(cluster: Cluster, platform: Platform) -> None:
     """Raise ``BadInput`` if the hostfile locates a program that the suite never starts there."""
     of_tools = [key for name in _RUN for key in keys(name)]
@@ -175,6 +194,11 @@ def check_keys(cluster: Cluster, platform: Platform) -> None:
                     remedy=f"did you mean {near}?",
                 )
             )
+    for key in cluster.runtime:
+        if key not in (of_runtime := ["*", *_RUN, *of_tools]):
+            (near,) = difflib.get_close_matches(key, of_runtime, n=1, cutoff=0.0)
+            what = f"runtime: {key!r} is not a tool that runs in a container"
+            gathered.add(HostfileError(what, where=cluster.source, remedy=f"did you mean {near}?"))
     gathered.raise_any()
 
 

@@ -72,7 +72,7 @@ def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
         return ()
     if (end := setting.case.path_at(node)) is None:
         options.refuse("bind_device needs a NIC", "measure over the platform's pairings")
-    return ("--bind-dev", end.nic)
+    return ("--bind-dev", setting.platform.devices.on(node, end.nic))
 
 
 def _flags(setting: Setting, options: Options) -> tuple[str, ...]:

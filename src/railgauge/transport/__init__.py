@@ -30,6 +30,12 @@ class Running(Protocol):
         off, ``CommandTimedOut`` at the time limit.
         """
 
+    def line(self, number: int, time_limit_s: float) -> str | None:
+        """Wait for line ``number`` of stdout, from 0, and return it without its line end.
+
+        ``None`` if it does not come within the time limit, or the command ended without it.
+        """
+
     @property
     def has_ended(self) -> bool:
         """Whether the command has ended or is out of reach. Sends nothing to the node."""

@@ -81,6 +81,7 @@ class Capture:
         self.in_use = False
         self.overflow = False
         self.setup_at: int | None = None  # the line of setup that has begun; 0 after the last
+        self.refused: int | None = None  # with which code the program that becomes root ended
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
         self.ended = False  # the output has ended too
@@ -90,7 +91,7 @@ class Capture:
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._begun = False  # what came before is not the command's but the login shell's
-        self._has_line = False
+        self._lines = 0  # complete ones
         lock = threading.Lock()
         self._told = threading.Condition(lock)  # a marker or the first line arrived, or the end
         # Most threads wait only for the end. Their own condition wakes them once, not per marker.
@@ -119,15 +120,16 @@ class Capture:
         with self._told:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
-    def first_line(self, time_limit_s: float) -> str | None:
-        """Wait for the first line of stdout; ``None`` if none arrives within the time limit.
+    def line(self, number: int, time_limit_s: float) -> str | None:
+        """Wait for line ``number`` of stdout; ``None`` if it does not arrive within the time limit.
 
-        The end of the output ends a line too.
+        The end of the output ends a line too. What was printed before a refusal is no such line.
         """
-        if not self.wait_until(lambda: self._has_line or self.ended, time_limit_s):
+        self.wait_until(lambda: self._lines > number or self.ended, time_limit_s)
+        if self.refused is not None or not (self._lines > number or self.ended):
             return None
-        line, line_end, _ = self.text()[0].partition("\n")
-        return line if line or line_end else None
+        lines = self.text()[0].split("\n")
+        return lines[number] if number < len(lines) - (not lines[-1]) else None
 
     def _drain(self, pipes: Pipes) -> None:
         exit_code = None
@@ -143,7 +145,7 @@ class Capture:
                     self._note(piece)
                 else:
                     self._keep(self._stdout, piece)
-                    self._look_for_line(piece)
+                    self._count_lines(piece)
 
     def take_stderr(self, chunk: bytes) -> None:
         with self._told:
@@ -163,9 +165,9 @@ class Capture:
             self._told.notify_all()
             self._done.notify_all()
 
-    def _look_for_line(self, piece: bytes) -> None:
-        if self._begun and not self._has_line and b"\n" in piece:
-            self._has_line = True
+    def _count_lines(self, piece: bytes) -> None:
+        if self._begun and (lines := piece.count(b"\n")):
+            self._lines += lines
             self._told.notify_all()
 
     def _note(self, word: str) -> None:
@@ -178,6 +180,8 @@ class Capture:
             self.exit_code, self.over_at = int(value), time.monotonic()
         elif name == "setup" and value.isdecimal():
             self.setup_at = int(value)
+        elif name == "over" and value.isdecimal() and self.pid is None:
+            self.refused = int(value)
         self.ready |= name == "ready"
         self.in_use |= name == "in-use"
         self._told.notify_all()

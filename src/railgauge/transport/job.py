@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shlex
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from typing import Protocol
 
+from railgauge import containers
 from railgauge.core.errors import (
+    BecomeRefused,
     CommandTimedOut,
     ConnectionLost,
     PortInUse,
@@ -79,11 +83,14 @@ class Job:
         start: Start,
         pipes: Pipes,
         end_group: Callable[[int], None],
+        *,
         setup: tuple[str, ...] = (),
+        become: tuple[str, ...] = (),
     ) -> None:
-        """``setup`` are the lines that run before the command."""
+        """``setup`` are the lines that run before the command, ``become`` the argv for root."""
         self._command = command
         self._setup = () if command.plain else setup
+        self._become = become
         self._pipes = pipes
         self._end_group = end_group
         self._capture = Capture(start.nonce)
@@ -110,11 +117,13 @@ class Job:
             raise self._not_there(listen, time_limit_s)
 
     def first_line(self, time_limit_s: float) -> str:
-        capture = self._capture
-        line = capture.first_line(time_limit_s)
+        line = self._capture.line(0, time_limit_s)
         if line is None:
             raise self._not_there("print a line", time_limit_s)
         return line
+
+    def line(self, number: int, time_limit_s: float) -> str | None:
+        return self._capture.line(number, time_limit_s)
 
     @property
     def has_ended(self) -> bool:
@@ -204,6 +213,8 @@ class Job:
             return _TOO_LARGE
         if self._stopped:
             return self._error
+        if self._capture.refused is not None:
+            return BecomeRefused.kind
         if self._has_hit_limit():
             return CommandTimedOut.kind
         if self._capture.exit_code is None:
@@ -218,11 +229,18 @@ class Job:
             return f"setup: its lines could not be run ({code}): {said}"
         return f"setup: line {at} ended with {code}: {self._setup[at - 1]!r}: {said}"
 
+    def _become_error(self, stderr: str) -> str:
+        """Return what the program that becomes root printed instead of running the command."""
+        said = _last_line(stderr) or "it printed nothing"
+        return f"become: {shlex.join(self._become)} ended with {self._capture.refused}: {said}"
+
     def _transcript(self) -> Transcript:
         stdout, stderr = self._capture.text()
         error, command = self._how_cut_off(), self._command
         if error == SetupFailed.kind:
             stdout, stderr = "", self._setup_error(stderr)
+        if error == BecomeRefused.kind:
+            stdout, stderr = "", self._become_error(stderr)
         return Transcript(
             node=command.node,
             argv=command.argv,
@@ -247,21 +265,30 @@ class Job:
             return ConnectionLost(f"{late}: the connection ended", where=where)
         if transcript.error == CommandTimedOut.kind:
             return CommandTimedOut(f"{late} within its time limit", where=where)
-        if transcript.error == SetupFailed.kind:
-            return setup_failed(transcript)
+        if refusal := not_started(transcript):
+            return refusal
         last = _last_line(transcript.stderr) or _last_line(transcript.stdout) or "(no output)"
         how = "was stopped" if self._stopped else f"ended with {transcript.exit_code}"
         return ToolFailed(f"{late} and {how}; its last line: {last}", where=where)
 
 
-def setup_failed(transcript: Transcript) -> SetupFailed:
-    """Return the error for a command before which a line of ``setup`` failed."""
-    return SetupFailed(
-        transcript.stderr,
-        where=transcript.node,
-        remedy="correct setup in the hostfile; each line runs in bash, not in a login shell: "
-        "source /etc/profile.d/… first where it needs it",
-    )
+_REMEDIES: Mapping[type[TransportError], str] = {
+    SetupFailed: "correct setup in the hostfile; each line runs in bash, not in a login shell: "
+    "source /etc/profile.d/… first where it needs it",
+    BecomeRefused: "give the login the right to run every program as root without a password "
+    "(sudoers: USER ALL=(root) NOPASSWD: ALL), log in as root, or remove become from the hostfile",
+}
+
+
+def not_started(transcript: Transcript) -> TransportError | None:
+    """Return the error for a command before which ``setup`` failed, or that could not be root's.
+
+    ``None`` for any other.
+    """
+    for kind, remedy in _REMEDIES.items():
+        if transcript.error == kind.kind:
+            return kind(transcript.stderr, where=transcript.node, remedy=remedy)
+    return None
 
 
 class LinkSession:
@@ -271,6 +298,7 @@ class LinkSession:
         """Every process that is started here, and its children, carry ``tag``."""
         self._node_name = node.name
         self._setup = node.setup
+        self._become = node.become
         self._link = link
         self._tag = tag.on(node.name) if tag else ""
         self._jobs: list[Job] = []
@@ -287,10 +315,15 @@ class LinkSession:
 
     def start(self, command: Command) -> Job:
         start = Start.now()
-        line = shell.command_line(command, start.nonce, self._tag, self._setup)
+        become = self._become if command.as_root else ()
+        line = shell.command_line(command, start.nonce, self._tag, self._setup, become)
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
-        job = Job(command, start, self._link.execute(line), self._end_group, self._setup)
+        pipes, end = (
+            self._link.execute(line),
+            partial(self._end_group, become, _removal(command, start)),
+        )
+        job = Job(command, start, pipes, end, setup=self._setup, become=become)
         with self._lock:
             self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]
         return job
@@ -305,9 +338,9 @@ class LinkSession:
         finally:
             self._link.close()
 
-    def _end_group(self, pid: int) -> None:
+    def _end_group(self, become: tuple[str, ...], removal: tuple[str, ...], pid: int) -> None:
         nonce = secrets.token_hex(8)
-        pipes = self._link.execute(shell.stop_line(pid, nonce))
+        pipes = self._link.execute(shell.stop_line(pid, nonce, become, removal))
         capture = Capture(nonce)
         capture.follow(pipes)
         ended = capture.wait_until(lambda: capture.ended, _STOP_LIMIT_S)
@@ -315,6 +348,13 @@ class LinkSession:
             pipes.close()
         if not ended or capture.exit_code is None:
             raise ConnectionLost("the connection ended while stopping", where=self._node_name)
+
+
+def _removal(command: Command, start: Start) -> tuple[str, ...]:
+    """Return the argv that removes the command's container; empty if its group is all of it."""
+    if command.container is None:
+        return ()
+    return containers.engine(command.container.engine).removal(shell.container_name(start.nonce))
 
 
 def _last_line(text: str) -> str:

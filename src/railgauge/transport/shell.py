@@ -13,6 +13,7 @@ marker.
 ``setup``  its number follows: line N of ``setup`` begins; 0: all of them have succeeded
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
            output open, and for a crash, of which ssh does not report the exit code
+``over N`` the program that becomes root has ended; without a ``pid`` before it has refused
 ========== =====================================================================
 
 ``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes (shortened)::
@@ -26,7 +27,9 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
+from railgauge import containers
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
 from railgauge.transport.tag import VARIABLE
@@ -35,6 +38,7 @@ MARKER = "::railgauge"
 IN_USE_CODE = 98
 TIMEOUT_CODE = 124  # the exit code of timeout for a command that hit the limit
 KILL_AFTER_S = 5
+_CONTAINER_SPARE_S = 15  # its own limit is the last resort
 _TERM_POLLS = 20  # of 0.1 s each, between TERM and KILL
 _KILL_POLLS = 10  # after KILL; bounded, because a zombie that is never reaped stays forever
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -47,6 +51,13 @@ _DECODED = re.compile(r"""['"\\!\n%$`]""")
 # TERM.
 _BEGIN = 'echo "{marker} pid $PPID"; echo "{marker} pid" >&2; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
+# Root's processes cannot be signalled by the login user, so that timeout has to run as root too.
+# Without input nobody can be asked for a password. SUDO_COMMAND holds the whole line, and so a tag
+# that may not be the command's.
+_AS_ROOT = (
+    '{become} env -u SUDO_COMMAND {line} </dev/null; code=$?; echo "{marker} over $code"; '
+    "exit $code"
+)
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
 # perftest buffers its banner while stdout is a pipe; the kernel's socket table (state 0A is
@@ -92,21 +103,29 @@ while [ $n -lt {last} ] && kill -s 0 -- -{pid} 2>/dev/null; do
   sleep 0.1
   n=$((n + 1))
 done
+{remove}
 echo '{marker} exit 0'"""
 
 
-def command_line(command: Command, nonce: str, tag: str = "", setup: tuple[str, ...] = ()) -> str:
+def command_line(
+    command: Command,
+    nonce: str,
+    tag: str = "",
+    setup: tuple[str, ...] = (),
+    become: tuple[str, ...] = (),
+) -> str:
     """Return one line, for any login shell, that runs ``command`` under its time limit.
 
     Every process that it starts carries ``tag`` in its environment (``transport.tag``). The lines
-    of ``setup`` run before it, unless the command is plain.
+    of ``setup`` run before it, unless the command is plain. ``become`` is the argv of the program
+    that runs it, its ``setup`` and its time limit as root; empty for none.
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, an invalid variable
     name, a time limit that is not a positive number, a port outside 1 to 65535.
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
-    argv = _after(setup, marker, command)
+    argv = _after(setup, marker, _contained(command, nonce, tag))
     words = {"marker": marker, "late": TIMEOUT_CODE, "command": _text(argv)}
     if command.listens_on is None:
         run = _RUN.format(**words)
@@ -114,7 +133,11 @@ def command_line(command: Command, nonce: str, tag: str = "", setup: tuple[str, 
         run = _SERVE.format(port=command.listens_on, in_use=IN_USE_CODE, **words)
     script = _BEGIN.format(**words) + _tagged(tag) + run + _FINISH.format(**words)
     limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)}"
-    return f"exec {limit} {_for_any_shell(script)}"
+    if not become:
+        return f"exec {limit} {_for_any_shell(script)}"
+    line = f"{limit} sh -c {shlex.quote(script)}"
+    raised = _AS_ROOT.format(become=shlex.join(become), line=line, marker=marker)
+    return f"exec {_for_any_shell(raised)}"
 
 
 def _text(argv: Sequence[str]) -> str:
@@ -125,11 +148,37 @@ def _text(argv: Sequence[str]) -> str:
     return f"(exec {shlex.join(argv)}) </dev/null"
 
 
-def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[str]:
-    """Return the argv that sets the command's variables and runs it, after ``setup``."""
+def _with_variables(command: Command) -> Sequence[str]:
     variables = [f"{name}={value}" for name, value in command.environment.items()]
     # By env, not by the shell, which refuses to set its own read-only variables.
-    argv = ["env", *variables, *command.argv] if variables else command.argv
+    return ["env", *variables, *command.argv] if variables else command.argv
+
+
+def _contained(command: Command, nonce: str, tag: str) -> Command:
+    """Return the command with its variables in its argv, and that in its container if it has one.
+
+    A container of a daemon has a time limit of its own, for the case that the engine's client was
+    killed. Its first process would also ignore TERM, which timeout does not. In the command's own
+    group timeout would make a group that nobody ends.
+    """
+    argv = _with_variables(command)
+    if box := command.container:
+        if box.engine in containers.DETACHED:
+            limit_s = _seconds(command.time_limit_s + _CONTAINER_SPARE_S)
+            argv = ("timeout", "-k", str(KILL_AFTER_S), limit_s, *argv)
+        labels = containers.labels(tag)
+        argv = containers.engine(box.engine).argv(box, container_name(nonce), labels, argv)
+    return replace(command, argv=tuple(argv))
+
+
+def container_name(nonce: str) -> str:
+    """Return the name of the container of the command with this nonce."""
+    return f"railgauge-{nonce}"
+
+
+def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[str]:
+    """Return the argv that runs a command after ``setup``."""
+    argv = command.argv
     if command.plain or not setup:
         return argv
     return ["bash", "-c", _SETUP, "railgauge", marker, str(len(setup)), *setup, *argv]
@@ -140,17 +189,23 @@ def _tagged(tag: str) -> str:
     return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
 
 
-def stop_line(pid: int, nonce: str) -> str:
+def stop_line(
+    pid: int, nonce: str, become: tuple[str, ...] = (), removal: tuple[str, ...] = ()
+) -> str:
     """Return one line that ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
 
-    It reports its end by the marker ``exit 0``.
+    It reports its end by the marker ``exit 0``. A group of root's is ended by ``become``.
+    ``removal`` is the argv that removes the command's container, empty for none.
 
     Raises ``ValueError`` for 1 and below.
     """
     if pid <= 1:  # kill -- -1 would end every process of the user, -0 our own group
         raise ValueError(f"{pid} is not the process group of a command")
     marker, last = f"{MARKER} {nonce}", _TERM_POLLS + _KILL_POLLS
-    script = _STOP.format(marker=marker, pid=pid, patience=_TERM_POLLS, last=last)
+    remove = f"{shlex.join(removal)} </dev/null >/dev/null 2>&1" if removal else ":"
+    script = _STOP.format(marker=marker, pid=pid, patience=_TERM_POLLS, last=last, remove=remove)
+    if become:
+        script = f"{shlex.join(become)} sh -c {shlex.quote(script)} </dev/null"
     return f"exec {_for_any_shell(script)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from railgauge.core.devices import AS_DECLARED, DeviceNames
 from railgauge.core.limits import Basis, Limit
 from railgauge.core.model import Pairing
 from railgauge.core.terms import Rung, Scope
@@ -266,6 +267,7 @@ class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
     ``text`` is the file in the long form, which refers to no other file; a run keeps it.
+    ``devices`` are the names of the hostfile for devices that have others on some nodes.
     """
 
     name: str
@@ -281,6 +283,7 @@ class Platform:
     environment: Mapping[str, str] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
     peers: Peers | None = None
+    devices: DeviceNames = AS_DECLARED
     text: str = field(default="", repr=False, compare=False)
 
     @property

@@ -4,20 +4,47 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.config.thresholds.model import Expectation, Measurement, Platform
+from railgauge.config.thresholds.perftest import with_perftest
 from railgauge.config.thresholds.versions import with_versions
+from railgauge.core.devices import DeviceNames
+from railgauge.core.limits import Basis
 from railgauge.core.model import Cluster
+from railgauge.core.terms import LaunchWay, Scope
+from railgauge.launchers import LAUNCHED
 
 # A platform file has this where the hostfile gives the name of the model.
 OF_HOSTFILE = "{model}"
 
+NODE_LOGIN = "node_login"
+_BY_SSH = Basis("hostfile", "launch: ssh has the first node of a collective log in to the others")
+
 
 def on_site(platform: Platform, cluster: Cluster, where: str) -> Platform:
-    """Return the platform with the versions and the served model of ``cluster``.
+    """Return the platform with what the hostfile of ``cluster`` says of it.
+
+    These are the versions, the served model, perftest's settings, the names of devices and the
+    logins between nodes.
 
     ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """
-    return with_versions(with_model(platform, cluster.model), cluster.versions, where)
+    served = with_perftest(with_model(platform, cluster.model), cluster.perftest)
+    named = replace(served, devices=DeviceNames(cluster.devices))
+    return with_versions(with_logins(named, cluster), cluster.versions, where)
+
+
+def with_logins(platform: Platform, cluster: Cluster) -> Platform:
+    """Return the platform with the expectation that nodes can log in where collectives need it."""
+    if cluster.launch != LaunchWay.SSH or len(cluster.nodes) == 1 or not _launches(platform):
+        return platform
+    wanted = Expectation(NODE_LOGIN, "equals", [], _BY_SSH, "/launch")
+    return replace(platform, expected={**platform.expected, NODE_LOGIN: wanted})
+
+
+def _launches(platform: Platform) -> bool:
+    """Whether a launcher starts ranks on several nodes at once for this platform."""
+    made = platform.measurements.values()
+    return any(m.tool in LAUNCHED and m.scope in (Scope.PAIR, Scope.GROUP) for m in made)
 
 
 def with_model(platform: Platform, model: str) -> Platform:

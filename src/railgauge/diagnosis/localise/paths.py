@@ -20,6 +20,7 @@ from railgauge.diagnosis.localise.directions import (
 from railgauge.diagnosis.localise.nodes import Undecided, undecided, unordered
 from railgauge.diagnosis.localise.pairwise import OpenGroup, PairDiagnosis, diagnose_pairs
 from railgauge.diagnosis.localise.parts import (
+    HOST,
     Part,
     Path,
     PathResult,
@@ -192,6 +193,8 @@ def _summed_up(
 ) -> Iterator[str]:
     """The devices that cover these paths: an empty text for all, a NIC, a GPU, single paths.
 
+    All paths to host memory are all paths.
+
     They are "all" only if they include every tested path and every NIC of the cluster.
     """
     if len(paths) == len(tested) and len({nic for _, nic in paths}) == len(nics):
@@ -206,5 +209,5 @@ def _summed_up(
     for device, those in through.items():
         if len(those) > 1 and those <= set(paths) and those & left:
             left -= those
-            yield device
+            yield "" if device == HOST else device
     yield from (path_name(path) for path in sorted(left, key=_order))

@@ -10,6 +10,7 @@ from railgauge.core.naming import among, listed
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers.rule import Straggler, devices, found
 from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
 from railgauge.diagnosis.reach import can_slow, devices_of, nodes_of
@@ -31,9 +32,25 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
         if consequences:
             every = [claim for claim in every if claim not in consequences]
             every.append(_slow(one, consequences))
-        elif not _is_explained(mine := _claim(one), every, results):
+            continue
+        mine = _claim(one)
+        if not _is_explained(mine, every, results) and not _is_of_partners(mine, every):
             every.append(mine)
     return every
+
+
+def _is_of_partners(claim: CauseClaim, others: Sequence[CauseClaim]) -> bool:
+    """Whether decided causes of its partners explain all measurements that show a straggler."""
+    mine = nodes_of(claim.where.node)
+    elsewhere = [
+        other
+        for other in others
+        if other.confidence != OPEN
+        and other.cause in _SLOW
+        and not mine & nodes_of(other.where.node)
+    ]
+    shown = {record.id for other in elsewhere for record in other.evidence}
+    return all(record.id in shown for record in claim.evidence)
 
 
 def with_items(claims: Sequence[CauseClaim], left: Sequence[ItemRecord]) -> list[CauseClaim]:
@@ -53,6 +70,9 @@ def with_items(claims: Sequence[CauseClaim], left: Sequence[ItemRecord]) -> list
 _SLOW_PARTS = frozenset({"slow-node", "slow-gpu-link", "slow-gpu", "slow-nic", "slow-pcie-path"})
 
 
+_SLOW = _SLOW_PARTS | {"slow-path", "slow-direction"}
+
+
 def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     """Whether a claim blames another part for what this one explains: no slower, and over it."""
     if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN:
@@ -61,6 +81,10 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     where = (claim.where.node, claim.where.device)
     if claim.cause not in _SLOW_PARTS or where == (node, one.device):
         return False
+    if one.domain and claim.where.device:  # collectives alone cannot tell the node from its parts
+        return False
+    if claim.confidence == OPEN and all(is_path(record) for record in claim.evidence):
+        return False  # the localisation has compared these values, each direction by itself
     # A part of a node explains what blames the whole node, or leaves it open; no other part.
     narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
     if not narrower or node not in nodes_of(claim.where.node):

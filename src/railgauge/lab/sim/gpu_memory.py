@@ -23,9 +23,11 @@ def allocated(test: Test, node: Node, size_bytes: int) -> list[str]:
     index, count = test["gpu"], len(node["gpus"])
     if index >= count:
         raise PerftestRefused(_WRONG_INDEX[test["gpu_flag"]].format(index=index, count=count))
-    if node["perftest"].get("needs_peer_memory") and not _has_peer_memory(node):
+    by_dmabuf = test["gpu_dmabuf"]
+    if not by_dmabuf and node["perftest"].get("needs_peer_memory") and not _has_peer_memory(node):
         raise PerftestRefused(_UNREGISTERED)
-    return _ALLOCATED[test["gpu_flag"]](node, index, test["buffer"], size_bytes)
+    lines = _ALLOCATED[test["gpu_flag"]](node, index, test["buffer"], size_bytes)
+    return [*lines, _BY_DMABUF.format(test["buffer"], size_bytes)] if by_dmabuf else lines
 
 
 def freed(test: Test) -> list[str]:
@@ -33,6 +35,11 @@ def freed(test: Test) -> list[str]:
     if test["gpu_flag"] == "use_cuda":
         return [f"deallocating GPU buffer {test['buffer']:016x}", "destroying current CUDA Ctx"]
     return [f"deallocating GPU buffer {test['buffer']:#x}"]
+
+
+_BY_DMABUF = (
+    "using DMA-BUF for GPU buffer address at {0:#x} aligned at {0:#x} with aligned size {1}"
+)
 
 
 def _has_peer_memory(node: Node) -> bool:

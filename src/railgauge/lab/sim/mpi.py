@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = {"mpirun": 134, "mpiexec": 255}
 _UNREACHABLE = {"mpirun": 1, "mpiexec": 255}
+_AGENT = {"mpirun": "OMPI_MCA_plm_rsh_agent", "mpiexec": "HYDRA_LAUNCHER_EXEC"}
 _TWO_VALUES = {"-mca", "--mca", "-gmca", "--gmca"}
 _ONE_VALUE = {
     "-bind-to", "-map-by", "-rank-by", "-wdir", "-wd", "-path", "-prefix", "-output-filename",
@@ -165,7 +166,7 @@ def _too_many(asked: Asked, total: int) -> str:
 
 def _entered(tool: str, node: Node, name: str) -> Node:
     try:
-        return hosts.named(node, name)
+        return hosts.named(node, name, os.environ.get(_AGENT[tool], ""))
     except hosts.Unreachable as error:
         text = f"{error}\n{mpi_messages.unreachable(tool, node['name'])}"
         raise LaunchRefused(text, _UNREACHABLE[tool]) from None

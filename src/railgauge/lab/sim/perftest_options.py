@@ -40,6 +40,7 @@ _LONG = {
 _FLAGS = {
     "all", "any_frequency", "both_ways", "rdma_cm", "no_peak", "events", "comm_rdma_cm", "gbits",
     "unsorted", "histogram", "no_relaxed_ordering", "json", "hugepages", "warm_up",
+    "gpu_dmabuf",
 }  # fmt: skip
 _VALUED = frozenset((set(_SHORT.values()) | set(_LONG.values()) | {"gpu"}) - _FLAGS)
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -58,6 +59,7 @@ def read_options(tool: str, arguments: list[str], node: Node) -> Test:
     long = dict(_LONG)
     if flavour["gpu_flag"]:
         long[flavour["gpu_flag"]] = "gpu"
+        long[f"{flavour['gpu_flag']}_dmabuf"] = "gpu_dmabuf"
     try:
         given, words = parse(arguments, _SHORT, long, _VALUED)
         if len(words) > 1:
@@ -109,6 +111,7 @@ def _test(tool: str, given: dict[str, str], words: list[str], node: Node) -> Tes
         "gbits": "gbits" in given,
         "gpu": int(given["gpu"]) if "gpu" in given else None,
         "gpu_flag": flavour["gpu_flag"],
+        "gpu_dmabuf": "gpu_dmabuf" in given,
         "gpu_memory_name": flavour["gpu_memory_name"],
         "dialect": flavour["dialect"],
         "json_file": given.get("json_file") or ("perftest_out.json" if "json" in given else ""),

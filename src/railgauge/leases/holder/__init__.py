@@ -11,7 +11,8 @@ The script's first line is ``held``, ``cannot REASON``, or ``taken`` with the ho
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 
@@ -70,30 +71,43 @@ class Unleasable:
 LeaseAnswer = Held | Taken | Unleasable
 
 
-def hold_command(node: str, rootfs: str, holder: Holder, run: str, beat_s: float) -> Command:
+def hold_command(
+    node: str,
+    rootfs: str,
+    holder: Holder,
+    run: str,
+    beat_s: float,
+    *,
+    engines: Collection[str] = (),
+) -> Command:
     """Return the command that holds the lease of ``node`` while it runs.
 
     ``answer`` parses its first line. ``beat_s`` is the time in seconds between two signs of life.
+    ``engines`` are those of the run's containers that outlive their group.
     """
-    text = f"{_text('sweep.sh')}\n{_text('hold.sh')}"
+    text = f"{_sweep(engines)}\n{_text('hold.sh')}"
     who = json.dumps(asdict(holder))
     words = (rootfs.rstrip("/"), who, run_on(run, node), f"{beat_s:g}")
     # Not the session's tag: ending the processes of a dead worker must not end the lease.
     environment = {"LC_ALL": "C", VARIABLE: Tag(run, PART).on(node)}
-    return Command(
-        node, ("sh", "-c", text, "railgauge", *words), environment, _HOLD_LIMIT_S, plain=True
-    )
+    argv = ("sh", "-c", text, "railgauge", *words)
+    # As root, because it has to end root's processes too.
+    return Command(node, argv, environment, _HOLD_LIMIT_S, plain=True, as_root=True)
 
 
-def sweep_command(node: str, run: str, part: str = "") -> Command:
+def sweep_command(node: str, run: str, part: str = "", engines: Collection[str] = ()) -> Command:
     """Return the command that ends all processes of ``part`` of a run on ``node``.
 
     Without ``part`` it ends all processes of the run. It exits with 1 if some remain.
     """
     begins = Tag(run, part).on(node) if part else run_on(run, node)
-    text = f'{_text("sweep.sh")}\nsweep "$1"\n'
+    text = f'{_sweep(engines)}\nsweep "$1"\n'
     argv = ("sh", "-c", text, "railgauge", begins)
-    return Command(node, argv, {"LC_ALL": "C"}, _SWEEP_LIMIT_S, plain=True)
+    return Command(node, argv, {"LC_ALL": "C"}, _SWEEP_LIMIT_S, plain=True, as_root=True)
+
+
+def _sweep(engines: Collection[str]) -> str:
+    return f"engines={shlex.quote(' '.join(engines))}\n{_text('sweep.sh')}"
 
 
 def beat_s(nodes: int) -> float:

@@ -23,7 +23,20 @@ send() {
   for group in $2; do kill -s "$1" -- "-$group" 2>/dev/null; done
 }
 
+# The containers of a daemon are in no group of ours: their engine finds them by their label.
+sweep_containers() {
+  # shellcheck disable=SC2154 # the names of engines are set before this text
+  for engine in $engines; do
+    for kind in run part; do
+      found=$("$engine" ps --all --quiet --filter "label=railgauge.$kind=$1")
+      # shellcheck disable=SC2086 # one word for each container
+      [ -z "$found" ] || "$engine" rm --force $found
+    done
+  done
+} </dev/null >/dev/null 2>&1
+
 sweep() {
+  sweep_containers "$1"
   own=$(group_of $$)
   turn=0
   while left=$(groups "$1") && [ -n "$left" ] && [ $turn -lt 20 ]; do

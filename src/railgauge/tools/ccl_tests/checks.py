@@ -111,9 +111,7 @@ def _check_results(facts: Facts, collector: OutputCollector) -> None:
 def _check_shape(reading: Reading, facts: Facts, collector: OutputCollector) -> None:
     tables = reading.tables
     if len(tables) > 1 or facts.argument_lines > 1 or facts.bounds_lines > 1:
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several runs in one output; give the output of one run"
-        )
+        _refuse_several(facts, collector)
     for table in tables:
         _check_table(table, collector, is_elided=reading.is_elided)
     is_closed = any(table.is_closed for table in tables)
@@ -122,6 +120,16 @@ def _check_shape(reading: Reading, facts: Facts, collector: OutputCollector) -> 
     elif not is_closed:
         message = "no closing lines: the text may be cut off"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
+
+
+def _refuse_several(facts: Facts, collector: OutputCollector) -> None:
+    """Report several runs; a program that does not know of MPI runs once in each process."""
+    if facts.repeated_ranks and facts.ranks.keys() == {0}:
+        message = f"{facts.repeated_ranks + 1} runs of rank 0 alone: each process ran by itself"
+        collector.error(ProblemKind.BUILT_WITHOUT_MPI, message)
+        return
+    message = "several runs in one output; give the output of one run"
+    collector.error(ProblemKind.SEVERAL_TABLES, message)
 
 
 def _check_table(table: Table, collector: OutputCollector, *, is_elided: bool) -> None:

@@ -187,7 +187,7 @@ def _take_config(document: Mapping[str, Any], facts: Facts) -> None:
         major, rest = divmod(version, 10_000)
         facts.library_version = f"{major}.{rest // 100}.{rest % 100}"
     arguments = _list(document, "args")
-    program = str(arguments[0]).rpartition("/")[2] if arguments else ""
+    program = str(arguments[0]).rpartition("/")[2].removesuffix("_mpi") if arguments else ""
     if program.endswith("_perf"):
         facts.collective = program.removesuffix("_perf")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
-from railgauge.launchers import Host, Launch, launcher
-from railgauge.tools import Setting
+from railgauge.launchers import Launch
+from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
+from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
 from railgauge.tools.options import program
 
@@ -21,6 +22,7 @@ METRICS = (
 
 
 COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
+_MPI_COMMANDS = tuple(f"{name}_mpi" for name in COMMANDS)
 
 _FLAGS = {
     "dtype": "-d",
@@ -53,22 +55,16 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
     _check(setting)
-    hosts = tuple(_host(setting, name) for name in setting.case.nodes)
     launch = Launch(
-        hosts=hosts,
-        program=(program(setting, setting.measurement.command, COMMANDS), *_arguments(setting)),
+        hosts=hosts(setting, _ranks_per_node(setting)),
+        program=(_program(setting), *_arguments(setting)),
         environment=_environment(setting),
-        options=_launcher_args(setting),
+        options=launcher_options(setting, _launcher_args(setting)),
         network=setting.cluster.mpi_network,
-        allow_run_as_root=_may_be_root(setting),
+        allow_run_as_root=may_be_root(setting),
+        ports=setting.cluster.ports,
     )
-    return (
-        Command(
-            node=setting.case.nodes[0],
-            argv=launcher(setting.cluster.launcher).argv(launch),
-            time_limit_s=setting.measurement.time_limit_s,
-        ),
-    )
+    return (launched(setting, launch),)
 
 
 def _check(setting: Setting) -> None:
@@ -86,15 +82,19 @@ def _check(setting: Setting) -> None:
         _refuse(setting, "a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
 
 
+def _program(setting: Setting) -> str:
+    """Return the path of the test; its name ends in ``_mpi`` if that in the hostfile does."""
+    command, tools = setting.measurement.command, setting.cluster.tools
+    given = next((tools[key] for key in (command, *keys("ccl-tests")) if key in tools), "")
+    if given.rpartition("/")[2] in _MPI_COMMANDS:
+        return given.rpartition("/")[0] + f"/{command}_mpi"
+    return program(setting, command, COMMANDS)
+
+
 def _number(setting: Setting, name: str, lowest: int) -> None:
     value = setting.measurement.options.get(name, lowest)
     if not isinstance(value, int) or value < lowest:
         _refuse(setting, f"{name} is {value!r}", f"give a whole number of {lowest} or more")
-
-
-def _host(setting: Setting, name: str) -> Host:
-    node = setting.cluster.node(name)
-    return Host(node.name, node.data_address, _ranks_per_node(setting))
 
 
 def _ranks_per_node(setting: Setting) -> int:
@@ -144,8 +144,14 @@ def _visible(setting: Setting) -> dict[str, str]:
     gpus, pairing = setting.platform.gpus, setting.case.pairing
     if gpus is None or _ranks_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
         return {}
-    gpu = pairing.gpu if pairing is not None and pairing.gpu is not None else 0
-    return {_VISIBLE[gpus.vendor]: str(gpu)}
+    if pairing is None or pairing.gpu is None:
+        return {_VISIBLE[gpus.vendor]: "0"}  # any GPU does, by whatever number
+    gpu = pairing.gpu
+    numbers = {node: setting.platform.devices.gpu_on(node, gpu) for node in setting.case.nodes}
+    if len(set(numbers.values())) > 1:
+        some = ", ".join(f"{number} on {node}" for node, number in numbers.items())
+        _refuse(setting, f"GPU {gpu} has the number {some}", "remove gpu numbers from devices")
+    return {_VISIBLE[gpus.vendor]: str(numbers[setting.case.nodes[0]])}
 
 
 def _debug(setting: Setting) -> dict[str, str]:
@@ -166,11 +172,6 @@ def _launcher_args(setting: Setting) -> tuple[str, ...]:
         _refuse(setting, f"launcher_args is {given!r}", "give a list of words, or one by launcher")
         return ()
     return tuple(given)
-
-
-def _may_be_root(setting: Setting) -> bool:
-    """Return whether the launcher may run as root: the hostfile's user may be root."""
-    return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
 
 
 def _refuse(setting: Setting, what: str, remedy: str) -> None:

@@ -67,7 +67,7 @@ _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (ProblemKind.TOOL_FAILED, (": Test failure", "# error:")),
 )  # fmt: skip
 _TOOL_MISSING = re.compile(
-    r"(?:_perf|mpirun|mpiexec|srun|nccom-test)['’\"`]?:[ \t]{0,4}"
+    r"(?:_perf|_perf_mpi|mpirun|mpiexec|srun|nccom-test)['’\"`]?:[ \t]{0,4}"
     r"(?:command not found|not found|No such file or directory|Permission denied)[^\n]{0,80}"
     r"|error while loading shared libraries:[^\n]{0,160}"
     r"|could not find an executable[^\n]{0,80}"

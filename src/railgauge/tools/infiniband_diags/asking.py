@@ -30,7 +30,8 @@ def asks(setting: Setting, name: str, *arguments: str, answer: int = 0) -> tuple
             where=setting.cluster.source,
             remedy="name the node that scans it under 'fabric' in the hostfile",
         )
-    adapter = ("-C", fabric.hca) if fabric.hca else ()
+    hca = setting.platform.devices.on(fabric.node, fabric.hca)
+    adapter = ("-C", hca) if hca else ()
     path = program(setting, name)
     argv = ("sh", "-c", _SCRIPT, path, str(answer), *adapter, *arguments)
     return (Command(fabric.node, argv, {"LC_ALL": "C"}, setting.measurement.time_limit_s),)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from railgauge.core.model import Command
-from railgauge.launchers import Host, Launch, launcher
+from railgauge.launchers import Launch
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.hosts import claims_of_ranks
+from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Options, program, read_options
 
@@ -37,25 +38,19 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         known = f"use one of {', '.join(COMMANDS)}"
         options.refuse(f"{setting.measurement.command!r} is not a collective", known)
     ranks = options.count("ranks_per_node", 1) or 1
-    nodes = [setting.cluster.node(name) for name in setting.case.nodes]
     launch = Launch(
-        hosts=tuple(Host(node.name, node.data_address, ranks) for node in nodes),
+        hosts=hosts(setting, ranks),
         program=(program(setting, "mpi-bench"), *_arguments(setting, options)),
         environment=dict(setting.environment),
         bind="none",  # ranks share all cores: the network is measured, not the CPU
-        options=_launcher_args(setting, options),
+        options=launcher_options(setting, _launcher_args(setting, options)),
         network=setting.cluster.mpi_network,
-        allow_run_as_root=nodes[0].ssh.user in {None, "root"},
+        allow_run_as_root=may_be_root(setting),
+        ports=setting.cluster.ports,
     )
     if launch.ranks < 2:  # noqa: PLR2004
         options.refuse("a collective needs 2 ranks or more", "use more nodes or more ranks a node")
-    return (
-        Command(
-            node=nodes[0].name,
-            argv=launcher(setting.cluster.launcher).argv(launch),
-            time_limit_s=setting.measurement.time_limit_s,
-        ),
-    )
+    return (launched(setting, launch),)
 
 
 def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:

@@ -51,19 +51,31 @@ def _of_side(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
         "operation", _operation(command, asked.option("bidirectional")), _said_operation(said)
     )
     if end is not None:
-        yield equal("device", end.nic, said.get("device"))
+        yield equal("device", end.nic, _declared(asked, side.node, said.get("device")))
         layers = (nic.link_layer for nic in asked.platform.nics if nic.name == end.nic)
         for layer in layers:
             yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
     yield equal("queue pairs", asked.option("qps", 1), said.get("qps"))
     yield equal("connection", "RC", said.get("connection_type"))
-    if mtu := _mtu(asked):
+    if mtu := asked.option("mtu") or _mtu(asked):
         yield equal("MTU", mtu, said.get("mtu_bytes"))
-    if asked.option("gid_index") is not None:
-        yield equal("GID index", asked.option("gid_index"), said.get("gid_index"))
+    for option, (item, shown) in _SHOWN.items():
+        if (wanted := asked.option(option)) is not None:
+            yield equal(item, wanted, said.get(shown))
     yield from _relaxed_ordering(asked, side.parsed)
     yield from _memory(asked, side)
     yield from _of_table(asked, side.parsed)
+
+
+# Options, the items that they are, and the fields of the header; perftest prints no traffic class
+# and no service level.
+_SHOWN = {
+    "gid_index": ("GID index", "gid_index"),
+    "traffic_class": ("traffic class", "traffic_class"),
+    "service_level": ("service level", "service_level"),
+    "inline_bytes": ("bytes sent inline", "inline_bytes"),
+    "cq_moderation": ("CQ moderation", "cq_moderation"),
+}
 
 
 def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
@@ -116,7 +128,10 @@ def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
     wanted = _MEMORY.get(gpus.vendor, gpus.vendor)
     nothing = "nothing about a GPU" if side.role == Role.CLIENT else None
     yield equal("memory", wanted, memory or nothing)
-    yield equal("GPU", gpu, said.get("gpu"))
+    # Operators may choose the way of their own runs.
+    if memory not in (None, "host") and (asked.is_planned or asked.option("dmabuf")):
+        yield equal("DMA-BUF", bool(asked.option("dmabuf", False)), said.get("dmabuf"))
+    yield equal("GPU", gpu, _declared_gpu(asked, side.node, said.get("gpu")))
     if (bus := _bus(asked, side.node, gpu)) is not None:
         shown = said.get("gpu_bus")
         yield equal("PCI bus of the GPU", f"{bus:#04x}", None if shown is None else f"{shown:#04x}")
@@ -124,6 +139,15 @@ def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
     models = same_models("GPU model", asked.models([side.node]), [str(model)] if model else [])
     if models:
         yield models
+
+
+def _declared(asked: ToolRequest, node: str, device: object) -> str | None:
+    return None if device is None else asked.platform.devices.declared(node, str(device))
+
+
+def _declared_gpu(asked: ToolRequest, node: str, gpu: object) -> str | None:
+    named = None if gpu is None else _declared(asked, node, f"gpu{gpu}")
+    return named and named.replace("gpu", "")
 
 
 def _bus(asked: ToolRequest, node: str, gpu: int) -> int | None:

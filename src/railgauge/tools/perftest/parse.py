@@ -75,7 +75,8 @@ def payload_bytes(parsed: Parsed) -> float:
 
 _FIELD = re.compile(
     r"(Dual-port|Device|Number of qps|Transport type|Connection type|PCIe relax order|Mtu"
-    r"|Link type|GID index|Use [A-Za-z]{1,12} memory)[ \t]{0,20}:[ \t]{0,20}([^\s\[]{1,80})"
+    r"|Link type|GID index|CQ Moderation|Max inline data|Use [A-Za-z]{1,12} memory)"
+    r"[ \t]{0,20}:[ \t]{0,20}([^\s\[]{1,80})"
 )
 _TITLE = re.compile(
     r"^[ \t]{0,80}((RDMA_Write|RDMA_Read|Send|Atomic)\b[\w ]{0,60}? ?(BW|Latency)(?: Test))[ \t]*$",
@@ -102,7 +103,14 @@ _NAMES = {
     "Connection type": "connection_type",
     "Link type": "link_type",
 }
-_NUMBERS = {"Number of qps": "qps", "Mtu": "mtu_bytes", "GID index": "gid_index"}
+_NUMBERS = {
+    "Number of qps": "qps",
+    "Mtu": "mtu_bytes",
+    "GID index": "gid_index",
+    "CQ Moderation": "cq_moderation",
+    "Max inline data": "inline_bytes",
+}
+_DMA_BUF = ("using DMA-BUF for GPU buffer", "ibv_reg_dmabuf_mr(")
 
 
 def read_version(text: str) -> str | None:
@@ -114,7 +122,8 @@ def read_summary(text: str) -> dict[str, object]:
     """Return the header fields by name; a field that was not printed has no key.
 
     Keys: ``test``, ``command``, ``bidirectional``, ``device``, ``qps``, ``mtu_bytes``,
-    ``gid_index``, ``link_type``, ``transport_type``, ``connection_type``, ``relaxed_ordering``,
+    ``gid_index``, ``cq_moderation``, ``inline_bytes``, ``link_type``, ``transport_type``,
+    ``connection_type``, ``relaxed_ordering``, ``dmabuf`` (GPU memory was registered by DMA-BUF),
     ``memory`` (``host``, ``cuda``, ``rocm``, ``maca``), ``gpu`` (a tuple if several are named),
     ``gpu_model`` and ``gpu_bus`` (a number). ``memory`` is ``host`` if the header says so, or if a
     header or banner was printed and does not mention a GPU. If the text holds the output of both
@@ -170,7 +179,8 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
     model = _GPU_MODEL.search(text)
     named_as = {"gpu_model": model[1] or model[2]} if model else {}
-    return {"memory": memory, **gpu, **named_as, **_gpu_bus(text, gpu.get("gpu"))}
+    by_dmabuf = {"dmabuf": any(sign in text for sign in _DMA_BUF)} if memory != "host" else {}
+    return {"memory": memory, **gpu, **named_as, **by_dmabuf, **_gpu_bus(text, gpu.get("gpu"))}
 
 
 def _gpu_bus(text: str, gpu: object) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
 
 from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import BadInput
@@ -37,8 +37,16 @@ def flow(measurement: Measurement) -> Flow:
     return Flow.BACKWARD if measurement.command == "ib_read_bw" else Flow.FORWARD
 
 
-_FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional"})
-_OPTIONS = _FLAGS | {"qps", "iterations", "gid_index"}
+_FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional", "dmabuf"})
+_COUNTS = {  # of the network, and of the queues
+    "gid_index": "-x",
+    "traffic_class": "--tclass",
+    "service_level": "-S",
+    "mtu": "-m",
+    "inline_bytes": "-I",
+    "cq_moderation": "-Q",
+}
+_OPTIONS = _FLAGS | {"qps", "iterations", *_COUNTS}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -52,28 +60,34 @@ def _request(setting: Setting) -> Request:
         raise BadInput(f"{measurement.name} needs a NIC: measure it over the platform's pairings")
     source, target = case.nodes
     own, other = case.pairing.ends
+    names = setting.platform.devices
     return Request(
         command=measurement.command,
         source=source,
         target=target,
         target_address=cluster.node(target).data_address,
-        source_device=own.nic,
-        target_device=other.nic,
+        source_device=names.on(source, own.nic),
+        target_device=names.on(target, other.nic),
         sizes=case.sizes,
         directory=cluster.tools.get("perftest", ""),
-        memory_flags_source=_memory_flags(setting, own),
-        memory_flags_target=_memory_flags(setting, other),
+        memory_flags_source=_memory_flags(setting, source, own),
+        memory_flags_target=_memory_flags(setting, target, other),
         time_limit_s=measurement.time_limit_s,
         **_options(setting),
     )
 
 
-def _memory_flags(setting: Setting, end: Pairing) -> tuple[str, ...]:
+def _memory_flags(setting: Setting, node: str, end: Pairing) -> tuple[str, ...]:
     if end.gpu is None:
         return ()
     if setting.stack is None:
         raise BadInput(f"{setting.measurement.name} needs GPUs, but the platform declares none")
-    return setting.stack.perftest_memory_flags(end.gpu)
+    flags = setting.stack.perftest_memory_flags(setting.platform.devices.gpu_on(node, end.gpu))
+    if not setting.measurement.options.get("dmabuf"):
+        return flags
+    if not setting.stack.perftest_dmabuf:
+        _refuse("perftest has no DMA-BUF for this vendor's GPUs", "remove dmabuf")
+    return (*flags, *setting.stack.perftest_dmabuf)
 
 
 def _options(setting: Setting) -> dict[str, Any]:
@@ -139,6 +153,12 @@ class Request:
     report_gbits: bool = True
     disable_pcie_relaxed: bool = False
     gid_index: int | None = None
+    traffic_class: int | None = None
+    service_level: int | None = None
+    mtu: int | None = None
+    inline_bytes: int | None = None
+    cq_moderation: int | None = None
+    dmabuf: bool = False
     memory_flags_source: tuple[str, ...] = ()
     memory_flags_target: tuple[str, ...] = ()
     bidirectional: bool = False
@@ -192,8 +212,9 @@ def _common_flags(request: Request, port: int) -> tuple[str, ...]:
         flags += ["-q", str(request.qps)]
     if request.iterations is not None:
         flags += ["-n", str(request.iterations)]
-    if request.gid_index is not None:
-        flags += ["-x", str(request.gid_index)]
+    for name, flag in _COUNTS.items():
+        if (value := getattr(request, name)) is not None:
+            flags += [f"{flag}={value}"] if flag.startswith("--") else [flag, str(value)]
     if request.bidirectional:
         flags.append("-b")
     if request.report_gbits and _is_bandwidth(request):
@@ -225,6 +246,7 @@ def _check(request: Request, port: int) -> None:
         _refuse(f"{port} is not a TCP port", "give 1 to 65535")
     _check_sizes(request)
     _check_counts(request)
+    _check_network(request)
 
 
 def _check_sizes(request: Request) -> None:
@@ -251,5 +273,24 @@ def _check_counts(request: Request) -> None:
         )
 
 
-def _refuse(what: str, remedy: str) -> None:
+_LARGEST = {"gid_index": 255, "traffic_class": 255, "service_level": 15, "cq_moderation": 1024}
+_MTUS = (256, 512, 1024, 2048, 4096)
+
+
+def _check_network(request: Request) -> None:
+    for name, most in _LARGEST.items():
+        if (value := getattr(request, name)) is not None and value > most:
+            _refuse(f"{name} is {value}", f"give {most} at most")
+    if request.mtu is not None and request.mtu not in _MTUS:
+        _refuse(f"mtu is {request.mtu}", f"give the RDMA MTU: {', '.join(map(str, _MTUS))}")
+    in_gpu = bool(request.memory_flags_source or request.memory_flags_target)
+    if request.dmabuf and not in_gpu:
+        _refuse("dmabuf is of GPU memory", "remove it from measurements of host memory")
+    if request.inline_bytes and (in_gpu or "_read_" in request.command):
+        _refuse("perftest sends nothing inline in reads, or from GPU memory", "remove inline_bytes")
+    if request.cq_moderation is not None and not _is_bandwidth(request):
+        _refuse(f"{request.command} has no CQ moderation", "remove cq_moderation")
+
+
+def _refuse(what: str, remedy: str) -> NoReturn:
     raise BadInput(what, where="perftest", remedy=remedy)

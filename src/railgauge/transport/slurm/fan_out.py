@@ -70,7 +70,9 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     """Run one step. Nodes that had not finished when it ended are missing from the answers."""
     start = Start.now()
     setup = () if command.plain else nodes[0].setup
-    argv = lines.gathered(shell.command_line(command, start.nonce, "", setup), start.nonce)
+    become = nodes[0].become if command.as_root else ()
+    line = shell.command_line(command, start.nonce, "", setup, become)
+    argv = lines.gathered(line, start.nonce)
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
     answers = Answers(command, start, {node.name for node in nodes}, bool(setup))
     with TemporaryFile() as stderr:

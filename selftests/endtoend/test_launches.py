@@ -1,0 +1,70 @@
+"""How launchers get to other nodes, on the lab: both ways of ``launch``, and none said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testing.acceptance import BARE_SMOKE, METAX, Change, Project, Run, Runs, Scenario, assert_sound
+
+
+def saying(text: str) -> Change:
+    def change(project: Project) -> None:
+        path = project.folder / "hostfiles" / "lab-metax-c500.yaml"
+        path.write_text(f"{path.read_text(encoding='utf-8')}\n{text}\n", encoding="utf-8")
+
+    return change
+
+
+def two(text: str, *options: str) -> Scenario:
+    return Scenario((*METAX, *BARE_SMOKE, "--lab-nodes", "2", *options), saying(text))
+
+
+SCENARIOS = {
+    "untold": two("", "-n", "2"),
+    "through-suite": two("launch: through-suite", "-n", "2"),
+    "ssh": two("launch: ssh"),
+}
+
+
+@pytest.fixture(params=SCENARIOS)
+def run(request: pytest.FixtureRequest, runs: Runs) -> Run:
+    return runs[request.param]
+
+
+def test_each_way_is_accepted(run: Run) -> None:
+    assert_sound(run)
+    assert run.code == 0, run.output
+
+
+def test_logins_are_demanded_with_launch_ssh_only(runs: Runs) -> None:
+    plain, through, ssh = (runs[name].verdict["counts"] for name in SCENARIOS)
+    assert plain == through
+    assert ssh["planned"] == plain["planned"] + 2  # one for each node
+    named = {i for i in runs["ssh"].outcomes if "node_login" in i}
+    assert len(named) == 2
+    assert "node_login" in runs["untold"].verdict["not_applicable"]
+
+
+def test_the_way_of_the_launch_is_kept_and_the_commands_are_the_same(runs: Runs) -> None:
+    said = {name: launches(runs[name]) for name in SCENARIOS}
+    assert {name: way for name, (way, _) in said.items()} == {
+        "untold": "", "through-suite": "through-suite", "ssh": "ssh",
+    }  # fmt: skip
+    words = [argv for _, argv in said.values()]
+    assert words[0]
+    assert words[1:] == words[:-1]
+
+
+def launches(run: Run) -> tuple[str, list[list[str]]]:
+    """The launch of the run's cluster, and the words of its launches without addresses."""
+    (folder,) = {p.parent for p in run.project.folder.glob("reports/2*/cluster.json")}
+    cluster = json.loads((folder / "cluster.json").read_text(encoding="utf-8"))
+    found = []
+    for path in sorted(folder.glob("transcripts/*.json")):
+        for made in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+            if made[0]["argv"][0] == "mpirun":
+                words = made[0]["argv"]
+                found.append([word for word in words if not word.startswith("127.")])
+                assert made[0]["environment"] == {}
+    return cluster["launch"], found

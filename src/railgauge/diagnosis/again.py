@@ -1,0 +1,92 @@
+"""What was measured to decide between suspects, as evidence like that of the plan. Pure.
+
+Where a run measured the suspects of an undecided cause with other partners or over other paths, the
+rules run once more with these results. They replace the causes if they leave less undecided. The
+added results are no items: they are neither listed as evidence nor counted.
+
+Example: ``mx02`` and ``mx05`` were slow together, and are suspects. ``mx02`` is slow with ``mx01``
+too, and ``mx05`` is fine with it. With these two results the rules name ``mx02``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from railgauge.core.model import Outcome
+from railgauge.diagnosis.confirmed import is_about, line
+from railgauge.diagnosis.gpu_or_path import suspected_path
+from railgauge.diagnosis.model import OPEN, Cause, Confirmation, RunResults
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.judging.confirmation import Confirmed
+from railgauge.judging.record import ItemRecord
+
+_PREFIX = "again::"
+
+
+def follow_up_results(results: RunResults, causes: Sequence[Cause]) -> list[Confirmed]:
+    """The results about undecided causes.
+
+    A fault that comes and goes changes its results, and between a GPU and its path the limit of
+    another path does not decide: both have rules of their own.
+    """
+    open_ = [
+        cause
+        for cause in causes
+        if cause.confidence == OPEN and cause.course is None and not suspected_path(cause)
+    ]
+    return [
+        result
+        for result in results.confirmed
+        if result.judgements and any(is_about(result.asked, cause) for cause in open_)
+    ]
+
+
+def with_results(results: RunResults, added: Sequence[Confirmed]) -> RunResults:
+    """The run with the added results among its records."""
+    records = {record.id: record for record in _records(results, added)}
+    return replace(results, records={**results.records, **records})
+
+
+def _records(results: RunResults, added: Sequence[Confirmed]) -> Iterator[ItemRecord]:
+    for number, result in enumerate(added):
+        question = result.asked.question
+        case = question.case
+        if case is not None and (
+            measurement := results.platform.measurements.get(case.measurement)
+        ):
+            yield ItemRecord(
+                id=f"{_PREFIX}{number}",
+                rung=measurement.rung,
+                subject=case.measurement,
+                title="",
+                outcome=Outcome.FAILED if result.missed else Outcome.PASSED,
+                nodes=case.nodes,
+                pairing=str(case.pairing or ""),
+                size_bytes=question.size_bytes,
+                questions=(question,),
+                judgements=result.judgements,
+            )
+
+
+def is_added(item: str) -> bool:
+    """Whether an id is that of an added result."""
+    return item.startswith(_PREFIX)
+
+
+def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
+    """Whether fewer causes are undecided."""
+    return _open(causes) < _open(before)
+
+
+def _open(causes: Sequence[Cause]) -> int:
+    return sum(cause.confidence == OPEN for cause in causes)
+
+
+def told(cause: Cause, added: Sequence[Confirmed]) -> Cause:
+    """The cause with what was measured again of its nodes."""
+    nodes = nodes_of(cause.where.node) | ({cause.where.peer} - {""})
+    seen = tuple(line(one) for one in added if nodes & set(one.asked.suspects))
+    if cause.confirmation is not None or not seen or not cause.cause.startswith("slow-"):
+        return cause
+    return replace(cause, confirmation=Confirmation("confirmed", seen))

@@ -1,0 +1,127 @@
+"""Collectives of a node that are slow although each NIC was fine: measure the NICs again. Pure.
+
+A NIC that slowed down after its own test, or is slow at times only, shows in the collectives, which
+use all of them. Each NIC is measured once more in both directions, with a good node. If one is slow
+now, it is the cause; if none is, the node as a whole remains.
+
+Example: all collectives of ``tcpx02`` are slow, and ``eth1`` was fine an hour ago. Now it sends 138
+of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median
+
+from railgauge.core.naming import listed
+from railgauge.core.question import LIMITS
+from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.confirmed import DIRECTION, line
+from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.model import CERTAIN, LIKELY, Cause, Confirmation, RunResults, Where
+from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.judging.confirmation import Confirmed, Remeasurement
+from railgauge.judging.record import ItemRecord
+from railgauge.tools import flow
+
+_NODE, _NIC = "slow-node", "slow-nic"
+_BEHIND = 0.985  # of what the other NICs reach; healthy like parts differ by up to 1.04 %
+
+
+def requests(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+    """Each NIC of the node in both directions, if only collectives show that the node is slow."""
+    if not _is_of_collectives(results, cause):
+        return
+    node = cause.where.node
+    for partner in [name for name in good if name != node][:1]:
+        for record in _over_each_nic(results, node):
+            question = record.questions[-1]
+            for ends in ((node, partner), (partner, node)):
+                if question.case is not None:
+                    asked = replace(question, case=replace(question.case, nodes=ends))
+                    yield Remeasurement(_NIC, node, "", "", (node,), asked)
+
+
+def _is_of_collectives(results: RunResults, cause: Cause) -> bool:
+    """Whether the cause is one slow node that only collectives show."""
+    place = cause.where
+    is_one = len(nodes_of(place.node)) == 1 and not place.peer and not place.device
+    if not is_one or cause.cause != _NODE or cause.confidence == CERTAIN:
+        return False
+    shown = [results.records[one] for one in cause.evidence if one in results.records]
+    return bool(shown) and all(r.rung >= Rung.COLLECTIVE and not r.pairing for r in shown)
+
+
+def _over_each_nic(results: RunResults, node: str) -> Iterator[ItemRecord]:
+    """For each NIC of the node the first item that measured it in one direction."""
+    seen: set[str] = set()
+    for record in results.records.values():
+        if node in record.nodes and record.pairing not in seen and _is_fit(results, record):
+            seen.add(record.pairing)
+            yield record
+
+
+def _is_fit(results: RunResults, record: ItemRecord) -> bool:
+    """Whether the item measured a rate over a NIC in one direction, and can be measured again."""
+    is_rate = record.rung == Rung.NETWORK and is_path(record) and has_rate(record)
+    one_way = flow_of(record, results.platform.measurements) in (Flow.FORWARD, Flow.BACKWARD)
+    return (
+        is_rate and one_way and record.questions[-1:] != () and record.questions[-1].kind == LIMITS
+    )
+
+
+# --- the result ---
+
+
+def decided(results: RunResults, cause: Cause) -> Cause:
+    """The cause at the one NIC that is slow now; unchanged if none was measured again."""
+    mine = [one for one in results.confirmed if _is_of(one, cause) and _value(one)]
+    if not mine or not _is_of_collectives(results, cause):
+        return cause
+    usual = median(map(_value, mine))
+    slow = [one for one in mine if one.missed or _value(one) < _BEHIND * usual]
+    told = replace(cause, confirmation=Confirmation("confirmed", tuple(map(line, mine))))
+    nics = sorted({_nic(one) for one in slow})
+    if 2 * len(nics) > len({_nic(one) for one in mine}):
+        return told
+    if not nics:
+        return replace(told, says=f"{cause.says}; measured again, each of its NICs is fine")
+    way = {way for one in slow for way in _ways(results, one, cause.where.node)}
+    name = DIRECTION if len(way) == 1 else _NIC
+    word = f", {way.pop()}" if len(way) == 1 else ""
+    return replace(
+        told,
+        cause=name,
+        where=Where(cause.where.node, ",".join(nics)),
+        says=f"{cause.says}; measured again, {listed(nics)} is slow{word}",
+        confidence=LIKELY,
+        would_decide="",
+        remedy=CATALOGUE[name].remedy,
+        basis=CATALOGUE[name].basis,
+    )
+
+
+def _is_of(one: Confirmed, cause: Cause) -> bool:
+    asked = one.asked
+    is_nic = (asked.cause, asked.device, asked.peer) == (_NIC, "", "")
+    return is_nic and asked.node == cause.where.node
+
+
+def _value(one: Confirmed) -> float:
+    return min((j.worst for j in one.judgements if j.worst is not None), default=0.0)
+
+
+def _nic(one: Confirmed) -> str:
+    case = one.asked.question.case
+    return case.pairing.nic if case and case.pairing else ""
+
+
+def _ways(results: RunResults, one: Confirmed, node: str) -> tuple[str, ...]:
+    case = one.asked.question.case
+    assert case is not None
+    measurement = results.platform.measurements.get(case.measurement)
+    sent = flow(measurement) if measurement else Flow.UNTOLD
+    return ways((case.nodes[0], case.nodes[1]), node, sent)

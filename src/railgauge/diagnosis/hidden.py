@@ -1,0 +1,84 @@
+"""Directions of NICs that were not measured, or only with a slower part. Pure.
+
+A pair is as fast as its slowest part: a measurement with a slow node says nothing of a fault that
+is smaller. Where a node has no other measurement of a direction, that direction is unknown.
+
+Example: ``mi03`` is slow, and ``mi01`` received from it alone. ``mi01`` may receive slowly as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.model import OPEN, Cause, RunResults
+from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.judging.record import ItemRecord
+
+_NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
+_SIZE = "size"  # the item is about a value at a size, and not about counters
+_End = tuple[str, str, str]
+"""A node, its NIC, and a direction."""
+_What = tuple[tuple[str, ...], str]
+"""What is unknown, and why."""
+
+
+def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, _What]]:
+    """Yield each node with the directions of its NICs that a slow part elsewhere hides."""
+    blamed = _blamed(causes)
+    behind: dict[_End, list[Cause | None]] = defaultdict(list)
+    missing: dict[_End, None] = {}  # in order, so that every reader gives the same lines
+    for record in results.records.values():
+        for end in _ends(results, record):
+            if _tells(record):
+                found = blamed.get(record.id)
+                behind[end].append(found if found and end[0] not in _nodes(found) else None)
+            elif not record.asserted and _SIZE in record.ways:
+                missing[end] = None
+    lines: dict[tuple[str, str, str], int] = defaultdict(int)
+    for (node, _, way), found_ in behind.items():
+        if all(found_) and found_[0]:
+            lines[node, way, f"{found_[0].cause} ({found_[0].where})"] += 1
+    for (node, way, cause), count in lines.items():
+        yield node, (_words(way, count), f"measured only with {cause}")
+    for (node, way), count in Counter((end[0], end[2]) for end in _half(missing, behind)).items():
+        yield node, (_words(way, count), _NO_PARTNER)
+
+
+def _words(way: str, count: int) -> tuple[str, ...]:
+    return (f"host memory paths, {way} over {count} NIC{'s' * (count > 1)}",)
+
+
+def _half(missing: Collection[_End], measured: Collection[_End]) -> Iterator[_End]:
+    """The ends that only their other direction was measured of."""
+    known = {(node, part) for node, part, _ in measured}
+    return (end for end in missing if end not in measured and end[:2] in known)
+
+
+def _ends(results: RunResults, record: ItemRecord) -> Iterator[_End]:
+    """The nodes of an item over a NIC, each with its part and the directions of its payload."""
+    if record.rung == Rung.NETWORK and is_path(record):
+        nodes = (record.nodes[0], record.nodes[1])
+        for node in nodes:
+            for way in ways(nodes, node, flow_of(record, results.platform.measurements)):
+                yield node, record.part_at(node), way
+
+
+def _tells(record: ItemRecord) -> bool:
+    """Whether the item compared a rate over a NIC with its limit, and was not close to it."""
+    is_rate = record.rung == Rung.NETWORK and is_path(record) and has_rate(record)
+    return is_rate and record.outcome in (Outcome.PASSED, Outcome.FAILED)
+
+
+def _blamed(causes: Sequence[Cause]) -> dict[str, Cause]:
+    """The decided slow part that each item shows, or is explained by."""
+    slow = (c for c in causes if c.cause.startswith("slow-") and c.confidence != OPEN)
+    return {item: cause for cause in slow for item in (*cause.evidence, *cause.explains)}
+
+
+def _nodes(cause: Cause) -> set[str]:
+    return nodes_of(cause.where.node)

@@ -1,0 +1,88 @@
+"""Locate the faults behind slow paths: by slow and fast, and by how fast. Pure.
+
+Slow and fast decide most faults. Where they leave suspects, or blame a path between two nodes, the
+measured values are asked as well: they tell two faults of different severity apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from railgauge.diagnosis.localise import Located, Part, Undecided, blame_paths, ways
+from railgauge.diagnosis.over_paths import Measurements, by_value, path_result
+from railgauge.judging.record import ItemRecord
+
+
+def located(
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    fast: Sequence[ItemRecord],
+    flows: Measurements,
+) -> Located:
+    """The faulty parts. ``fine`` items clear their parts; ``fast`` ones reached their limits."""
+    wrong = {record.id for record in slow}
+    found = blame_paths([path_result(r, flows, slow=r.id in wrong) for r in (*fine, *slow)])
+    valued = by_value((*fast, *slow), flows)
+    if valued and (_is_clearer(valued, found) or _doubts(valued, found)):
+        return valued
+    return found
+
+
+def _is_clearer(valued: Located, found: Located) -> bool:
+    """Whether the values leave fewer suspects, show several faults, or suspect another node."""
+    if not found.undecided:
+        return False
+    several = len(valued.undecided) + len(valued.parts) > len(found.undecided) + len(found.parts)
+    fewer = _suspects(valued) < _suspects(found)
+    single = len(found.undecided) == 1 and not found.parts
+    return several or fewer or (single and bool(_nodes(valued) - _nodes(found)))
+
+
+def _suspects(found: Located) -> int:
+    return sum(len(open_.among) for open_ in found.undecided)
+
+
+def _nodes(found: Located) -> set[str]:
+    """The nodes that are suspects, or of which a part is one."""
+    names = (name for open_ in found.undecided for name in open_.among)
+    return {name.partition(" ")[0] for name in names if ":" not in name}
+
+
+def _doubts(valued: Located, found: Located) -> bool:
+    """Whether the values explain by a path what seemed to decide one of its ends, or reversely.
+
+    Or whether a part that seemed slow in one direction is behind in the other one too.
+    """
+    names = {name for open_ in valued.undecided for name in open_.among}
+    names |= {str(part) for part in valued.parts if not part.way}
+    if any(part.way and str(part) in names for part in found.parts):
+        return True
+    paths, others = ({(p.node, p.peer) for p in of.parts if p.peer} for of in (valued, found))
+    ends = {node for path in paths for node in path}
+    return bool(others - paths) or any(
+        part.node in ends and str(part) in open_.among and _names_another(open_, part.node)
+        for part in found.parts
+        for open_ in valued.undecided
+    )
+
+
+def _names_another(open_: Undecided, node: str) -> bool:
+    """Whether a part of another node is a suspect as well."""
+    return any(":" not in name and name.partition(" ")[0] != node for name in open_.among)
+
+
+def lies_on(part: Part, record: ItemRecord, flows: Measurements) -> bool:
+    """Whether the item's path includes the part, and moved its payload in the part's direction."""
+    result = path_result(record, flows, slow=True)
+    if part.kind == "pair":
+        ends = {part.node, part.peer}
+        rail = "" if result.peer else result.nic
+        return ends == set(record.nodes) and part.device in ("", rail, _ends(part, record))
+    here = part.node in record.nodes and part.covers(result.path_at(part.node))
+    return here and (not part.way or part.way in ways(result.nodes, part.node, result.flow))
+
+
+def _ends(part: Part, record: ItemRecord) -> str:
+    """The item's path as the part names one: from its node to its peer."""
+    ends = dict.fromkeys(record.part_at(node) for node in (part.node, part.peer))
+    return ":".join(ends)

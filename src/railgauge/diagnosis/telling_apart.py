@@ -1,0 +1,177 @@
+"""Choose the measurements that tell the suspects of a cause apart. Pure.
+
+They are what the plan lacks: another partner for a node, another NIC for a GPU, each of several
+parts by itself, the direction that nothing was measured of.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis import OPEN, Cause, RunResults, by_exclusion, elimination, nodes_of
+from railgauge.diagnosis.asking import (
+    asked_again,
+    by_margin,
+    is_one_way,
+    turned,
+    with_each,
+    worst_item,
+)
+from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
+from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.model import LIKELY
+from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
+from railgauge.diagnosis.partners import GOOD, good_nodes, partners, stand_ins
+from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.speed import DIRECTION
+from railgauge.diagnosis.unmeasured import TOOL
+from railgauge.judging.confirmation import Remeasurement
+from railgauge.judging.record import ItemRecord
+
+_PAIR = 2
+_MOST_NODES = 3
+_BOTH_WAYS = ("slow-node", "slow-nic")
+
+
+def telling_apart(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """The measurements that the plan lacks for this cause."""
+    of_parts = [*_gpu_or_path(results, cause, good), *_by_elimination(results, cause, good)]
+    yield from of_parts or by_exclusion.requests(results, cause, good)
+    if not of_parts:
+        yield from _unseen_way(results, causes, cause, good)
+        yield from _missing_partners(results, causes, cause)
+
+
+def _by_elimination(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """Pairs of suspects that have not met, or each suspected GPU or path of a node."""
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = worst_item(r for r in shown if len(set(r.nodes)) == _PAIR)
+    if worst is not None:
+        met = _met(results.records.values(), worst.subject)
+        for pair in elimination.unmet(cause, met):
+            yield asked_again(cause, pair, worst, dict(zip(worst.nodes, pair, strict=True)))
+    for partner in good[:1]:
+        yield from elimination.on_parts(cause, results.records, results.platform, partner)
+
+
+def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+    """The slow pairing, its GPU over another NIC, and the latter between two good nodes."""
+    path, node = suspected_path(cause), cause.where.node
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = worst_item(r for r in shown if r.nodes.count(node) == 1 and r.part_at(node) == path)
+    fit = partners(results.records, node, worst.subject, good) if path and worst else ()
+    if worst is None or len(fit) < _PAIR:
+        return
+    for again in with_each(cause, node, worst, fit[:1]):
+        other = elsewhere(results.platform, again.question)
+        if other is not None and other.case is not None:
+            yield again
+            yield replace(again, question=other)
+            nodes = tuple(fit[1] if name == node else name for name in other.case.nodes)
+            between = replace(other, case=replace(other.case, nodes=nodes))
+            yield replace(again, question=between, suspects=())
+
+
+def _missing_partners(
+    results: RunResults, causes: Sequence[Cause], cause: Cause
+) -> Iterator[Remeasurement]:
+    """Each suspected node with good nodes that it was not measured with, and the slow pair again.
+
+    A tool that fails in a pair is run between each suspect and a good node.
+    """
+    suspects = nodes_of(cause.where.node)
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    pairs = [r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes)]
+    is_open = cause.confidence == OPEN and not cause.where.peer and cause.cause != DIRECTION
+    if not pairs or len(suspects) > _MOST_NODES or not is_open:
+        return
+    ordered = by_margin(pairs, broken=cause.cause == TOOL)
+    asked = [
+        one
+        for suspect in sorted(suspects)
+        for one in _next_partners(results, causes, cause, suspect, ordered)
+    ]
+    yield from asked
+    for worst in ordered[:1] if asked else ():
+        yield asked_again(cause, worst.nodes, worst, {})
+
+
+def _next_partners(
+    results: RunResults,
+    causes: Sequence[Cause],
+    cause: Cause,
+    suspect: str,
+    ordered: Sequence[ItemRecord],
+) -> Iterator[Remeasurement]:
+    """The first of the suspect's items for which a good node is left, with such nodes."""
+    for record in (record for record in ordered if suspect in record.nodes):
+        met = _met(results.records.values(), record.subject)[suspect]
+        good = [node for node in good_nodes(results, causes) if node not in met]
+        fit = partners(results.records, suspect, record.subject, good)
+        fit = fit or stand_ins(results, causes, record, met)[:1]
+        if fit:
+            yield from with_each(cause, suspect, record, fit)
+            if len(met) <= 1 or cause.where.node == suspect:
+                yield from _back(results, cause, suspect, record, fit[:1])
+            return
+
+
+def _back(
+    results: RunResults, cause: Cause, suspect: str, own: ItemRecord, partner: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """The other direction of a suspect that nothing else was measured of."""
+    if is_one_way(results, own) and own.rung == Rung.NETWORK:
+        (other,) = set(own.nodes) - {suspect}
+        for name in partner:
+            yield from turned(cause, own, {other: name})
+
+
+def _met(records: Iterable[ItemRecord], subject: str) -> dict[str, set[str]]:
+    """The partners that each node was measured with."""
+    met: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.subject == subject and len(record.nodes) == _PAIR and record.asserted:
+            for node, other in (record.nodes, record.nodes[::-1]):
+                met[node].add(other)
+    return met
+
+
+def _unseen_way(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """The other direction of a slow node or NIC, of which only one was measured."""
+    place, flows = cause.where, results.platform.measurements
+    if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
+        return
+    mine = [r for r in results.records.values() if place.node in r.nodes and is_path(r)]
+    over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
+    seen = {w for r in over for w in ways((r.nodes[0], r.nodes[1]), place.node, flow_of(r, flows))}
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
+    if worst is not None and len(seen) == 1:
+        (other,) = set(worst.nodes) - {place.node}
+        fit = partners(results.records, place.node, worst.subject, good)
+        for partner in (fit or stand_ins(results, causes, worst))[:1]:
+            yield from turned(cause, worst, {other: partner})
+
+
+def was_fast(results: RunResults, slow: ItemRecord) -> bool:
+    """Whether another test moved its payload the same way over the same path, and was fast."""
+    flows = results.platform.measurements
+
+    def way(record: ItemRecord) -> tuple[tuple[str, ...], str]:
+        backwards = flow_of(record, flows) is Flow.BACKWARD
+        return record.nodes[::-1] if backwards else record.nodes, record.pairing
+
+    return any(
+        record.outcome in GOOD and has_rate(record) and is_one_way(results, record)
+        for record in results.records.values()
+        if record.rung == slow.rung and way(record) == way(slow)
+    )

@@ -1,0 +1,62 @@
+"""The facts of a node under the declared names of its devices. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from railgauge.core.devices import DeviceNames, gpu_number
+from railgauge.facts.model import GpuFacts, NodeFacts
+
+_BY_NAME = ("nics", "netdevs")
+
+
+def declared(facts: NodeFacts, names: DeviceNames) -> NodeFacts:
+    """Return the facts with every NIC and GPU under its declared name."""
+    node = facts.node
+    if node not in names.of:
+        return facts
+
+    def named(name: str) -> str:
+        return names.declared(node, name)
+
+    nics = (
+        replace(nic, name=named(nic.name), netdev=nic.netdev and named(nic.netdev))
+        for nic in facts.nics
+    )
+    gpus = (replace(gpu, index=_index(gpu, names, node)) for gpu in facts.gpus)
+    return replace(
+        facts,
+        nics=tuple(nics),
+        netdevs=tuple(replace(one, name=named(one.name)) for one in facts.netdevs),
+        irqs=tuple(replace(one, name=named(one.name)) for one in facts.irqs),
+        gpus=tuple(sorted(gpus, key=lambda gpu: gpu.index)),
+        topology={
+            named(name): {named(other): link for other, link in links.items()}
+            for name, links in facts.topology.items()
+        },
+        missing=_paths(facts.missing, names, node),
+    )
+
+
+def _index(gpu: GpuFacts, names: DeviceNames, node: str) -> int:
+    """Return the declared number of a GPU; one that is not declared comes after all others."""
+    number = gpu_number(names.declared(node, f"gpu{gpu.index}"))
+    return gpu.index + _UNDECLARED if number is None else number
+
+
+_UNDECLARED = 1000
+
+
+def _paths(missing: Mapping[str, str], names: DeviceNames, node: str) -> dict[str, Any]:
+    found = {}
+    for path, reason in missing.items():
+        kind, dot, rest = path.partition(".")
+        name, more, field = rest.partition(".")
+        if kind == "gpus" and name.isdecimal():
+            name = names.declared(node, f"gpu{name}").removeprefix("gpu")
+        elif kind in _BY_NAME or kind == "topology":
+            name = names.declared(node, name)
+        found[f"{kind}{dot}{name}{more}{field}"] = reason
+    return found

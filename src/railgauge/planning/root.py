@@ -1,0 +1,34 @@
+"""What of a run needs root on the nodes, and how it gets it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Cluster
+from railgauge.planning.forecast import Work
+from railgauge.tools import root_reason
+
+_PROBE = "lspci -vvv (ACS of PCIe bridges, part numbers of NICs)"
+
+
+def needing_root(platform: Platform, works: Iterable[Work]) -> Iterator[str]:
+    """Yield what needs root, with the reason: the probe, tools that run, preparations."""
+    yield _PROBE
+    of: dict[str, list[str]] = {}
+    for tool in dict.fromkeys(each.measurement.tool for each in works if each.runs):
+        of.setdefault(root_reason(tool), []).append(tool)
+    for reason, tools in of.items():
+        if reason:
+            yield f"{', '.join(tools)} ({reason})"
+    if names := [step.name for step in platform.preparations]:
+        yield f"--prepare ({', '.join(names)})"
+
+
+def way_to_root(cluster: Cluster) -> str:
+    """Return how commands become root; empty if neither ``become`` nor ``ssh: {user}`` says so."""
+    for node in cluster.nodes:
+        if node.become:
+            return f"by {shlex.join(node.become)}"
+    return "by login" if all(node.ssh.user == "root" for node in cluster.nodes) else ""

@@ -1,0 +1,51 @@
+"""The command of a tool whose ranks a launcher starts. Pure."""
+
+from __future__ import annotations
+
+from railgauge.core.model import Command
+from railgauge.core.terms import LaunchWay
+from railgauge.launchers import Host, Launch, launcher, mpich
+from railgauge.tools import Setting
+
+
+def hosts(setting: Setting, ranks: int) -> tuple[Host, ...]:
+    """Return the nodes of the case, each with this number of ranks."""
+    nodes = (setting.cluster.node(name) for name in setting.case.nodes)
+    return tuple(Host(node.name, node.data_address, ranks) for node in nodes)
+
+
+def may_be_root(setting: Setting) -> bool:
+    """Return whether the launcher may run as root: the hostfile's user may be root."""
+    return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
+
+
+def launcher_options(setting: Setting, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the launcher's arguments: those of the measurement, then those of the hostfile.
+
+    An MCA parameter of the hostfile replaces the measurement's: Open MPI refuses one given twice.
+    """
+    site = setting.cluster.launcher_args
+    names = {site[at + 1] for at in _parameters(site)}
+    replaced = {at + i for at in _parameters(own) if own[at + 1] in names for i in range(3)}
+    return (*(word for at, word in enumerate(own) if at not in replaced), *site)
+
+
+def _parameters(words: tuple[str, ...]) -> list[int]:
+    """Return where ``-mca NAME VALUE`` begins."""
+    return [at for at, word in enumerate(words[:-2]) if word in ("-mca", "--mca")]
+
+
+def launched(setting: Setting, launch: Launch) -> Command:
+    """Return the launcher's command, which runs on the first node.
+
+    With ``launch: through-suite`` the suite starts the launcher's daemons on the nodes.
+    """
+    others = {host.address: host.name for host in launch.hosts}
+    through = setting.cluster.launch == LaunchWay.THROUGH_SUITE and len(others) > 1
+    return Command(
+        node=setting.case.nodes[0],
+        argv=launcher(setting.cluster.launcher).argv(launch),
+        time_limit_s=setting.measurement.time_limit_s,
+        environment=mpich.within(launch.ports) if launch.ports else {},
+        daemons_on=others if through else {},
+    )
