@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from testing import engine_stand_in
+from testing import engine_stand_in, programs
 from testing.places import ROOT
 from testing.transport_contract import STUBBORN, is_alive
 from testing.waiting import wait_until
@@ -82,35 +82,40 @@ PROGRAMS = ("sh", "env", "timeout", "sleep", "cat", "id", "python3")
 
 
 def real_podman(tmp_path: Path, cannot_run: Without) -> Iterator[Place]:
-    if os.geteuid() != 0 or not (shutil.which("podman") and shutil.which("runc")):
+    path = programs.machine()
+    if os.geteuid() != 0 or not all(shutil.which(name, path=path) for name in ("podman", "runc")):
         cannot_run("needs root, podman and runc")
     (tmp_path / "containers.conf").write_text(CONF)
-    own = {"CONTAINERS_CONF": str(tmp_path / "containers.conf")}
+    own = {"CONTAINERS_CONF": str(tmp_path / "containers.conf"), "PATH": path}
     mounts = [f"--volume={name}:{name}" for name in ("/usr", "/lib", "/lib64", "/bin", "/root")]
     mounts += [f"--volume={tmp_path}:{tmp_path}", f"--volume={ROOT}:{ROOT}"]
     empty = tmp_path / "image"
     (empty / "tmp").mkdir(parents=True)
     archive = subprocess.run(["tar", "-C", str(empty), "-c", "."], capture_output=True, check=True)
-    argv = ["podman", "import", "-q", "-", "localhost/railgauge-selftest:1"]
-    made = subprocess.run(argv, input=archive.stdout, capture_output=True, check=False)
+    image = "localhost/railgauge-selftest:1"
+
+    def podman(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        environment = os.environ | own
+        argv = [programs.asked("podman"), *words]
+        return subprocess.run(argv, env=environment, capture_output=True, check=False, **options)
+
+    made = podman("import", "-q", "-", image, input=archive.stdout)
     if made.returncode:
         pytest.skip(f"podman cannot import an image: {made.stderr.decode()[-200:]}")
-    image = "localhost/railgauge-selftest:1"
-    tried = ["podman", "run", "--rm", *mounts, image, "true"]
-    said = subprocess.run(tried, env=os.environ | own, capture_output=True, check=False)
+    said = podman("run", "--rm", *mounts, image, "true")
     if said.returncode:
         pytest.skip(f"podman runs no container here: {said.stderr.decode()[-200:]}")
 
     def left() -> list[str]:
-        argv = ["podman", "ps", "--all", "--quiet", "--filter", "name=railgauge-"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True)
-        return done.stdout.split()
+        found = podman("ps", "--all", "--quiet", "--filter", "name=railgauge-")
+        assert found.returncode == 0
+        return found.stdout.decode().split()
 
     words = ("env", *(f"{key}={value}" for key, value in own.items()))
     node = Node("n01", "x", "x", exec=words)
     container = Container("podman", image, tuple(mounts))
     yield Place(container, node, left, image)
-    subprocess.run(["podman", "rmi", "-f", image], capture_output=True, check=False)
+    podman("rmi", "-f", image)
 
 
 # --- running ---
@@ -215,9 +220,9 @@ def test_nothing_is_left_after_the_run_was_killed(place: Place, tmp_path: Path) 
     lock.chmod(0o1777)
     pids, box = tmp_path / "pids", place.container
     argv = stubborn(place, pids).argv
-    given = json.dumps(
-        [RUN, place.node.exec, [box.engine, box.image, box.options], str(tmp_path), *argv]
-    )
+    run_of_its_own = f"{RUN}-killed"  # its lease sweeps once more when all has ended
+    box_words = [box.engine, box.image, box.options]
+    given = json.dumps([run_of_its_own, place.node.exec, box_words, str(tmp_path), *argv])
     with subprocess.Popen([sys.executable, "-c", MAIN, given], stdout=subprocess.PIPE) as run:
         assert run.stdout
         assert run.stdout.readline() == b"held\n"
