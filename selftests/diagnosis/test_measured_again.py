@@ -28,6 +28,7 @@ from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import follow_ups
 from railgauge.diagnosis.hidden import hidden
+from railgauge.diagnosis.partners import good_nodes
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.run import confirming
@@ -144,13 +145,79 @@ def test_a_tool_that_fails_in_a_pair_is_run_with_good_nodes(bad):
     assert [(c.cause, c.where.node, c.confidence) for c in causes] == [
         ("tool-failing", bad, "likely")
     ]
-    assert f"only {bad} fails" in causes[0].says
+    assert f"it fails on {bad} alone" in causes[0].says
+
+
+def test_two_nodes_on_which_a_tool_fails_are_both_named():
+    """n1 with n2, and n3 with n4: n2 and n4 are fine with others."""
+    bad = {"n1", "n3"}
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n4")]
+    errors = [broken(asking(path(*p, "mlx5_0", FINE)), Unparsable.kind, "") for p in pairs]
+    fine = [asking(path(*p, "mlx5_0", FINE)) for p in (("n5", "n6"), ("n6", "n5"))]
+    causes = answered(
+        findings([*errors, *fine], nodes=names(6)),
+        lambda case: "no table in this text" if bad & set(case.nodes) else FINE,
+    )
+    assert [(c.cause, c.where.node, c.confidence) for c in causes] == [
+        ("tool-failing", "n[1,3]", "likely")
+    ]
 
 
 def test_a_tool_that_fails_everywhere_or_nowhere_leaves_both_suspects():
     for value in ("no table in this text", FINE):
         (cause,) = answered(failing(), lambda _case, value=value: value)
         assert (cause.where.node, cause.confidence) == ("n1|n2", "open")
+
+
+# --- a pairing of a GPU is slow, and both nodes are suspects ---
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "named"), [(300.0, ("slow-gpu", "gpu3")), (390.0, ("slow-pcie-path", "gpu3-mlx5_3"))]
+)
+def test_the_node_is_found_first_and_then_its_gpu_or_the_path(elsewhere, named):
+    """Both nodes were measured over this pairing once, with each other."""
+    alone = path("n1", "n2", "gpu3-mlx5_3", 320.0)
+    others = [path(*pair, f"gpu3-{nic}", FINE) for pair in (("n3", "n4"), ("n4", "n3"))
+              for nic in ("mlx5_3",)]  # fmt: skip
+    hosts = paths(RING, NICS, {})
+    found = run(*hosts, *others, alone)
+    (cause,) = diagnose(found)
+    assert (cause.where.device, cause.confidence) == ("gpu3,gpu3-mlx5_3", "open")
+
+    def value(case):
+        if "n1" not in case.nodes:
+            return FINE
+        return 320.0 if str(case.pairing) == "gpu3-mlx5_3" else elsewhere
+
+    (cause,) = answered(found, value)
+    assert (cause.cause, cause.where.device, cause.where.node) == (*named, "n1")
+    assert cause.confidence == "likely"
+
+
+# --- nodes that differ are good partners ---
+
+
+def test_what_differs_without_effect_leaves_its_nodes_good_partners():
+    """Firmware of two versions names all nodes, and makes no measurement go wrong."""
+    differs = fact("n1", "nic_firmware", "mlx5_0")
+    (cause,) = diagnose(findings([differs], nodes=names(3)))
+    assert cause.cause == "firmware-mismatch"
+    harmless = replace(cause, where=replace(cause.where, node="n[1-3]"))
+    found = findings([differs], nodes=names(3))
+    assert good_nodes(found, [harmless]) == names(3)
+    slow = replace(harmless, cause="slow-node")
+    assert good_nodes(found, [slow]) == ()
+
+
+# --- what no cause explains has no suspects ---
+
+
+def test_items_without_a_cause_are_not_measured_again():
+    lost = replace(asking(path("n1", "n2", "mlx5_0", FINE)), outcome=Outcome.ERROR)
+    found = findings([lost, *map(asking, paths([("n3", "n4")], NICS, {}))], nodes=names(4))
+    assert [cause.cause for cause in diagnose(found)] == ["undiagnosed"]
+    assert follow_ups(found, diagnose(found)) == ()
 
 
 # --- one direction was measured only ---

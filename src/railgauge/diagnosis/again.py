@@ -33,13 +33,17 @@ def follow_up_results(results: RunResults, causes: Sequence[Cause]) -> list[Conf
     open_ = [
         cause
         for cause in causes
-        if cause.confidence == OPEN and cause.course is None and not suspected_path(cause)
+        if cause.confidence == OPEN and cause.course is None and not _is_gpu_or_path(cause)
     ]
     return [
         result
         for result in results.confirmed
         if result.judgements and any(is_about(result.asked, cause) for cause in open_)
     ]
+
+
+def _is_gpu_or_path(cause: Cause) -> bool:
+    return bool(suspected_path(cause)) and len(nodes_of(cause.where.node)) == 1
 
 
 def with_results(results: RunResults, added: Sequence[Confirmed]) -> RunResults:
@@ -75,12 +79,14 @@ def is_added(item: str) -> bool:
 
 
 def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
-    """Whether fewer causes are undecided."""
+    """Whether fewer causes are undecided, or as many slow parts of fewer nodes."""
     return _open(causes) < _open(before)
 
 
-def _open(causes: Sequence[Cause]) -> int:
-    return sum(cause.confidence == OPEN for cause in causes)
+def _open(causes: Sequence[Cause]) -> tuple[int, int]:
+    open_ = [cause for cause in causes if cause.confidence == OPEN]
+    slow = [nodes_of(cause.where.node) for cause in open_ if cause.cause.startswith("slow-")]
+    return len(open_), sum(map(len, slow))
 
 
 def told(cause: Cause, added: Sequence[Confirmed]) -> Cause:

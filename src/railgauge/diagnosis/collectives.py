@@ -8,7 +8,7 @@ from dataclasses import replace
 from railgauge.core.model import Judgement
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.host import listed, running_diagnostics
-from railgauge.diagnosis.inside import narrowed
+from railgauge.diagnosis.inside import doubted, narrowed
 from railgauge.diagnosis.model import LIKELY, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import (
     Pattern,
@@ -157,7 +157,7 @@ def slow_collectives(scene: Scene) -> Iterator[CauseClaim]:
         slow = [r for r in scene.open if r.rung == rung and any(map(is_value, missed(r)))]
         yield from _alone(slow)
         found = between_nodes(scene, slow, Pattern("slow-node", "slow-path"))
-        claims = [narrowed(scene, claim) for claim in found]
+        claims = [doubted(scene, narrowed(scene, claim)) for claim in found]
         yield from claims
         scene = scene.without(record for claim in claims for record in claim.evidence)
 

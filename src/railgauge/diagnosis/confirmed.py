@@ -57,7 +57,7 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
 
 
 def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
-    """The one node on which a tool fails with good nodes too; ``None`` if the results do not tell.
+    """The nodes on which a tool fails with good nodes too; ``None`` if the results do not tell.
 
     An error is what was looked for here, and not a lack of evidence.
     """
@@ -66,13 +66,14 @@ def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return None
     bad = {result.asked.suspects for result in results if result.error} & each
     fine = {result.asked.suspects for result in results if not result.error} & each
-    if len(bad) != 1 or bad & fine or bad | fine != each:
+    if not (bad and fine) or bad & fine or bad | fine != each:
         return None
-    ((node,),) = bad
+    nodes = sorted(node for (node,) in bad)
+    said = cause.says.partition(_SUSPECTS)[0]
     return replace(
         cause,
-        where=replace(cause.where, node=node),
-        says=_only(cause, node, "fails"),
+        where=replace(cause.where, node=naming.folded(nodes)),
+        says=f"{said}; measured again with good nodes, it fails on {naming.listed(nodes)} alone",
         confidence=LIKELY,
         would_decide="",
         confirmation=Confirmation(CONFIRMED, tuple(map(line, results))),
@@ -132,13 +133,14 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
 def is_about(asked: Remeasurement, cause: Cause) -> bool:
     """Whether a remeasurement is for this cause, in any order of its nodes.
 
-    Anonymised names may have another order.
+    Anonymised names may have another order. What was measured of one of several suspects is for the
+    cause that names it alone as well.
     """
     where = cause.where
-    return (asked.cause, asked.device, _ends(asked.node, asked.peer)) == (
-        cause.cause,
-        where.device,
-        _ends(where.node, where.peer),
+    ends, asked_ends = _ends(where.node, where.peer), _ends(asked.node, asked.peer)
+    alone = not asked.peer and ends < asked_ends and set(asked.suspects) == ends
+    return (asked.cause, asked.device) == (cause.cause, where.device) and (
+        ends == asked_ends or alone
     )
 
 
@@ -173,8 +175,8 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """
     slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
     each = {(node,) for node in nodes_of(cause.where.node)}
-    parts_of_one = len(each) == 1 and "," in cause.where.device
-    if parts_of_one or not each <= slow | fast:
+    # Several devices are suspects of each node: the rules tell which node, with these results.
+    if "," in cause.where.device or not each <= slow | fast:
         return cause
     each |= {suspects for suspects in slow | fast if len(suspects) == 1}
     if len(slow & each) == 1:
@@ -191,12 +193,12 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 _SUSPECTS = "; the evidence fits"
 
 
-def _only(cause: Cause, node: str, word: str = "is slow") -> str:
+def _only(cause: Cause, node: str) -> str:
     """The text of a cause whose other suspects are fine with good nodes."""
     way = _way(cause, node)
     said = cause.says.partition(_SUSPECTS)[0]
     how = f", {way}" if way else ""
-    return f"{said}; measured again with good nodes, only {node} {word}{how}"
+    return f"{said}; measured again with good nodes, only {node} is slow{how}"
 
 
 def _way(cause: Cause, node: str) -> str:

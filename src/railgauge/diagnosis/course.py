@@ -17,6 +17,7 @@ goes explains both: 2 of 4 measurements are slow.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.history import Event, History
 from railgauge.diagnosis.model import (
+    AGAIN,
     CERTAIN,
     LIKELY,
     OPEN,
@@ -41,12 +43,11 @@ from railgauge.diagnosis.reach import goes_through, nodes_of
 SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
 )
-AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
-
 _PAIR = 2
 _SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
 _MANY = 4
+_BITS = 6
 
 
 def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
@@ -160,8 +161,8 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     common = _common(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
     whole = unsure or _on_every_nic(history, claims, common, everything)
-    several = len(claims) > 1 and not _are_places(claims, everything)
-    if several and len(common) == 1 and whole and _goes(history, common[0], everything):
+    several = len(claims) > 1 and len(common) == 1
+    if several and whole and _goes(history, common[0], claims, everything):
         yield _come_and_gone(history, common[0], claims, everything)
         return
     for claim in claims:
@@ -169,9 +170,15 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         yield settle(history, claim, slow[id(claim)])
 
 
-def _are_places(claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
-    """Whether each place explains so many slow measurements that they are no coincidence."""
-    return len({event.key for event in slow}) >= _MANY * len(claims)
+def _are_places(claims: Sequence[CauseClaim], course: Course) -> bool:
+    """Whether the places explain so many measurements that this is no coincidence.
+
+    A fault that comes and goes makes any selection of the measurements slow with equal probability.
+    That a selection is just what so few places make slow is then unlikely. A cluster has up to
+    ``2 ** _BITS`` places for each of them.
+    """
+    selections = math.comb(course.of, course.slow)
+    return course.slow >= _MANY * len(claims) or selections >= 2 ** (_BITS * len(claims))
 
 
 def _on_every_nic(
@@ -184,7 +191,9 @@ def _on_every_nic(
     return any(len(own) > 1 and own == history.nics(node, slow) for node, own in nics.items())
 
 
-def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
+def _goes(
+    history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]
+) -> bool:
     """Whether some measurements of the node are fine, and no place tells which.
 
     One fault that comes and goes costs about the same each time.
@@ -193,7 +202,8 @@ def _goes(history: History, node: str, slow: Sequence[Event]) -> bool:
     if lost and min(lost) < _HALF * max(lost):
         return False
     seen = _seen(history, node, slow, lambda _event: True)
-    return bool(seen.fine) and not _has_a_place(history, node, seen)
+    placed = _has_a_place(history, node, seen) or _are_places(claims, seen.course)
+    return bool(seen.fine) and not placed
 
 
 def _slow_of(history: History, claim: CauseClaim) -> list[Event]:

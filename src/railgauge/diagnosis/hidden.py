@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from railgauge.core.model import Outcome
+from railgauge.core.question import TRAFFIC, TRANSPORT
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, RunResults
@@ -20,7 +21,7 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.record import ItemRecord
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
-_SIZE = "size"  # the item is about a value at a size, and not about counters
+_COUNTERS = {TRAFFIC, TRANSPORT}
 _End = tuple[str, str, str]
 """A node, its NIC, and a direction."""
 _What = tuple[tuple[str, ...], str]
@@ -37,7 +38,7 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
             if _tells(record):
                 found = blamed.get(record.id)
                 behind[end].append(found if found and end[0] not in _nodes(found) else None)
-            elif not record.asserted and _SIZE in record.ways:
+            elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
     lines: dict[tuple[str, str, str], int] = defaultdict(int)
     for (node, _, way), found_ in behind.items():

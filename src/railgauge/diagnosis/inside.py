@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 from ClusterShell.RangeSet import RangeSet
@@ -21,7 +22,7 @@ from railgauge.config.thresholds.model import LEVELS
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where
+from railgauge.diagnosis.model import AGAIN, LIKELY, OPEN, CauseClaim, Scene, Where
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
@@ -29,7 +30,8 @@ from railgauge.planning import plan
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _GPU = re.compile(r"gpu(\d+)")
-_PARTS = (Rung.NETWORK, Rung.GPUDIRECT, Rung.INTRANODE)
+_PATHS = (Rung.NETWORK, Rung.GPUDIRECT)
+_PARTS = (*_PATHS, Rung.INTRANODE)
 _HALF = 0.5
 
 
@@ -76,6 +78,24 @@ def narrowed(scene: Scene, claim: CauseClaim) -> CauseClaim:
     decide = _decides(scene, node, {int(gpu) for path in paths for gpu in _GPU.findall(path)})
     where = Where(node, ",".join(paths))
     return CauseClaim("slow-pcie-path", where, says, claim.evidence, OPEN, decide)
+
+
+def doubted(scene: Scene, claim: CauseClaim) -> CauseClaim:
+    """The claim; undecided if it is about a path over which everything else was clearly faster."""
+    ends = {claim.where.node, claim.where.peer}
+    if not claim.where.peer or claim.confidence == OPEN:
+        return claim
+    shares = Shares(scene.results.records.values())
+    below = [r for r in _here(scene, claim.where.node, _PATHS) if set(r.nodes) == ends]
+    reached, lost = shares.levels(below, ends), shares.levels(claim.evidence, ends)
+    if not (reached and lost) or min(reached) <= 1 - _HALF * (1 - min(lost)):
+        return claim
+    says = (
+        f"{claim.says}; {listed(list(dict.fromkeys(record.subject for record in below)))} "
+        f"between the two reached {100 * min(reached):.0f} % of what other pairs reach, or more"
+    )
+    decide = AGAIN.format(f"{claim.where.node} and {claim.where.peer}")
+    return replace(claim, says=says, confidence=OPEN, would_decide=decide)
 
 
 def unmeasured_gpus(scene: Scene, node: str) -> list[int]:

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from railgauge.diagnosis.localise import Located, Part, Undecided, blame_paths, ways
+from railgauge.diagnosis.localise import (
+    Blamed,
+    Located,
+    Part,
+    PathResult,
+    Undecided,
+    blame_paths,
+    ways,
+)
+from railgauge.diagnosis.model import missed
 from railgauge.diagnosis.over_paths import Measurements, by_value, path_result
 from railgauge.judging.record import ItemRecord
 
@@ -22,7 +31,40 @@ def located(
     """The faulty parts. ``fine`` items clear their parts; ``fast`` ones reached their limits."""
     wrong = {record.id for record in slow}
     found = blame_paths([path_result(r, flows, slow=r.id in wrong) for r in (*fine, *slow)])
-    valued = by_value((*fast, *slow), flows)
+    return clearer(
+        found, by_value((*fast, *slow), lambda r: path_result(r, flows, slow=bool(missed(r))))
+    )
+
+
+def blamed_by_value(
+    slow: Sequence[ItemRecord], fine: Sequence[ItemRecord], found: Blamed
+) -> Blamed | None:
+    """The slow nodes and paths by the values of pairs of nodes, if they tell more than ``found``."""
+    parts = [*(Part("node", n) for n in found.nodes), *(_path(*ends) for ends in found.pairs)]
+    by_slow = Located(tuple(parts), found.undecided)
+    best = clearer(by_slow, by_value((*fine, *slow), _whole))
+    if best is by_slow:
+        return None
+    pairs = sorted((part.node, part.peer) for part in best.parts if part.peer)
+    nodes = sorted(part.node for part in best.parts if not part.peer)
+    return Blamed(tuple(nodes), tuple(pairs), best.undecided)
+
+
+def _path(one: str, other: str) -> Part:
+    return Part("pair", one, "", other)
+
+
+def _pair(record: ItemRecord) -> tuple[str, str]:
+    return record.nodes[0], record.nodes[1]
+
+
+def _whole(record: ItemRecord) -> PathResult:
+    """An item over all NICs of two nodes, as one over a single path."""
+    return PathResult(_pair(record), bool(missed(record)), None, "")
+
+
+def clearer(found: Located, valued: Located | None) -> Located:
+    """What slow and fast show, or what the values show if they tell more."""
     if valued and (_is_clearer(valued, found) or _doubts(valued, found)):
         return valued
     return found

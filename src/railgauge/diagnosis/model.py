@@ -16,6 +16,7 @@ from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
+AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
 WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.config.thresholds.model import Measurement
 from railgauge.core.terms import Flow
@@ -44,10 +44,12 @@ def flow_of(record: ItemRecord, measurements: Measurements) -> Flow:
     return flow(measurement) if measurement else Flow.UNTOLD
 
 
-def by_value(records: Sequence[ItemRecord], measurements: Measurements) -> Located | None:
+def by_value(
+    records: Sequence[ItemRecord], result: Callable[[ItemRecord], PathResult]
+) -> Located | None:
     """The fewest parts that explain the rates of the items; ``None`` if no few parts do.
 
-    A rate counts as a share of the best one of its kind that reached its limit: of the same
+    ``result`` gives an item's path. A rate counts as a share of the best one of its kind that reached its limit: of the same
     measurement, size and limit. Rates of a kind that never did say nothing.
     """
     rates = [(record, *rate) for record in records for rate in _rates(record)]
@@ -59,11 +61,7 @@ def by_value(records: Sequence[ItemRecord], measurements: Measurements) -> Locat
         return None
     return likeliest(
         [
-            PathRate(
-                path_result(record, measurements, slow=bool(missed(record))),
-                value / best[about],
-                record.subject,
-            )
+            PathRate(result(record), value / best[about], record.subject)
             for record, about, value in rates
             if about in best
         ]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
+from railgauge.diagnosis.effects import EFFECTS
 from railgauge.diagnosis.over_paths import has_rate
 from railgauge.diagnosis.reach import can_reach
 from railgauge.judging.record import ItemRecord
@@ -25,12 +26,14 @@ def good_nodes(
 ) -> tuple[str, ...]:
     """The nodes whose problems all have a cause elsewhere, in the order of the hostfile.
 
-    The nodes of the ``harmless`` causes count as good.
+    The nodes of the ``harmless`` causes count as good, and those of causes that make no measurement
+    go wrong, such as versions of which nobody said which one is right.
     """
     suspects: set[str] = set()
     explained: set[str] = set()
     for cause in causes:
-        suspects |= set() if cause in harmless else _named(cause)
+        if cause not in harmless and _reaches(cause):
+            suspects |= _named(cause)
         if cause.where.node and cause.cause != UNDIAGNOSED:
             explained |= {*cause.evidence, *cause.explains}
     for record in results.records.values():
@@ -39,6 +42,11 @@ def good_nodes(
             suspects |= set(record.nodes)
     names = (node.name for node in results.cluster.nodes)
     return tuple(name for name in names if name not in suspects)
+
+
+def _reaches(cause: Cause) -> bool:
+    effect = EFFECTS.get(cause.cause)
+    return effect is None or bool(effect.reach)
 
 
 def spare_nodes(

@@ -9,6 +9,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.ladder import swing_of
 from railgauge.diagnosis.localise import Blamed, PairResult, blame
+from railgauge.diagnosis.locating import blamed_by_value
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.shares import Shares, slower_than_their_part
 from railgauge.judging.record import ItemRecord
@@ -78,12 +79,12 @@ def between_nodes(
     if not pairs:
         yield from _of_groups(scene, records, pattern)
         return
-    blamed = blame(_results(scene, pairs, pattern))
+    blamed, by_value = _blamed(scene, pairs, pattern)
     for node in blamed.nodes:
         mine = tuple(record for record in records if node in record.nodes)
         says = f"{pattern.says(mine)}; in all pairs of {node}, whose partners are fine with others"
         yield CauseClaim(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
-    if blamed.nodes and pattern.path_cause:
+    if blamed.nodes and pattern.path_cause and not by_value:
         yield from _inside(scene, pairs, blamed.nodes, pattern)
     for one, other in blamed.pairs:
         mine = tuple(record for record in pairs if {one, other} == set(record.nodes))
@@ -123,6 +124,19 @@ def _inside(
             says = f"{worst_of(mine)}; {told[0].against(listed(sorted(ends.intersection(nodes))))}"
             where = Where(one, pattern.device, other)
             yield CauseClaim(pattern.path_cause, where, says, mine, LIKELY)
+
+
+def _blamed(
+    scene: Scene, pairs: Sequence[ItemRecord], pattern: Pattern
+) -> tuple[Blamed, bool]:
+    """The blame, and whether the measured values give it, which tell several faults apart."""
+    found = blame(_results(scene, pairs, pattern))
+    if not pattern.path_cause:
+        return found, False
+    subjects = {record.subject for record in pairs}
+    fine = [r for r in _pairs(scene, pattern.clears) if r.subject in subjects and pattern.shows(r)]
+    valued = blamed_by_value(pairs, fine, found)
+    return valued or found, valued is not None
 
 
 def _explained(blamed: Blamed, record: ItemRecord) -> bool:

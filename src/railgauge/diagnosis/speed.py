@@ -242,7 +242,7 @@ def _undecided(
     if not records:
         return
     among = [plain(name).partition(" ") for name in open_.among if ":" not in name]
-    devices = dict.fromkeys(device for _, _, device in among if device)
+    devices = dict.fromkeys(part for _, _, device in among for part in _parts_on(device))
     if len(devices) == 1:  # a node is a suspect for what is slow over this device
         over = [r for r in records if goes_through(min(devices), r.pairing)]
         records = over or records
@@ -254,6 +254,12 @@ def _undecided(
         OPEN,
         open_.would_decide,
     )
+
+
+def _parts_on(device: str) -> tuple[str, ...]:
+    """The parts of a suspected device: a path from a GPU is slow if the GPU is."""
+    gpu, _, nic = device.partition("-")
+    return (gpu, device) if gpu.startswith("gpu") and nic else (device,) if device else ()
 
 
 def _fits(name: str, record: ItemRecord, flows: Measurements) -> bool:

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.terms import Flow, Rung
-from railgauge.diagnosis import OPEN, Cause, RunResults, by_exclusion, elimination, nodes_of
+from railgauge.diagnosis import (
+    OPEN,
+    UNDIAGNOSED,
+    Cause,
+    RunResults,
+    by_exclusion,
+    elimination,
+    nodes_of,
+)
 from railgauge.diagnosis.asking import (
     asked_again,
     by_margin,
@@ -32,8 +40,9 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 
 _PAIR = 2
-_MOST_NODES = 3
+_MOST_NODES, _MOST_NODES_OF_A_TOOL = 3, 6
 _BOTH_WAYS = ("slow-node", "slow-nic")
+_NO_SUSPECTS = (DIRECTION, UNDIAGNOSED)  # directions have tests of their own
 
 
 def telling_apart(
@@ -89,8 +98,9 @@ def _missing_partners(
     suspects = nodes_of(cause.where.node)
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     pairs = [r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes)]
-    is_open = cause.confidence == OPEN and not cause.where.peer and cause.cause != DIRECTION
-    if not pairs or len(suspects) > _MOST_NODES or not is_open:
+    is_open = cause.confidence == OPEN and not cause.where.peer
+    most = _MOST_NODES_OF_A_TOOL if cause.cause == TOOL else _MOST_NODES
+    if not pairs or len(suspects) > most or not is_open or cause.cause in _NO_SUSPECTS:
         return
     ordered = by_margin(pairs, broken=cause.cause == TOOL)
     asked = [

@@ -45,7 +45,7 @@ class PathRate:
 
 def likeliest(measured: Sequence[PathRate]) -> Located | None:
     """The likeliest explanation of the slow results; ``None`` if no few parts explain them all."""
-    slow = [one for one in measured if one.result.slow and one.result.flow is not Flow.BOTH]
+    slow = [one for one in measured if one.result.slow]
     candidates = _candidates(slow, measured)
     covers = _covers(candidates)
     if not covers:
@@ -77,12 +77,16 @@ def _candidates(slow: Sequence[PathRate], measured: Sequence[PathRate]) -> list[
 
 def _clears(part: Part, other: PathRate, slow: PathRate) -> bool:
     """Whether the ``other`` result proves that the part carries more than the ``slow`` one."""
-    share = other.share
-    if other.result.flow is Flow.BOTH and part.way:
-        share = 2 * share - 1  # the other direction carries a healthy value at best
+    share, slow_share = _share(part, other), _share(part, slow)
     if other.subject == slow.subject:
-        return share > slow.share + _LIKE
-    return share > 1 - _HALF * (1 - slow.share)
+        return share > slow_share + _LIKE
+    return share > 1 - _HALF * (1 - slow_share)
+
+
+def _share(part: Part, measured: PathRate) -> float:
+    """What the part carries at least. In a sum, the other direction has a healthy value at best."""
+    both = measured.result.flow is Flow.BOTH and part.way
+    return 2 * measured.share - 1 if both else measured.share
 
 
 def _paths(result: PathResult) -> Iterator[tuple[int | None, str]]:
