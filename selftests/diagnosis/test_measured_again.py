@@ -173,7 +173,8 @@ def test_a_tool_that_fails_everywhere_or_nowhere_leaves_both_suspects():
 
 
 @pytest.mark.parametrize(
-    ("elsewhere", "named"), [(300.0, ("slow-gpu", "gpu3")), (390.0, ("slow-pcie-path", "gpu3-mlx5_3"))]
+    ("elsewhere", "named"),
+    [(300.0, ("slow-gpu", "gpu3")), (390.0, ("slow-pcie-path", "gpu3-mlx5_3"))],
 )
 def test_the_node_is_found_first_and_then_its_gpu_or_the_path(elsewhere, named):
     """Both nodes were measured over this pairing once, with each other."""

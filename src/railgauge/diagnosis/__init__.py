@@ -83,7 +83,9 @@ _RULES = (
 def diagnose(results: RunResults) -> tuple[Cause, ...]:
     """Return the root causes of a run, in the order of their harm (see ``ordering``)."""
     causes = _diagnosed(results)
-    added = again.follow_up_results(results, causes)
+    if not results.confirmed:
+        return causes
+    added = again.follow_up_results(results, _diagnosed(replace(results, confirmed=())), causes)
     if not added:
         return causes
     clearer = _diagnosed(again.with_results(results, added))

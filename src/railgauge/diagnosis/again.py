@@ -24,15 +24,17 @@ from railgauge.judging.record import ItemRecord
 _PREFIX = "again::"
 
 
-def follow_up_results(results: RunResults, causes: Sequence[Cause]) -> list[Confirmed]:
-    """The results about undecided causes.
+def follow_up_results(
+    results: RunResults, before: Sequence[Cause], causes: Sequence[Cause]
+) -> list[Confirmed]:
+    """The results about causes that were undecided ``before`` them, or still are.
 
     A fault that comes and goes changes its results, and between a GPU and its path the limit of
     another path does not decide: both have rules of their own.
     """
     open_ = [
         cause
-        for cause in causes
+        for cause in (*before, *causes)
         if cause.confidence == OPEN and cause.course is None and not _is_gpu_or_path(cause)
     ]
     return [
@@ -79,14 +81,14 @@ def is_added(item: str) -> bool:
 
 
 def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
-    """Whether fewer causes are undecided, or as many slow parts of fewer nodes."""
-    return _open(causes) < _open(before)
+    """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice."""
+    return _doubt(causes) < _doubt(before)
 
 
-def _open(causes: Sequence[Cause]) -> tuple[int, int]:
+def _doubt(causes: Sequence[Cause]) -> tuple[int, int, int]:
     open_ = [cause for cause in causes if cause.confidence == OPEN]
     slow = [nodes_of(cause.where.node) for cause in open_ if cause.cause.startswith("slow-")]
-    return len(open_), sum(map(len, slow))
+    return len(open_), sum(map(len, slow)), len(causes)
 
 
 def told(cause: Cause, added: Sequence[Confirmed]) -> Cause:

@@ -2,7 +2,7 @@
 
 A NIC that slowed down after its own test, or is slow at times only, shows in the collectives, which
 use all of them. Each NIC is measured once more in both directions, with a good node. If one is slow
-now, it is the cause; if none is, the node as a whole remains.
+now, it is the cause; if all are, the node is. If none is, the cause is undecided.
 
 Example: all collectives of ``tcpx02`` are slow, and ``eth1`` was fine an hour ago. Now it sends 138
 of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
@@ -20,14 +20,26 @@ from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.confirmed import DIRECTION, line
 from railgauge.diagnosis.localise import ways
-from railgauge.diagnosis.model import CERTAIN, LIKELY, Cause, Confirmation, RunResults, Where
+from railgauge.diagnosis.model import (
+    AGAIN,
+    CERTAIN,
+    GOOD,
+    LIKELY,
+    OPEN,
+    Cause,
+    Confirmation,
+    RunResults,
+    Where,
+)
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.shares import Shares
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
 
 _NODE, _NIC = "slow-node", "slow-nic"
+_HALF = 0.5
 _BEHIND = 0.985  # of what the other NICs reach; healthy like parts differ by up to 1.04 %
 
 
@@ -88,7 +100,7 @@ def decided(results: RunResults, cause: Cause) -> Cause:
     if 2 * len(nics) > len({_nic(one) for one in mine}):
         return told
     if not nics:
-        return replace(told, says=f"{cause.says}; measured again, each of its NICs is fine")
+        return _of_no_nic(results, told, usual)
     way = {way for one in slow for way in _ways(results, one, cause.where.node)}
     name = DIRECTION if len(way) == 1 else _NIC
     word = f", {way.pop()}" if len(way) == 1 else ""
@@ -101,6 +113,32 @@ def decided(results: RunResults, cause: Cause) -> Cause:
         would_decide="",
         remedy=CATALOGUE[name].remedy,
         basis=CATALOGUE[name].basis,
+    )
+
+
+def _of_no_nic(results: RunResults, cause: Cause, usual: float) -> Cause:
+    """The node, if its NICs lag behind those of other nodes as its collectives do; else undecided.
+
+    What only collectives use, such as a GPU, may have slowed down later, or be slow at times.
+    """
+    shares, node = Shares(results.records.values()), cause.where.node
+    shown = [results.records[one] for one in cause.evidence if one in results.records]
+    lost = min(shares.levels(shown, {node}), default=1.0)
+    of_others = [
+        judged.worst
+        for record in results.records.values()
+        if _is_fit(results, record) and node not in record.nodes and record.outcome in GOOD
+        for judged in record.judgements
+        if judged.worst is not None
+    ]
+    if of_others and usual <= (1 - _HALF * (1 - lost)) * median(of_others):
+        says = f"{cause.says}; measured again, all of its NICs are as far behind"
+        return replace(cause, says=says)
+    return replace(
+        cause,
+        says=f"{cause.says}; measured again, each of its NICs is fine",
+        confidence=OPEN,
+        would_decide=f"measure the GPUs of {node} one by one; {AGAIN.format(node)}",
     )
 
 

@@ -191,9 +191,7 @@ def _on_every_nic(
     return any(len(own) > 1 and own == history.nics(node, slow) for node, own in nics.items())
 
 
-def _goes(
-    history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]
-) -> bool:
+def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
     """Whether some measurements of the node are fine, and no place tells which.
 
     One fault that comes and goes costs about the same each time.

@@ -18,12 +18,12 @@ from itertools import combinations
 from statistics import median
 
 from railgauge.config.thresholds.model import Platform
-from railgauge.core.model import Outcome, Pairing
+from railgauge.core.model import Pairing
 from railgauge.core.naming import listed
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
@@ -34,7 +34,6 @@ _FEW = 2  # nodes that other rules tell apart
 _PART = {"slow-pcie-path": re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
 _BEHIND = 0.985  # of what the other suspects reach; healthy like parts differ by up to 1.04 %
 _NEAR = "near"
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 def suspects(cause: Cause) -> tuple[str, ...]:
@@ -85,7 +84,7 @@ def _name(cause: Cause, pairing: Pairing) -> str:
 
 def _on_gpus(records: Mapping[str, ItemRecord], node: str) -> Question | None:
     """The question of an item in GPU memory that the node passed."""
-    fit = (r for r in records.values() if r.rung == Rung.GPUDIRECT and r.outcome in _GOOD)
+    fit = (r for r in records.values() if r.rung == Rung.GPUDIRECT and r.outcome in GOOD)
     asked = (q for r in fit if r.nodes.count(node) == 1 for q in r.questions)
     return next((q for q in asked if q.kind == LIMITS and q.case and q.case.pairing), None)
 

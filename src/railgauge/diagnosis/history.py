@@ -10,13 +10,12 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.each_way import EachWay
-from railgauge.diagnosis.model import RunResults
+from railgauge.diagnosis.model import GOOD, RunResults
 from railgauge.diagnosis.pattern import has_value
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _PAIR = 2
 
 
@@ -54,11 +53,11 @@ class History:
         self._results = results
         records = results.records.values()
         self._shares = Shares(records)
-        good = (record for record in records if record.outcome in _GOOD)
+        good = (record for record in records if record.outcome in GOOD)
         self._each_way = EachWay.of(good, results.platform.measurements)
         self._of_node: dict[str, list[ItemRecord]] = {}
         for record in records:
-            if record.outcome in (*_GOOD, Outcome.FAILED) and has_value(record):
+            if record.outcome in (*GOOD, Outcome.FAILED) and has_value(record):
                 for node in dict.fromkeys(record.nodes):
                     self._of_node.setdefault(node, []).append(record)
         self._made: dict[str, list[Event]] = {}

@@ -19,16 +19,14 @@ from statistics import median
 from ClusterShell.RangeSet import RangeSet
 
 from railgauge.config.thresholds.model import LEVELS
-from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import AGAIN, LIKELY, OPEN, CauseClaim, Scene, Where
+from railgauge.diagnosis.model import AGAIN, GOOD, LIKELY, OPEN, CauseClaim, Scene, Where
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _GPU = re.compile(r"gpu(\d+)")
 _PATHS = (Rung.NETWORK, Rung.GPUDIRECT)
 _PARTS = (*_PATHS, Rung.INTRANODE)
@@ -127,7 +125,7 @@ def _here(scene: Scene, node: str, rungs: Iterable[Rung]) -> Iterator[ItemRecord
 def _fine(scene: Scene, node: str) -> list[ItemRecord]:
     """The fine items over single NICs, GPUs and links of the node."""
     here = _here(scene, node, _PARTS)
-    return [record for record in here if record.outcome in _GOOD and record.pairing]
+    return [record for record in here if record.outcome in GOOD and record.pairing]
 
 
 def _lags(scene: Scene, node: str, slow: Sequence[ItemRecord], fine: Sequence[ItemRecord]) -> bool:

@@ -8,12 +8,11 @@ from statistics import fmean
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import CauseClaim, RunResults, missed
+from railgauge.diagnosis.model import GOOD, CauseClaim, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 Line = tuple[ItemRecord, Judgement]
 
 
@@ -34,7 +33,7 @@ def passes_and_misses(
     fine = [
         (record, judged)
         for record in results.records.values()
-        if record.outcome in _GOOD
+        if record.outcome in GOOD
         and Rung.PREFLIGHT < record.rung <= highest
         and record.subject not in failing
         if not nodes or nodes & set(record.nodes)

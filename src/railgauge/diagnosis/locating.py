@@ -39,7 +39,7 @@ def located(
 def blamed_by_value(
     slow: Sequence[ItemRecord], fine: Sequence[ItemRecord], found: Blamed
 ) -> Blamed | None:
-    """The slow nodes and paths by the values of pairs of nodes, if they tell more than ``found``."""
+    """The slow nodes and paths by the values of whole pairs, if they tell more than ``found``."""
     parts = [*(Part("node", n) for n in found.nodes), *(_path(*ends) for ends in found.pairs)]
     by_slow = Located(tuple(parts), found.undecided)
     best = clearer(by_slow, by_value((*fine, *slow), _whole))

@@ -49,8 +49,9 @@ def by_value(
 ) -> Located | None:
     """The fewest parts that explain the rates of the items; ``None`` if no few parts do.
 
-    ``result`` gives an item's path. A rate counts as a share of the best one of its kind that reached its limit: of the same
-    measurement, size and limit. Rates of a kind that never did say nothing.
+    ``result`` gives an item's path. A rate counts as a share of the best one of its kind that
+    reached its limit: of the same measurement, size and limit. Rates of a kind that never did say
+    nothing.
     """
     rates = [(record, *rate) for record in records for rate in _rates(record)]
     best: dict[What, float] = {}

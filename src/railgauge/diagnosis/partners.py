@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
 from railgauge.diagnosis.effects import EFFECTS
+from railgauge.diagnosis.model import GOOD
 from railgauge.diagnosis.over_paths import has_rate
 from railgauge.diagnosis.reach import can_reach
 from railgauge.judging.record import ItemRecord
 
-GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _DIFFERENCES = frozenset({"hardware-differs", "version-mismatch", "cpus-offline"})
 _PARTNERS = 2  # the path to a single partner could be faulty
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.ladder import swing_of
 from railgauge.diagnosis.localise import Blamed, PairResult, blame
 from railgauge.diagnosis.locating import blamed_by_value
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.shares import Shares, slower_than_their_part
 from railgauge.judging.record import ItemRecord
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _PAIR = 2
 _HALVES = "measure halves of the group: declare them under 'groups' in the hostfile"
 
@@ -29,7 +28,7 @@ def has_value(record: ItemRecord) -> bool:
 
 
 def is_good(record: ItemRecord) -> bool:
-    return record.outcome in _GOOD
+    return record.outcome in GOOD
 
 
 def worst_of(records: Sequence[ItemRecord]) -> str:
@@ -126,9 +125,7 @@ def _inside(
             yield CauseClaim(pattern.path_cause, where, says, mine, LIKELY)
 
 
-def _blamed(
-    scene: Scene, pairs: Sequence[ItemRecord], pattern: Pattern
-) -> tuple[Blamed, bool]:
+def _blamed(scene: Scene, pairs: Sequence[ItemRecord], pattern: Pattern) -> tuple[Blamed, bool]:
     """The blame, and whether the measured values give it, which tell several faults apart."""
     found = blame(_results(scene, pairs, pattern))
     if not pattern.path_cause:

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from math import prod
 from statistics import median
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import Judgement
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import missed
+from railgauge.diagnosis.model import GOOD, missed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _BEHIND = 0.985  # of the peers' value; healthy like parts differ by up to 1.04 % in document 002
 
 What = tuple[str, str, "int | None", float]
@@ -47,7 +46,7 @@ class Shares:
     def __init__(self, records: Iterable[ItemRecord]) -> None:
         self._good: dict[What, list[tuple[ItemRecord, float]]] = {}
         for record in records:
-            for judged in record.judgements if record.outcome in _GOOD else ():
+            for judged in record.judgements if record.outcome in GOOD else ():
                 if (about := what(record, judged)) and judged.worst is not None:
                     self._good.setdefault(about, []).append((record, judged.worst))
 

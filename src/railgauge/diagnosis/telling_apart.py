@@ -30,9 +30,9 @@ from railgauge.diagnosis.asking import (
 )
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
 from railgauge.diagnosis.localise import ways
-from railgauge.diagnosis.model import LIKELY
+from railgauge.diagnosis.model import GOOD, LIKELY
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
-from railgauge.diagnosis.partners import GOOD, good_nodes, partners, stand_ins
+from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.diagnosis.unmeasured import TOOL
