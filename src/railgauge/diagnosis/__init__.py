@@ -29,7 +29,7 @@ from railgauge.diagnosis import (
     unmeasured,
 )
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
-from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.confirmed import with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.ladder import passes_and_misses
@@ -117,7 +117,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
 
 
 def _confirmed(results: RunResults, cause: Cause) -> Cause:
-    return by_exclusion.decided(results, with_confirmation(cause, results.confirmed))
+    found = by_exclusion.decided(results, with_confirmation(cause, results.confirmed))
+    return with_partner(found, [results.records[i] for i in found.evidence])
 
 
 def _is_added(claim: CauseClaim) -> bool:

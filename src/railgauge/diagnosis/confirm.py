@@ -33,6 +33,7 @@ from railgauge.diagnosis.asking import (
     with_each,
     worst_item,
 )
+from railgauge.diagnosis.confirmed import NOT_REPRODUCED
 from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.speed import DIRECTION
@@ -70,6 +71,8 @@ def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurem
     asked: dict[Question, Remeasurement] = {}
     good = good_nodes(results, causes)
     for cause in causes:
+        if cause.confirmation and cause.confirmation.state == NOT_REPRODUCED:
+            continue  # one more measurement decides nothing
         telling = tuple(telling_apart(results, causes, cause, good))
         for one in telling or _of_one_way(results, causes, cause, good):
             asked.setdefault(one.question, one)

@@ -10,9 +10,11 @@ from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import elimination, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
+from railgauge.judging.record import ItemRecord
 
 CONFIRMED = "confirmed"
 NOT_REPRODUCED = "not reproduced"
@@ -22,6 +24,7 @@ UNKNOWN = "not measured"
 DIRECTION, PATH = "slow-direction", "slow-path"
 _TOOL = "tool-failing"
 
+_PAIR = 2
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
@@ -39,6 +42,21 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _by_state(cause, mine)
+
+
+def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
+    """The cause; with the partner of all its items too if its suspect is fine now.
+
+    What comes and goes may be at the partner, though it was fast in other measurements.
+    """
+    taken = [set(record.nodes) for record in shown]
+    common = sorted(set.intersection(*taken)) if taken else []
+    state = cause.confirmation.state if cause.confirmation else ""
+    slow = cause.cause.startswith("slow-") and not cause.where.peer
+    if state != NOT_REPRODUCED or not slow or len(common) != _PAIR:
+        return cause
+    says = f"{cause.says}; {listed(common)} took part in each slow measurement"
+    return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
@@ -66,7 +84,7 @@ def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return None
     bad = {result.asked.suspects for result in results if result.error} & each
     fine = {result.asked.suspects for result in results if not result.error} & each
-    if not (bad and fine) or bad & fine or bad | fine != each:
+    if not bad or bad & fine or bad | fine != each or (len(bad) > 1 and not fine):
         return None
     nodes = sorted(node for (node,) in bad)
     said = cause.says.partition(_SUSPECTS)[0]
