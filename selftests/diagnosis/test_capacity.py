@@ -4,6 +4,8 @@ import pytest
 from testing.diagnose_scenes import (
     both_directions,
     causes,
+    collective,
+    collectives,
     named,
     names,
     pairs_of,
@@ -86,6 +88,44 @@ def test_the_sum_of_both_directions_clears_no_single_one():
     ways = {name for o in likeliest([one_way, both, *others]).undecided for name in o.among}
     assert {"n1 sending", "n2 receiving"} <= ways
     assert likeliest([one_way, clear, *others]) is None
+
+
+def test_sums_of_both_directions_alone_show_a_slow_part():
+    """Else their items were lost: the values seemed to need no part at all."""
+    both = [
+        PathRate(PathResult(pair, share < 0.95, None, "mlx5_0", flow=Flow.BOTH), share, "both")
+        for pair, share in ((("n1", "n2"), 0.8), (("n3", "n1"), 0.8), (("n2", "n3"), 1.0))
+    ]
+    found = likeliest(both)
+    names_ = {str(part) for part in found.parts}
+    names_ |= {name for open_ in found.undecided for name in open_.among}
+    assert "n1" in {name.partition(" ")[0] for name in names_}
+
+
+def test_two_collectives_of_different_severity_are_two_faults():
+    """n1 is slow, and so is the path between n3 and n4, by less; n3 met slow partners only."""
+    pairs = {("n4", "n3"): 330.0, ("n1", "n2"): 250.0, ("n3", "n1"): 250.0}
+    pairs |= {("n5", "n2"): 392.0, ("n4", "n5"): 392.0}
+    fine = paths(list(pairs), NICS, {})
+    found = causes(*fine, *(collective(pair, value) for pair, value in pairs.items()))
+    slow = {(c.where.node, c.confidence) for c in found}
+    assert slow == {("n1", "likely"), ("n3", "open")}
+    (open_,) = [c for c in found if c.confidence == "open"]
+    assert "n3:n4" in open_.says
+
+
+def test_a_path_over_which_all_else_was_faster_is_undecided():
+    """Its collective was slow once; a fault that comes and goes would look the same."""
+    fine = both_directions(RING, NICS, {})
+    pair = RING[0]
+    once = collectives(RING, {frozenset(pair): 200.0})
+    (cause,) = causes(*fine, *once)
+    assert (cause.cause, cause.confidence) == ("slow-path", "open")
+    assert "reached 100 % of what other pairs reach" in cause.says
+    both = both_directions(RING, NICS, {frozenset(pair): 375.0})
+    usual = dict.fromkeys(names(4), 380.0)
+    (cause,) = causes(*both, *collectives(RING, {**usual, frozenset(pair): 349.0}))
+    assert (cause.cause, cause.confidence) == ("slow-path", "likely"), "slower by as much below"
 
 
 def test_results_that_no_few_parts_explain_are_left_to_slow_and_fast():

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.diagnose_scenes import collective, findings, named
+from testing.diagnose_scenes import causes, collective, findings, named, names, pairs_of, paths
 from testing.timed_scenes import (
     MINE,
     NICS,
@@ -116,6 +116,17 @@ def test_a_node_with_a_slow_measurement_on_each_nic_is_one_intermittent_fault(fi
     (cause,) = diagnose(run(ordered(), of_n2(set(MINE) - {fine})))
     assert summary([cause]) == [("slow-node", "n2", "likely")]
     assert "3 of 4 measurements are slow" in cause.says
+
+
+def test_a_path_and_a_nic_of_one_node_are_not_one_intermittent_node():
+    """That chance makes just the pairs of two places slow, of so many, is unlikely."""
+    pairs, nics = list(pairs_of(names(5), 2)), [f"mlx5_{i}" for i in range(8)]
+    pair = next(p for p in pairs if "n4" in p)
+    slow_ = {frozenset(pair): 235.0, ("n4", "mlx5_3"): 235.0}
+    found = causes(paths(pairs, nics, slow_))
+    assert not any(c.cause == "slow-node" or c.course for c in found)
+    assert ("slow-nic", "n4, mlx5_3") in named(found)
+    assert any(f"{min(pair)}:{max(pair)}" in c.says for c in found)
 
 
 @pytest.mark.parametrize("minute", MINE)

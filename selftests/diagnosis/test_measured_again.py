@@ -111,6 +111,15 @@ def test_if_all_nics_are_fine_the_node_remains():
     (cause,) = [c for c in answered(collectives_only(), lambda _case: FINE) if "slow" in c.cause]
     assert (cause.cause, cause.where.node, cause.where.device) == ("slow-node", "n2", "")
     assert "each of its NICs is fine" in cause.says
+    assert cause.confidence == "open", "a GPU may have slowed down, or something comes and goes"
+
+
+def test_a_node_whose_nics_lag_as_its_collectives_do_is_the_cause():
+    """Within their limits all NICs are 4 % behind, and its collectives miss theirs."""
+    usual = dict.fromkeys(names(4), 380.0)
+    found = run(*paths(RING, NICS, {"n2": 375.0}), *collectives(RING, {**usual, "n2": 349.0}))
+    (cause,) = [c for c in answered(found, lambda _case: 375.0) if "slow" in c.cause]
+    assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n2", "likely")
 
 
 def test_if_most_nics_are_slow_the_node_remains():
@@ -209,6 +218,20 @@ def test_what_differs_without_effect_leaves_its_nodes_good_partners():
     assert good_nodes(found, [harmless]) == names(3)
     slow = replace(harmless, cause="slow-node")
     assert good_nodes(found, [slow]) == ()
+
+
+# --- a suspect that is fine now ---
+
+
+def test_the_partner_is_a_suspect_too_if_the_suspect_is_fine_now():
+    """A GPU of n1 is slow at times. It was fast with n4, which leaves n2 as the only suspect."""
+    others = [path(*pair, "gpu3-mlx5_3", FINE) for pair in (("n4", "n1"), ("n3", "n4"))]
+    found = run(*paths(RING, NICS, {}), *others, path("n1", "n2", "gpu3-mlx5_3", 320.0))
+    (before,) = diagnose(found)
+    assert (before.where.node, before.confidence) == ("n2", "open")
+    (cause,) = answered(found, lambda _case: FINE)
+    assert (cause.where.node, cause.confidence) == ("n1|n2", "open")
+    assert "took part in each slow measurement" in cause.says
 
 
 # --- what no cause explains has no suspects ---
