@@ -81,8 +81,15 @@ def is_added(item: str) -> bool:
 
 
 def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
-    """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice."""
-    return _doubt(causes) < _doubt(before)
+    """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice.
+
+    They must account for all items that the causes ``before`` account for.
+    """
+    return _doubt(causes) < _doubt(before) and _items(before) <= _items(causes)
+
+
+def _items(causes: Sequence[Cause]) -> set[str]:
+    return {item for cause in causes for item in (*cause.evidence, *cause.explains)}
 
 
 def _doubt(causes: Sequence[Cause]) -> tuple[int, int, int]:
