@@ -150,3 +150,14 @@ def test_a_slow_direction_is_not_taken_for_the_path(severity):
     slow = {("n2", NICS[0], "receiving"): 392.0 * severity}
     found = causes(both_directions(RING, NICS, slow))
     assert [cause.where.peer for cause in found if cause.confidence == "likely"] == [""]
+
+
+def test_a_nic_that_is_slow_by_another_amount_in_each_direction_may_be_two():
+    """n3 sends slowly to n2 alone and receives slowly from n4 alone, over one rail."""
+    pairs = [("n4", "n3"), ("n3", "n2"), ("n2", "n1"), ("n1", "n4")]
+    two = {("n3", NICS[1], "receiving"): 341.0, ("n2", NICS[1], "receiving"): 345.0}
+    found = causes(paths(pairs, NICS, two))
+    assert {cause.confidence for cause in found} == {"open"}
+    assert any("n2 mlx5_1 receiving" in cause.says for cause in found)
+    (one,) = causes(paths(pairs, NICS, {("n3", NICS[1]): 343.0}))
+    assert (one.cause, one.where.node, one.confidence) == ("slow-nic", "n3", "likely")

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -201,7 +201,17 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
         return False
     seen = _seen(history, node, slow, lambda _event: True)
     placed = _has_a_place(history, node, seen) or _are_places(claims, seen.course)
-    return bool(seen.fine) and not placed
+    return bool(_over_device(history, node, slow).fine) and not placed
+
+
+def _over_device(history: History, node: str, slow: Sequence[Event]) -> _Seen:
+    """The events of the node over the NIC of the slow ones, or over any if these are of several."""
+    device = _single(history.nics(node, slow))
+    return _seen(history, node, slow, lambda event: goes_through(device, event.part))
+
+
+def _single(names: Collection[str]) -> str:
+    return next(iter(names)) if len(names) == 1 else ""
 
 
 def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
@@ -316,9 +326,8 @@ def _come_and_gone(
 ) -> CauseClaim:
     """The claim for one node, or one of its NICs, that explains all of ``claims``."""
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
-    nics = history.nics(node, slow)
-    device = nics.pop() if len(nics) == 1 else ""
-    seen = _seen(history, node, slow, lambda event: goes_through(device, event.part))
+    device = _single(history.nics(node, slow))
+    seen = _over_device(history, node, slow)
     is_only = history.nics(node) == {device}
     whole = Where(node) if is_only else Where(node, device)
     cause = "slow-nic" if whole.device else "slow-node"

@@ -6,7 +6,7 @@ measured values are asked as well: they tell two faults of different severity ap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from railgauge.diagnosis.localise import (
     Blamed,
@@ -17,6 +17,7 @@ from railgauge.diagnosis.localise import (
     blame_paths,
     ways,
 )
+from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.model import missed
 from railgauge.diagnosis.over_paths import Measurements, by_value, path_result
 from railgauge.judging.record import ItemRecord
@@ -93,11 +94,15 @@ def _nodes(found: Located) -> set[str]:
 def _doubts(valued: Located, found: Located) -> bool:
     """Whether the values explain by a path what seemed to decide one of its ends, or reversely.
 
-    Or whether a part that seemed slow in one direction is behind in the other one too.
+    Or whether a part that seemed slow in one direction is behind in the other one too, or one that
+    seemed slow in both is not slow by the same in both.
     """
     names = {name for open_ in valued.undecided for name in open_.among}
     names |= {str(part) for part in valued.parts if not part.way}
     if any(part.way and str(part) in names for part in found.parts):
+        return True
+    nics = [str(part) for part in found.parts if part.kind == "nic"]
+    if any(_one_way_only(nic, open_.among) for nic in nics for open_ in valued.undecided):
         return True
     paths, others = ({(p.node, p.peer) for p in of.parts if p.peer} for of in (valued, found))
     ends = {node for path in paths for node in path}
@@ -106,6 +111,11 @@ def _doubts(valued: Located, found: Located) -> bool:
         for part in found.parts
         for open_ in valued.undecided
     )
+
+
+def _one_way_only(part: str, suspects: Collection[str]) -> bool:
+    """Whether a direction of the part is a suspect, and the part as a whole is none."""
+    return part not in suspects and any(f"{part} {way}" in suspects for way in WAYS)
 
 
 def _names_another(open_: Undecided, node: str) -> bool:

@@ -13,9 +13,10 @@ reaches 93 % with others, so that it does not explain the 83 %.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
+from statistics import median
 
 from railgauge.core.terms import Flow
 from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
@@ -24,7 +25,8 @@ from railgauge.diagnosis.localise.parts import Part, PathResult, gpu_name, path_
 from railgauge.diagnosis.localise.paths import Located
 
 _LIKE = 0.012
-"""Healthy like parts differ by up to 1.04 % in document 002."""
+"""Healthy like parts differ by up to 1.04 % in document 002; in a run that shows it, by less."""
+_LEAST_LIKE, _SPREADS, _FEW = 0.004, 4.0, 4
 _HALF = 0.5
 _MARGIN = 0.75
 """Sets of parts whose costs differ by less are about as likely: none needs one fault more."""
@@ -46,7 +48,7 @@ class PathRate:
 def likeliest(measured: Sequence[PathRate]) -> Located | None:
     """The likeliest explanation of the slow results; ``None`` if no few parts explain them all."""
     slow = [one for one in measured if one.result.slow]
-    candidates = _candidates(slow, measured)
+    candidates = _candidates(slow, measured, _likes(measured))
     covers = _covers(candidates)
     if not covers:
         return None
@@ -58,7 +60,28 @@ def likeliest(measured: Sequence[PathRate]) -> Located | None:
 # --- which parts can explain which results ---
 
 
-def _candidates(slow: Sequence[PathRate], measured: Sequence[PathRate]) -> list[frozenset[Part]]:
+def _likes(measured: Sequence[PathRate]) -> dict[str, float]:
+    """By how much shares of each test may differ over one part: by what healthy ones show."""
+    healthy: dict[str, list[float]] = defaultdict(list)
+    for one in measured:
+        if not one.result.slow:
+            healthy[one.subject].append(one.share)
+    return {
+        subject: min(_LIKE, max(_LEAST_LIKE, _SPREADS * _spread(shares)))
+        for subject, shares in healthy.items()
+        if len(shares) >= _FEW
+    }
+
+
+def _spread(shares: Sequence[float]) -> float:
+    """The median distance from the median, which a slow part within its limit does not change."""
+    usual = median(shares)
+    return median(abs(share - usual) for share in shares)
+
+
+def _candidates(
+    slow: Sequence[PathRate], measured: Sequence[PathRate], likes: Mapping[str, float]
+) -> list[frozenset[Part]]:
     """For each slow result, the parts on its path that were never clearly faster."""
     single = len({path[1] for one in measured for path in _paths(one.result)}) == 1
     through: dict[Part, list[PathRate]] = defaultdict(list)
@@ -69,17 +92,17 @@ def _candidates(slow: Sequence[PathRate], measured: Sequence[PathRate]) -> list[
         frozenset(
             part
             for part in _parts(one.result, single_nic=single)
-            if not any(_clears(part, other, one) for other in through[part])
+            if not any(_clears(part, other, one, likes) for other in through[part])
         )
         for one in slow
     ]
 
 
-def _clears(part: Part, other: PathRate, slow: PathRate) -> bool:
+def _clears(part: Part, other: PathRate, slow: PathRate, likes: Mapping[str, float]) -> bool:
     """Whether the ``other`` result proves that the part carries more than the ``slow`` one."""
     share, slow_share = _share(part, other), _share(part, slow)
     if other.subject == slow.subject:
-        return share > slow_share + _LIKE
+        return share > slow_share + likes.get(slow.subject, _LIKE)
     return share > 1 - _HALF * (1 - slow_share)
 
 
