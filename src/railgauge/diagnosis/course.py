@@ -18,12 +18,9 @@ goes explains both: 2 of 4 measurements are slow.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from dataclasses import replace
 
-from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.history import Event, History
@@ -39,12 +36,12 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import goes_through, nodes_of
+from railgauge.diagnosis.seen import SOME, Seen, clock, count, has_a_place, iso, seen_of, told
 
 SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
 )
 _PAIR = 2
-_SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
 _MANY = 4
 _BITS = 6
@@ -92,62 +89,6 @@ def _connected(claims: Iterable[CauseClaim]) -> list[list[CauseClaim]]:
 
 
 # --- which explanation fits ---
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The slow and the fine events of one part that can be compared."""
-
-    slow: tuple[Event, ...]
-    fine: tuple[Event, ...]
-
-    @property
-    def course(self) -> Course:
-        """How many measurements were slow; one may have several kinds of values."""
-        slow = {event.key for event in self.slow}
-        return Course(len(slow), len(slow | {event.key for event in self.fine}))
-
-
-def _seen(
-    history: History, node: str, slow: Sequence[Event], near: Callable[[Event], bool]
-) -> _Seen:
-    """The events of ``node`` for which ``near`` holds, of the kinds of the ``slow`` ones.
-
-    A fine event counts only if the fault would have shown in it: it reached clearly more of the
-    peers' value than the slow ones did, in each of its directions.
-    """
-    kinds = {event.kind for event in slow}
-    events = [event for event in history.of(node) if event.kind in kinds and near(event)]
-    shares = [event.share for event in slow if event.share is not None]
-    least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
-    one_way = [e.least for e in slow if not e.both and e.least is not None]
-    hidden = max(one_way, default=0.0)
-    fine = (
-        event
-        for event in events
-        if not event.slow
-        and (event.share is None or event.share > least)
-        and not (event.both and event.least is not None and event.least <= hidden)
-    )
-    return _Seen(tuple(e for e in events if e.slow), tuple(fine))
-
-
-def _has_a_place(history: History, node: str, seen: _Seen, *, of_path: bool = False) -> bool:
-    """Whether a tool, a size or a direction tells all slow events of a part from all fine ones.
-
-    A path between two nodes does not know the tool. One slow event of a tool tells nothing of it.
-    """
-    keys: list[Callable[[Event], object]] = [
-        lambda event: event.rung,
-        lambda event: event.size_bytes,
-        lambda event: history.sends(event, node),
-        *(() if of_path else (lambda event: event.subject,)),
-    ]
-    for key in keys:
-        slow = Counter(map(key, seen.slow))
-        if max(slow.values(), default=0) >= _SOME and slow.keys().isdisjoint(map(key, seen.fine)):
-            return True
-    return False
 
 
 def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
@@ -199,15 +140,15 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     lost = [1 - event.share for event in slow if event.share is not None]
     if lost and min(lost) < _HALF * max(lost):
         return False
-    seen = _seen(history, node, slow, lambda _event: True)
-    placed = _has_a_place(history, node, seen) or _are_places(claims, seen.course)
+    seen = seen_of(history, node, slow, lambda _event: True)
+    placed = has_a_place(history, node, seen) or _are_places(claims, seen.course)
     return bool(_over_device(history, node, slow).fine) and not placed
 
 
-def _over_device(history: History, node: str, slow: Sequence[Event]) -> _Seen:
+def _over_device(history: History, node: str, slow: Sequence[Event]) -> Seen:
     """The events of the node over the NIC of the slow ones, or over any if these are of several."""
     device = _single(history.nics(node, slow))
-    return _seen(history, node, slow, lambda event: goes_through(device, event.part))
+    return seen_of(history, node, slow, lambda event: goes_through(device, event.part))
 
 
 def _single(names: Collection[str]) -> str:
@@ -258,16 +199,16 @@ def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> 
     if claim.confidence == OPEN or not slow:
         return False
     node = claim.where.node
-    seen = _seen(history, node, slow, _of_part(claim))
+    seen = seen_of(history, node, slow, _of_part(claim))
     if seen.fine:
-        return not _has_a_place(history, node, seen, of_path=bool(claim.where.peer))
+        return not has_a_place(history, node, seen, of_path=bool(claim.where.peer))
     return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
 
 
-def _of_the_pair(history: History, slow: Sequence[Event]) -> _Seen:
+def _of_the_pair(history: History, slow: Sequence[Event]) -> Seen:
     """All events of the pair of nodes that was slow, over any NIC."""
     one, other = slow[0].nodes
-    return _seen(history, one, slow, lambda event: other in event.nodes)
+    return seen_of(history, one, slow, lambda event: other in event.nodes)
 
 
 def _begun(
@@ -279,8 +220,8 @@ def _begun(
         return None
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
     node, seen = next(iter(onsets.items()))
-    course = replace(seen.course, since=_iso(seen.slow[0].start))
-    says = f"{worst_of(records)}; slow since {_clock(seen)}; fine before: {_count(seen.fine)}"
+    course = replace(seen.course, since=iso(seen.slow[0].start))
+    says = f"{worst_of(records)}; slow since {clock(seen)}; fine before: {count(seen.fine)}"
     if len(onsets) == 1:
         return CauseClaim("slow-node", Where(node), says, records, LIKELY, course=course)
     both = sorted(onsets)
@@ -291,20 +232,20 @@ def _begun(
 
 def _onset(
     history: History, node: str, slow: Sequence[Event], *, by_place: bool = False
-) -> _Seen | None:
+) -> Seen | None:
     """The node's events if all before the first slow one are fine and all after it slow.
 
     ``None`` if a tool, a size or a direction tells the two apart as well, unless ``by_place``.
     """
-    seen = _seen(history, node, slow, lambda _event: True)
+    seen = seen_of(history, node, slow, lambda _event: True)
     starts = [event.start for event in (*seen.slow, *seen.fine)]
-    few = len(seen.slow) < _SOME or len(seen.fine) < (_SOME if by_place else 1)
+    few = len(seen.slow) < SOME or len(seen.fine) < (SOME if by_place else 1)
     if few or None in starts:
         return None
     first = min(event.start for event in seen.slow if event.start)
     if any(event.start and event.start >= first for event in seen.fine):
         return None
-    return None if not by_place and _has_a_place(history, node, seen) else seen
+    return None if not by_place and has_a_place(history, node, seen) else seen
 
 
 def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
@@ -314,8 +255,8 @@ def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> C
     for node in _common(slow):
         if seen := _onset(history, node, slow, by_place=True):
             said = (
-                f"{node} may also have slowed down at {_clock(seen)}: "
-                f"its measurements before were fine, {_count(seen.fine)}"
+                f"{node} may also have slowed down at {clock(seen)}: "
+                f"its measurements before were fine, {count(seen.fine)}"
             )
             return replace(claim, says=f"{claim.says}; {said}")
     return claim
@@ -331,7 +272,7 @@ def _come_and_gone(
     is_only = history.nics(node) == {device}
     whole = Where(node) if is_only else Where(node, device)
     cause = "slow-nic" if whole.device else "slow-node"
-    says = f"{worst_of(records)}; {_told(seen)}"
+    says = f"{worst_of(records)}; {told(seen)}"
     decide = AGAIN.format(str(whole))
     # One of several NICs may be the only slow one by chance.
     confidence = OPEN if whole.device else LIKELY
@@ -343,13 +284,13 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
     if claim.confidence == OPEN:
         return _undecided(history, claim, slow)
     node = claim.where.node
-    seen = _seen(history, node, slow, _of_part(claim))
+    seen = seen_of(history, node, slow, _of_part(claim))
     if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
-        near = _seen(history, node, slow, lambda event: claim.where.peer in event.nodes)
-        seen = _Seen(seen.slow, near.fine)
+        near = seen_of(history, node, slow, lambda event: claim.where.peer in event.nodes)
+        seen = Seen(seen.slow, near.fine)
     partners = {name for event in seen.slow for name in event.nodes} - {node}
-    sure = not claim.where.peer and len(partners) >= _SOME
-    says = f"{claim.says}; {_told(seen)}"
+    sure = not claim.where.peer and len(partners) >= SOME
+    says = f"{claim.says}; {told(seen)}"
     if claim.where.peer:
         says += f"; {node} or {claim.where.peer} may be at fault as well as the path between them"
     decide = AGAIN.format(str(claim.where))
@@ -361,63 +302,5 @@ def _undecided(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Ca
     """A pair that is slow in one direction; one slow measurement may also be a moment."""
     seen = _of_the_pair(history, slow)
     decide = f"{claim.would_decide}; {AGAIN.format(listed(sorted(slow[0].nodes)))}"
-    says = f"{claim.says}; {_told(seen)}"
+    says = f"{claim.says}; {told(seen)}"
     return replace(claim, says=says, would_decide=decide, course=seen.course)
-
-
-# --- within the limits ---
-
-
-def marginal_since(results: RunResults) -> Iterator[str]:
-    """One line for each node whose measurements are all marginal since a moment, and none before.
-
-    Nothing is said if a partner, a NIC, a tool, a size or a direction tells them apart as well, or
-    if measurements without the node are marginal too.
-    """
-    marginal = [r for r in results.records.values() if r.outcome is Outcome.MARGINAL]
-    if not marginal:
-        return
-    history = History(results)
-    for node in dict.fromkeys(node for record in marginal for node in record.nodes):
-        if any(node not in record.nodes for record in marginal):
-            continue
-        events = [event for event in history.of(node) if event.start is not None]
-        close = tuple(event for event in events if event.marginal)
-        kinds = {event.kind for event in close}
-        seen = _Seen(close, tuple(e for e in events if not e.marginal and e.kind in kinds))
-        if _is_a_moment(history, node, seen):
-            said = f"since {_clock(seen)} all of its {seen.course.slow} measurements are marginal"
-            yield f"{node} is within its limits, but {said}; before, {_count(seen.fine)} were not"
-
-
-def _is_a_moment(history: History, node: str, seen: _Seen) -> bool:
-    if min(len(seen.slow), len(seen.fine)) <= _SOME or any(event.slow for event in seen.fine):
-        return False
-    ends = (lambda event: frozenset(event.nodes), lambda event: event.part)
-    apart = any(set(map(key, seen.slow)).isdisjoint(map(key, seen.fine)) for key in ends)
-    ordered = max(e.start for e in seen.fine if e.start) < min(
-        e.start for e in seen.slow if e.start
-    )
-    return ordered and not apart and not _has_a_place(history, node, seen)
-
-
-# --- in words ---
-
-
-def _told(seen: _Seen) -> str:
-    course = seen.course
-    return f"it comes and goes: {course.slow} of {course.of} measurements are slow"
-
-
-def _count(fine: Sequence[Event]) -> str:
-    count = len({event.key for event in fine})
-    return f"{count} of {count}"
-
-
-def _clock(seen: _Seen) -> str:
-    start = seen.slow[0].start
-    return f"{start.astimezone(timezone.utc):%H:%M:%S} UTC" if start else "a moment"
-
-
-def _iso(start: datetime | None) -> str:
-    return start.astimezone(timezone.utc).isoformat(timespec="seconds") if start else ""

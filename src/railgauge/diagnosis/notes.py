@@ -10,8 +10,8 @@ from ClusterShell.RangeSet import RangeSet
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, shortened
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.course import marginal_since
 from railgauge.diagnosis.model import RunResults
+from railgauge.diagnosis.moments import marginal_since
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
 
