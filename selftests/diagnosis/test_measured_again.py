@@ -260,6 +260,21 @@ def test_the_direction_that_was_not_measured_is_measured():
     assert slow_of(answered(found, lambda _case: 300.0)) == [("slow-nic", "n3", NICS[1], "likely")]
 
 
+def test_a_pair_that_is_slow_again_is_no_fault_that_comes_and_goes():
+    """n2 is slow over one NIC; over it n1 is slow with n3 as well, for another reason."""
+    pairs = [("n1", "n2"), ("n3", "n4"), ("n4", "n1")]
+    found = run(*paths(pairs, NICS, {("n2", NICS[1]): 333.0}))
+    (before,) = [c for c in diagnose(found) if c.confidence == "open"]
+    assert "n1 mlx5_1 sending" in before.says
+
+    def value(case):
+        if case.pairing.nic != NICS[1]:
+            return FINE
+        return 333.0 if "n2" in case.nodes else 341.0 if {"n1", "n3"} == set(case.nodes) else FINE
+
+    assert ("slow-nic", "n2", NICS[1], "likely") in slow_of(answered(found, value))
+
+
 # --- results as evidence ---
 
 

@@ -29,19 +29,28 @@ def follow_up_results(
 ) -> list[Confirmed]:
     """The results about causes that were undecided ``before`` them, or still are.
 
-    A fault that comes and goes changes its results, and between a GPU and its path the limit of
-    another path does not decide: both have rules of their own.
+    A fault that comes and goes changes its results, unless the pair itself is slow again. Between a
+    GPU and its path the limit of another path does not decide. Both have rules of their own.
     """
     open_ = [
         cause
         for cause in (*before, *causes)
-        if cause.confidence == OPEN and cause.course is None and not _is_gpu_or_path(cause)
+        if cause.confidence == OPEN
+        and (cause.course is None or _is_slow_again(results, cause))
+        and not _is_gpu_or_path(cause)
     ]
     return [
         result
         for result in results.confirmed
         if result.judgements and any(is_about(result.asked, cause) for cause in open_)
     ]
+
+
+def _is_slow_again(results: RunResults, cause: Cause) -> bool:
+    """Whether the two suspects were slow with each other when they were measured again."""
+    both = nodes_of(cause.where.node)
+    again = (r for r in results.confirmed if r.missed and set(r.asked.suspects) == both)
+    return len(both) > 1 and any(is_about(result.asked, cause) for result in again)
 
 
 def _is_gpu_or_path(cause: Cause) -> bool:
