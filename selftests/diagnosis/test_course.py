@@ -7,7 +7,16 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.diagnose_scenes import causes, collective, findings, named, names, pairs_of, paths
+from testing.diagnose_scenes import (
+    causes,
+    collective,
+    findings,
+    named,
+    names,
+    pairs_of,
+    path,
+    paths,
+)
 from testing.timed_scenes import (
     MINE,
     NICS,
@@ -127,6 +136,19 @@ def test_a_path_and_a_nic_of_one_node_are_not_one_intermittent_node():
     assert not any(c.cause == "slow-node" or c.course for c in found)
     assert ("slow-nic", "n4, mlx5_3") in named(found)
     assert any(f"{min(pair)}:{max(pair)}" in c.says for c in found)
+
+
+def test_what_is_slow_at_times_in_one_direction_alone_is_undecided():
+    """Its other direction was fine each time, but so were some measurements of this one."""
+    pairs = [("n2", "n1"), ("n2", "n3"), ("n4", "n2"), ("n5", "n2"), ("n3", "n4"), ("n1", "n5")]
+    items = paths(pairs, NICS[:1], {}) + paths(pairs, NICS[:1], {}, "host_send_bandwidth")
+    once = {("n2", "n1"): 0, ("n2", "n3"): len(pairs)}
+    at = {number + pairs.index(pair) for pair, number in once.items()}
+    slow_ = [
+        path(*i.nodes, NICS[0], 235.0, i.subject) if n in at else i for n, i in enumerate(items)
+    ]
+    for cause in causes(slow_):
+        assert cause.confidence == "open", cause
 
 
 @pytest.mark.parametrize("minute", MINE)

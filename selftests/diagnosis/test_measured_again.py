@@ -328,6 +328,15 @@ def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
     assert "not measured in this direction" in lines["n1"][1]
 
 
+def test_the_pairings_of_gpus_are_told_as_the_nics_are():
+    down = fact("n2", "port_state", "mlx5_7")
+    items = [asking(path(*pair, "gpu0-mlx5_0", FINE)) for pair in (("n1", "n2"), ("n4", "n1"))]
+    items = [replace(blocked(i, down) if "n2" in i.nodes else i, ways=("size",)) for i in items]
+    found = findings([down, *items], nodes=names(4))
+    lines = dict(hidden(found, diagnose(found)))
+    assert lines["n1"][0] == ("GPU memory RDMA, sending over 1 pairing",)
+
+
 def test_nothing_is_hidden_in_a_healthy_run_or_behind_suspects():
     healthy = run(*paths(RING, NICS, {}))
     assert not list(hidden(healthy, diagnose(healthy)))

@@ -88,11 +88,13 @@ def test_a_blocker_without_a_cause_is_named_by_its_item():
     assert line.why == "blocked by test_some_setting[n1]"
 
 
-def test_a_path_measured_in_one_pair_is_known_despite_another_blocked_pair():
+def test_of_a_path_measured_in_one_pair_the_direction_of_a_blocked_pair_is_unknown():
     slow = path("n2", "n3", "mlx5_0", 200.0)
     good = path("n1", "n2", "gpu0-mlx5_0", 390.0)
     held = blocked(path("n2", "n3", "gpu0-mlx5_0", 390.0), slow)
-    assert [line.split(":")[0] for line in lines(slow, good, held)] == ["unknown of n3"]
+    of_n3, of_n2 = lines(slow, good, held)
+    assert of_n3.startswith("unknown of n3: GPU memory RDMA over 1 pairing; ")
+    assert of_n2.startswith("unknown of n2: GPU memory RDMA, sending over 1 pairing; ")
 
 
 # --- errors, and what did not run ---

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.history import Event, History
+from railgauge.diagnosis.history import BOTH, Event, History
 from railgauge.diagnosis.model import (
     AGAIN,
     CERTAIN,
@@ -280,7 +280,10 @@ def _come_and_gone(
 
 
 def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
-    """The claim with its course; undecided unless several partners show the same node."""
+    """The claim with its course; undecided unless several partners show the same node.
+
+    What is slow in one direction alone, in a few measurements, may be fine in the other one.
+    """
     if claim.confidence == OPEN:
         return _undecided(history, claim, slow)
     node = claim.where.node
@@ -289,7 +292,8 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
         near = seen_of(history, node, slow, lambda event: claim.where.peer in event.nodes)
         seen = Seen(seen.slow, near.fine)
     partners = {name for event in seen.slow for name in event.nodes} - {node}
-    sure = not claim.where.peer and len(partners) >= SOME
+    one_way = {history.sends(event, node) for event in seen.slow} - {BOTH}
+    sure = not claim.where.peer and len(partners) >= SOME and len(one_way) != 1
     says = f"{claim.says}; {told(seen)}"
     if claim.where.peer:
         says += f"; {node} or {claim.where.peer} may be at fault as well as the path between them"

@@ -1,4 +1,4 @@
-"""Directions of NICs that were not measured, or only with a slower part. Pure.
+"""Directions of NICs and GPU pairings that were not measured, or only with a slower part. Pure.
 
 A pair is as fast as its slowest part: a measurement with a slow node says nothing of a fault that
 is smaller. Where a node has no other measurement of a direction, that direction is unknown.
@@ -21,6 +21,7 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.record import ItemRecord
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
+_PATHS = (Rung.NETWORK, Rung.GPUDIRECT)
 _COUNTERS = {TRAFFIC, TRANSPORT}
 _End = tuple[str, str, str]
 """A node, its NIC, and a direction."""
@@ -29,7 +30,7 @@ _What = tuple[tuple[str, ...], str]
 
 
 def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, _What]]:
-    """Yield each node with the directions of its NICs that a slow part elsewhere hides."""
+    """Yield each node with the directions of its parts that a slow part elsewhere hides."""
     blamed = _blamed(causes)
     behind: dict[_End, list[Cause | None]] = defaultdict(list)
     missing: dict[_End, None] = {}  # in order, so that every reader gives the same lines
@@ -40,18 +41,25 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
                 behind[end].append(found if found and end[0] not in _nodes(found) else None)
             elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
-    lines: dict[tuple[str, str, str], int] = defaultdict(int)
-    for (node, _, way), found_ in behind.items():
+    lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
+    for (node, part, way), found_ in behind.items():
         if all(found_) and found_[0]:
-            lines[node, way, f"{found_[0].cause} ({found_[0].where})"] += 1
-    for (node, way, cause), count in lines.items():
-        yield node, (_words(way, count), f"measured only with {cause}")
-    for (node, way), count in Counter((end[0], end[2]) for end in _half(missing, behind)).items():
-        yield node, (_words(way, count), _NO_PARTNER)
+            lines[node, _kind(part), way, f"{found_[0].cause} ({found_[0].where})"] += 1
+    for (node, kind, way, cause), count in lines.items():
+        yield node, (_words(kind, way, count), f"measured only with {cause}")
+    half = Counter((node, _kind(part), way) for node, part, way in _half(missing, behind))
+    for (node, kind, way), count in half.items():
+        yield node, (_words(kind, way, count), _NO_PARTNER)
 
 
-def _words(way: str, count: int) -> tuple[str, ...]:
-    return (f"host memory paths, {way} over {count} NIC{'s' * (count > 1)}",)
+def _kind(part: str) -> str:
+    """What is counted of a part: the pairings of GPUs, or the NICs."""
+    return "pairing" if part.startswith("gpu") else "NIC"
+
+
+def _words(kind: str, way: str, count: int) -> tuple[str, ...]:
+    topic = "host memory paths" if kind == "NIC" else "GPU memory RDMA"
+    return (f"{topic}, {way} over {count} {kind}{'s' * (count > 1)}",)
 
 
 def _half(missing: Collection[_End], measured: Collection[_End]) -> Iterator[_End]:
@@ -62,7 +70,7 @@ def _half(missing: Collection[_End], measured: Collection[_End]) -> Iterator[_En
 
 def _ends(results: RunResults, record: ItemRecord) -> Iterator[_End]:
     """The nodes of an item over a NIC, each with its part and the directions of its payload."""
-    if record.rung == Rung.NETWORK and is_path(record):
+    if record.rung in _PATHS and is_path(record):
         nodes = (record.nodes[0], record.nodes[1])
         for node in nodes:
             for way in ways(nodes, node, flow_of(record, results.platform.measurements)):
@@ -71,7 +79,7 @@ def _ends(results: RunResults, record: ItemRecord) -> Iterator[_End]:
 
 def _tells(record: ItemRecord) -> bool:
     """Whether the item compared a rate over a NIC with its limit, and was not close to it."""
-    is_rate = record.rung == Rung.NETWORK and is_path(record) and has_rate(record)
+    is_rate = record.rung in _PATHS and is_path(record) and has_rate(record)
     return is_rate and record.outcome in (Outcome.PASSED, Outcome.FAILED)
 
 

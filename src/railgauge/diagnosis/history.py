@@ -17,6 +17,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
 _PAIR = 2
+BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class History:
         """How the node takes part: by its place in the pair and the direction of the tool."""
         measurement = self._results.platform.measurements.get(event.subject)
         if measurement is None or measurement.options.get("bidirectional"):
-            return "both"
+            return BOTH
         backwards = "read" in measurement.command or bool(measurement.options.get("reverse"))
         return "sends" if (event.nodes[0] == node) is not backwards else "receives"
 
