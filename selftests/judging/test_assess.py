@@ -19,6 +19,7 @@ from testing.assess_values import (
 from testing.core_values import limit, transcript
 
 from railgauge.config.thresholds.model import Assertion
+from railgauge.core.devices import DeviceNames
 from railgauge.core.errors import (
     CommandTimedOut,
     MetricMissing,
@@ -61,6 +62,15 @@ def test_each_run_of_a_case_is_read(made_up):
 def test_what_somebody_else_measured_is_not_planned():
     assert not measured(out(), is_planned=False).is_planned
     assert Measured(CASE, PLAIN, (), ()).is_planned
+
+
+def test_places_have_the_names_that_the_reporting_node_s_devices_are_declared_with():
+    """Its partner, whose devices have other names, says something too."""
+    names = DeviceNames({"n1": {"mlx5_0": "bond0"}, "n2": {"mlx5_1": "bond0"}})
+    of_partner = transcript("n2", stdout="", role=Role.SERVER)
+    result = CaseResult(((out(place="bond0"), of_partner),))
+    found = read(replace(PLATFORM, devices=names), CASE, result)
+    assert [one.placement for one in found.runs[0].samples] == ["mlx5_0"]
 
 
 def test_the_facts_of_the_nodes_are_held_against_the_output(made_up):
