@@ -14,7 +14,7 @@ from typing import Any
 
 from testing import programs
 
-TIME_LIMIT_S = 240
+TIME_LIMIT_S = 400
 PROGRAMS = ("unshare", "nsenter", "ip", "tc", "nft", "hostname", "ssh")
 
 # What a script inside has: the nodes by SSH, and a place for what it found.
