@@ -59,6 +59,25 @@ def test_an_intermittent_fault_is_repeated_until_it_would_show(slow, least):
     assert (1 - course.slow / course.of) ** (2 * each) <= 0.05
 
 
+@pytest.mark.parametrize(
+    ("back", "named"), [(1, ("slow-node", "open")), (6, ("slow-direction", "likely"))]
+)
+def test_a_direction_that_was_fine_often_enough_is_not_slow(back, named):
+    """Half of the repeats are slow: one fine repeat of the other direction may be chance."""
+    causes, asked = planned_again(MINE[:1])
+    (turned,) = [a for a in asked if not a.suspects]
+    mine = [a for a in asked if a.suspects == ("n2",)]
+
+    def several(one, *values):
+        item = path(*one.question.case.nodes, str(one.question.case.pairing), min(values))
+        return Confirmed(one, measured(item, *values).judgements[-1:])
+
+    results = [several(a, 235.0, 392.0) for a in mine] + [several(turned, *[392.0] * back)]
+    cause = with_confirmation(causes[0], results)
+    assert (cause.cause, cause.confidence) == named
+    assert cause.where.node == "n2"
+
+
 def test_a_permanent_fault_is_measured_once():
     _, asked = planned_again(MINE)
     assert {one.question.case.repeats for one in asked} == {1}
@@ -66,7 +85,7 @@ def test_a_permanent_fault_is_measured_once():
 
 def test_an_end_that_is_slow_again_over_both_nics_is_a_slow_node():
     causes, asked = planned_again(MINE[:1])
-    cause = after(causes, asked, lambda a: "n2" in a.suspects)
+    cause = after(causes, asked, lambda a: "n2" in a.question.case.nodes)
     assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "likely")
     assert cause.confirmation.state == "confirmed"
     assert cause.would_decide == ""

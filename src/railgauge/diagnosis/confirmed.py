@@ -25,6 +25,7 @@ DIRECTION, PATH = "slow-direction", "slow-path"
 _TOOL = "tool-failing"
 
 _PAIR = 2
+_CHANCE = 0.05
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
@@ -119,7 +120,7 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     ends = dict.fromkeys(r.asked.suspects for r in slow if len(r.asked.suspects) == 1)
     if len(ends) == 1:
         ((node,),) = ends
-        return _at(told, node, results)
+        return _one_way(_at(told, node, results), results)
     if slow and not ends:
         if cause.where.peer:
             return replace(told, confidence=LIKELY, would_decide="")
@@ -135,7 +136,8 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
         path = case and case.path_at(node) if result.asked.suspects == (node,) else None
         if path and not result.error:
             (slow if result.missed else fast).add(path.nic)
-    device = next(iter(slow)) if len(slow) == 1 and fast - slow else ""
+    known = slow == {cause.where.device} and node in nodes_of(cause.where.node)
+    device = next(iter(slow)) if len(slow) == 1 and (known or fast - slow) else ""
     name = "slow-nic" if device else "slow-node"
     return replace(
         cause,
@@ -146,6 +148,26 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
         remedy=CATALOGUE[name].remedy,
         basis=CATALOGUE[name].basis,
     )
+
+
+def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
+    """The cause as one of a direction, if the other direction was always fine.
+
+    It is undecided if that may be chance: the share of slow repeats says how likely chance is.
+    """
+    slow, all_ = _repeats(r for r in results if cause.where.node in r.asked.suspects)
+    slow_back, all_back = _repeats(r for r in results if not r.asked.suspects)
+    if slow_back or not all_back or not all_:
+        return cause
+    chance = (1 - slow / all_) ** all_back
+    return _as(DIRECTION, cause) if chance <= _CHANCE else replace(cause, confidence=OPEN)
+
+
+def _repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
+    """How many repeats were slow, of how many."""
+    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
+    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
+    return sum(slow), len(slow)
 
 
 def is_about(asked: Remeasurement, cause: Cause) -> bool:
