@@ -14,6 +14,7 @@ from testing.diagnose_scenes import (
     asking,
     blocked,
     broken,
+    collective,
     collectives,
     fact,
     findings,
@@ -176,6 +177,37 @@ def test_a_tool_that_fails_everywhere_or_nowhere_leaves_both_suspects():
     for value in ("no table in this text", FINE):
         (cause,) = answered(failing(), lambda _case, value=value: value)
         assert (cause.where.node, cause.confidence) == ("n1|n2", "open")
+
+
+def test_a_tool_that_fails_with_one_partner_alone_is_undecided():
+    """It fails at times: a path between two nodes breaks no tool."""
+    found = failing()
+    of_n2 = asking(path("n2", "n3", "mlx5_0", FINE))
+    found = replace(found, records={**found.records, of_n2.id: of_n2})
+    (before,) = diagnose(found)
+    assert (before.where.node, before.confidence) == ("n1", "open")
+
+    def value(case):
+        return "no table in this text" if {"n1", "n2"} == set(case.nodes) else FINE
+
+    assert {cause.confidence for cause in answered(found, value)} == {"open"}
+
+
+# --- two small losses add up in a collective ---
+
+
+def test_two_nodes_that_are_behind_together_have_no_slow_path():
+    """Each keeps its limit with others, n2 by little; together they miss it."""
+    usual = {("n1", "n2"): 345.0, ("n3", "n4"): 392.0, ("n4", "n3"): 392.0}
+    found = run(*(collective(pair, value) for pair, value in usual.items()))
+
+    def value(case):
+        behind = 0.9 if "n2" in case.nodes else 1.0
+        return FINE * behind * (0.97 if "n1" in case.nodes else 1.0) + 20
+
+    assert not any(
+        cause.where.peer and cause.confidence == "likely" for cause in answered(found, value)
+    )
 
 
 # --- a pairing of a GPU is slow, and both nodes are suspects ---

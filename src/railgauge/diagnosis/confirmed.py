@@ -226,7 +226,24 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         return _by_direction(_as(DIRECTION, decided) if _way(cause, node) else decided, results)
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
+    is_path = is_path and _are_clearly_faster(results, pairs[0])
     return _between(cause, *sorted(pairs[0])) if is_path else cause
+
+
+def _are_clearly_faster(results: Iterable[Confirmed], pair: tuple[str, ...]) -> bool:
+    """Whether both ends lost less than half of what the pair lost, by the best value seen here."""
+    reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
+    together = [value for ends, value in reached if ends == pair]
+    apart = [value for ends, value in reached if ends != pair]
+    if not (together and apart):
+        return True
+    return min(apart) > (max(apart) + min(together)) / 2
+
+
+def _rate(result: Confirmed) -> float | None:
+    """The worst value of the first metric that has a floor."""
+    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
+    return None if result.error else next(found, None)
 
 
 # What follows in a cause's text are its suspects, of which one is left.

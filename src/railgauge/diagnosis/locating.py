@@ -43,7 +43,7 @@ def blamed_by_value(
     """The slow nodes and paths by the values of whole pairs, if they tell more than ``found``."""
     parts = [*(Part("node", n) for n in found.nodes), *(_path(*ends) for ends in found.pairs)]
     by_slow = Located(tuple(parts), found.undecided)
-    best = clearer(by_slow, by_value((*fine, *slow), _whole))
+    best = clearer(by_slow, by_value((*fine, *slow), _whole, _of_pair))
     if best is by_slow:
         return None
     pairs = sorted((part.node, part.peer) for part in best.parts if part.peer)
@@ -57,6 +57,11 @@ def _path(one: str, other: str) -> Part:
 
 def _pair(record: ItemRecord) -> tuple[str, str]:
     return record.nodes[0], record.nodes[1]
+
+
+def _of_pair(record: ItemRecord) -> str:
+    """A name that no other pair shares: in a collective, the losses of two parts add up."""
+    return f"{record.subject} {record.nodes}"
 
 
 def _whole(record: ItemRecord) -> PathResult:

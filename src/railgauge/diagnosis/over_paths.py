@@ -45,13 +45,15 @@ def flow_of(record: ItemRecord, measurements: Measurements) -> Flow:
 
 
 def by_value(
-    records: Sequence[ItemRecord], result: Callable[[ItemRecord], PathResult]
+    records: Sequence[ItemRecord],
+    result: Callable[[ItemRecord], PathResult],
+    test: Callable[[ItemRecord], str] = lambda record: record.subject,
 ) -> Located | None:
     """The fewest parts that explain the rates of the items; ``None`` if no few parts do.
 
-    ``result`` gives an item's path. A rate counts as a share of the best one of its kind that
-    reached its limit: of the same measurement, size and limit. Rates of a kind that never did say
-    nothing.
+    ``result`` gives an item's path. Only shares of the same ``test`` are compared closely. A rate
+    counts as a share of the best one of its kind that reached its limit: of the same measurement,
+    size and limit. Rates of a kind that never did say nothing.
     """
     rates = [(record, *rate) for record in records for rate in _rates(record)]
     best: dict[What, float] = {}
@@ -62,7 +64,7 @@ def by_value(
         return None
     return likeliest(
         [
-            PathRate(result(record), value / best[about], record.subject)
+            PathRate(result(record), value / best[about], test(record))
             for record, about, value in rates
             if about in best
         ]

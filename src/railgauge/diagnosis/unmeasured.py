@@ -15,7 +15,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import OPEN, CauseClaim, Scene, Where, by_node, missed
+from railgauge.diagnosis.model import AGAIN, OPEN, CauseClaim, Scene, Where, by_node, missed
 from railgauge.diagnosis.pattern import Pattern, between_nodes
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
@@ -96,7 +96,14 @@ def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
         for node, mine in by_node(alone).items():
             yield CauseClaim(TOOL, Where(node, command), mine[0].reason, tuple(mine))
         shared = [record for record in records if record not in alone]
-        yield from between_nodes(scene, shared, Pattern(TOOL, device=command))
+        for claim in between_nodes(scene, shared, Pattern(TOOL, device=command)):
+            yield _of_either(claim) if claim.where.peer else claim
+
+
+def _of_either(claim: CauseClaim) -> CauseClaim:
+    """A tool that fails with one partner alone: a path breaks no tool, so it fails at times."""
+    decide = AGAIN.format(f"{claim.where.node} and {claim.where.peer}")
+    return replace(claim, confidence=OPEN, would_decide=decide)
 
 
 def _command(scene: Scene, record: ItemRecord) -> str:
