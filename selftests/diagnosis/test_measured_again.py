@@ -198,7 +198,7 @@ def test_a_tool_that_fails_with_one_partner_alone_is_undecided():
 
 def test_two_nodes_that_are_behind_together_have_no_slow_path():
     """Each keeps its limit with others, n2 by little; together they miss it."""
-    usual = {("n1", "n2"): 345.0, ("n3", "n4"): 392.0, ("n4", "n3"): 392.0}
+    usual = {("n1", "n2"): 348.4, ("n3", "n4"): 385.0, ("n4", "n3"): 385.0}
     found = run(*(collective(pair, value) for pair, value in usual.items()))
 
     def value(case):
