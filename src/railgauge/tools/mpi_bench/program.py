@@ -70,7 +70,7 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
-class Wish:
+class BenchOptions:
     """The command line."""
 
     collective: str
@@ -80,7 +80,7 @@ class Wish:
     cycles: int
 
 
-def read_wish(argv: Sequence[str] | None = None) -> Wish:
+def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
     """Read the command line; end with a line on stderr and exit code 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="mpi-bench")
     parser.add_argument("collective", choices=sorted(SHAPES))
@@ -97,7 +97,7 @@ def read_wish(argv: Sequence[str] | None = None) -> Wish:
     if given.factor < 2 or min(given.iterations, given.cycles) < 1 or given.warmup < 0:  # noqa: PLR2004
         parser.error("factor must be 2 or more, iterations and cycles 1 or more, warmup 0 or more")
     sizes = tuple(_sweep(given.begin, end, given.factor))
-    return Wish(given.collective, sizes, given.iterations, given.warmup, given.cycles)
+    return BenchOptions(given.collective, sizes, given.iterations, given.warmup, given.cycles)
 
 
 def _sweep(begin: int, end: int, factor: int) -> Iterator[int]:
@@ -142,50 +142,50 @@ def count_wrong(got: array[float], wanted: array[float]) -> int:
     return wrong + abs(len(got) - len(wanted))
 
 
-def measure(mpi: Any, wish: Wish) -> int:
+def measure(mpi: Any, options: BenchOptions) -> int:
     """Print the table on rank 0; return the wrong elements over all ranks and rows."""
     comm = mpi.COMM_WORLD
     rank, ranks = comm.Get_rank(), comm.Get_size()
-    _print_header(mpi, wish, rank, ranks)
+    _print_header(mpi, options, rank, ranks)
     rows = total = 0
-    for size in wish.sizes:
-        for cycle in range(wish.cycles):
-            time_s, wrong = _row(mpi, wish, size)
+    for size in options.sizes:
+        for cycle in range(options.cycles):
+            time_s, wrong = _row(mpi, options, size)
             rows, total = rows + 1, total + wrong
             if rank == 0:
-                _print_row(wish.collective, ranks, (size, cycle, time_s, wrong))
+                _print_row(options.collective, ranks, (size, cycle, time_s, wrong))
     if rank == 0:
         print(f"mpi-bench end rows={rows} wrong={total}", flush=True)
     return total
 
 
-def _row(mpi: Any, wish: Wish, size: int) -> tuple[float, int]:
+def _row(mpi: Any, options: BenchOptions, size: int) -> tuple[float, int]:
     """Return seconds of an iteration on the slowest rank, and wrong elements of all ranks."""
-    comm, shape = mpi.COMM_WORLD, SHAPES[wish.collective]
+    comm, shape = mpi.COMM_WORLD, SHAPES[options.collective]
     rank, ranks = comm.Get_rank(), comm.Get_size()
     count = size // _ELEMENT_BYTES
     sent = _pattern(count, rank)[: shape.sends(count, ranks)]
     got = array("f", bytes(_ELEMENT_BYTES * shape.gets(count, ranks)))
-    for _ in range(wish.warmup):
+    for _ in range(options.warmup):
         shape.call(comm, sent, got)
     comm.Barrier()
     start_s = mpi.Wtime()
-    for _ in range(wish.iterations):
+    for _ in range(options.iterations):
         shape.call(comm, sent, got)
-    time_s = (mpi.Wtime() - start_s) / wish.iterations
-    answer = sent if wish.collective == "broadcast" else got
-    wrong = count_wrong(answer, _expected(wish.collective, count, rank, ranks))
+    time_s = (mpi.Wtime() - start_s) / options.iterations
+    answer = sent if options.collective == "broadcast" else got
+    wrong = count_wrong(answer, _expected(options.collective, count, rank, ranks))
     return comm.allreduce(time_s, op=mpi.MAX), comm.allreduce(wrong, op=mpi.SUM)
 
 
-def _print_header(mpi: Any, wish: Wish, rank: int, ranks: int) -> None:
+def _print_header(mpi: Any, options: BenchOptions, rank: int, ranks: int) -> None:
     names = mpi.COMM_WORLD.gather(mpi.Get_processor_name(), root=0)
     if rank:
         return
     library = " ".join(mpi.Get_library_version().replace("\0", " ").split())
-    asked = f"iterations={wish.iterations} warmup={wish.warmup} cycles={wish.cycles}"
+    asked = f"iterations={options.iterations} warmup={options.warmup} cycles={options.cycles}"
     print(f"mpi-bench version {VERSION}")
-    print(f"mpi-bench run collective={wish.collective} ranks={ranks} type=float32 {asked}")
+    print(f"mpi-bench run collective={options.collective} ranks={ranks} type=float32 {asked}")
     print(f"mpi-bench library {library[:160]}")
     for number, name in enumerate(names):
         print(f"mpi-bench rank {number} {name}")
@@ -205,17 +205,17 @@ def _print_row(collective: str, ranks: int, row: tuple[int, int, float, int]) ->
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Return 0 if every element was right, 1 if not, 2 if a size does not divide by the ranks."""
-    wish = read_wish(argv)
+    options = read_options(argv)
     from mpi4py import MPI  # noqa: PLC0415 - invalid arguments end before MPI starts
 
     ranks = MPI.COMM_WORLD.Get_size()
-    parts = 1 if wish.collective in {"all_reduce", "broadcast"} else ranks
+    parts = 1 if options.collective in {"all_reduce", "broadcast"} else ranks
     unit = _ELEMENT_BYTES * parts
-    if odd := [size for size in wish.sizes if size % unit]:
+    if odd := [size for size in options.sizes if size % unit]:
         if MPI.COMM_WORLD.Get_rank() == 0:
             print(f"mpi-bench: {odd[0]} bytes are not a multiple of {unit}", file=sys.stderr)
         return 2
-    return 1 if measure(MPI, wish) else 0
+    return 1 if measure(MPI, options) else 0
 
 
 if __name__ == "__main__":
