@@ -1,5 +1,7 @@
 """Causes of errors: unreachable nodes, and tools that are missing or fail."""
 
+from dataclasses import replace
+
 import pytest
 from testing.diagnose_scenes import (
     accounted,
@@ -9,6 +11,7 @@ from testing.diagnose_scenes import (
     collective,
     corrupt,
     fact,
+    findings,
     links,
     named,
     names,
@@ -26,7 +29,7 @@ from railgauge.core.errors import (
     NodeUnreachable,
     SetupFailed,
 )
-from railgauge.diagnosis import CATALOGUE
+from railgauge.diagnosis import CATALOGUE, diagnose
 from railgauge.plugin.recording import of_the_suite
 
 
@@ -48,6 +51,15 @@ def test_an_unreachable_node_is_one_cause(error, cause):
     assert named(found) == [(cause, "n2"), ("cpu-governor", "n1")]
     assert found[0].says == "no route"
     assert found[0].explains == (waits.id,)
+
+
+@pytest.mark.parametrize(("transport", "says"), [("ssh", "sshd"), ("slurm", "scontrol show node")])
+def test_the_remedy_speaks_of_how_the_node_is_reached(transport, says):
+    lost = NodeUnreachable("its Slurm state is down", where="n2")
+    found = findings([broken(record(0, "memlock", "n2"), lost.kind, "n2")], lost)
+    (cause,) = diagnose(replace(found, cluster=replace(found.cluster, transport=transport)))
+    assert says in cause.remedy
+    assert ("sshd" in cause.remedy) is (transport == "ssh")
 
 
 def test_a_probe_that_timed_out_does_not_make_a_node_unreachable():

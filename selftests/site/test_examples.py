@@ -101,7 +101,9 @@ def spool(tmp_path: Path) -> str:
     return str(tmp_path / "slurm_script")
 
 
-def _job(start: Start, spool: str, folder: str, command: str) -> subprocess.CompletedProcess[str]:
+def _job(
+    start: Start, spool: str, folder: str, command: str, **more: str
+) -> subprocess.CompletedProcess[str]:
     """What the job does that ``sbatch COMMAND`` in this folder submits."""
     words = command.split()[1:]
     return start(
@@ -111,6 +113,7 @@ def _job(start: Start, spool: str, folder: str, command: str) -> subprocess.Comp
         SLURM_SUBMIT_DIR="{}/" + folder,
         COMMAND=command,
         PATH=f"{Path(spool).parent}:{os.environ['PATH']}",
+        **more,
     )
 
 
@@ -141,6 +144,63 @@ def test_a_job_that_cannot_start_says_why(
 ) -> None:
     done = _job(start, spool, "elsewhere", submitted)
     assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+def _stand_in(spool: str, name: str, text: str) -> str:
+    path = Path(spool).parent / name
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("left", "code"), [("9:59", 2), ("10:01", 0), ("1-00:00:00", 0), ("UNLIMITED", 0), ("", 0)]
+)
+def test_a_job_that_must_end_before_it_begins_is_refused(
+    start: Start, spool: str, left: str, code: int
+) -> None:
+    _stand_in(spool, "squeue", f"echo '{left}'")
+    ready = _stand_in(spool, "pytest", "exit 0")
+    submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
+    done = _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=ready)
+    assert (done.returncode, "give it more --time" in done.stderr) == (code, code == 2), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ("kill -TERM $PPID; sleep 3", 143, "before the run had begun: there is no verdict"),
+        ("trap 'sleep 0.3; exit 10' TERM; kill -TERM $PPID; sleep 3 & wait; exit 3", 10, ""),
+        ("trap 'exit 1' TERM; kill -TERM $PPID; sleep 0.2; kill -TERM $PPID; sleep 3", 1, ""),
+    ],
+)
+def test_after_slurm_s_signal_the_code_is_that_of_the_run(
+    start: Start, spool: str, text: str, code: int, says: str
+) -> None:
+    run = _stand_in(spool, "pytest", text)
+    submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
+    done = _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=run)
+    assert (done.returncode, done.stderr.strip()[-len(says) or None :]) == (
+        code,
+        says or done.stderr,
+    )
+
+
+@pytest.mark.parametrize("folder", ["site", "elsewhere"])
+def test_started_by_hand_it_submits_itself_with_what_slurm_can_give(
+    start: Start, spool: str, folder: str
+) -> None:
+    _stand_in(spool, "sbatch", 'printf "%s|" sbatch "$@"')
+    nodes = _stand_in(spool, "railgauge", 'echo "left out gpu02: drained" >&2; echo "gpu[01,03]"')
+    script, hostfile = "{}/site/examples/acceptance.sbatch", "{}/elsewhere/mine.yaml"
+    path = f"{Path(spool).parent}:{os.environ['PATH']}"
+    words = ("bash", script, hostfile, "--level", "nightly")
+    done = start(folder, *words, RAILGAUGE=nodes, PATH=path)
+    said = done.stdout.split("|")
+    assert said[:2] == ["sbatch", "--nodelist=gpu[01,03]"], done.stdout + done.stderr
+    assert said[2].endswith("/site/examples/acceptance.sbatch")
+    assert [word.rpartition("/")[2] for word in said[3:6]] == ["mine.yaml", "--level", "nightly"]
+    assert "gpu02: drained" in done.stderr
 
 
 # --- the shell steps of the Jenkinsfile, in a workspace that is a site ---

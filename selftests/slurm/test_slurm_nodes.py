@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from railgauge.transport.slurm import nodes
 from railgauge.transport.slurm.nodes import SinfoNode, parse_sinfo
 
 SINFO = """\
@@ -62,3 +67,45 @@ def test_partitions() -> None:
     other = SinfoNode(("spare",), "idle", "")
     assert other.refusal(None, for_a_job=True) == "not in the default partition but in spare"
     assert other.refusal(None, for_a_job=False) == ""
+
+
+# --- railgauge slurm-nodes ---
+
+Railgauge = Callable[..., tuple[object, str, str]]
+
+
+def hostfile(folder: Path, transport: str = "slurm") -> str:
+    path = folder / "mine.yaml"
+    given = {"cluster": "c", "platform": "h200", "transport": transport, "nodes": "n[01-04]"}
+    path.write_text(json.dumps(given), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def sinfo(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    return lambda text: monkeypatch.setattr(nodes, "ask", lambda *_argv: text)
+
+
+def test_the_nodes_that_a_job_can_get(
+    railgauge: Railgauge, tmp_path: Path, sinfo: Callable[[str], None]
+) -> None:
+    sinfo(SINFO + "n04|main*|idle|\n")
+    code, out, err = railgauge("slurm-nodes", hostfile(tmp_path))
+    assert (code, out) == (0, "n[01,04]\n")
+    assert err.splitlines() == [
+        "left out n02: its Slurm state is drained: bad DIMM | slot 3",
+        "left out n03: not in the default partition but in spare",
+    ]
+    _, out, _ = railgauge("slurm-nodes", hostfile(tmp_path), "--json")
+    assert json.loads(out)["nodes"] == ["n01", "n04"]
+
+
+def test_no_node_at_all_and_no_slurm_at_all(
+    railgauge: Railgauge, tmp_path: Path, sinfo: Callable[[str], None]
+) -> None:
+    sinfo("")
+    code, out, err = railgauge("slurm-nodes", hostfile(tmp_path))
+    assert (code, out) == (2, "")
+    assert err.endswith("Slurm can give none of its nodes\n")
+    code, _, err = railgauge("slurm-nodes", hostfile(tmp_path, "ssh"))
+    assert (code, "transport is ssh" in err, err.count("\n")) == (2, True, 1)

@@ -26,6 +26,9 @@ LOOPBACK = "All nodes are this machine: what passes between them is its loopback
 SBATCH = ROOT / "examples" / "acceptance.sbatch"
 PYTEST = f'#!/bin/sh\nexec "{sys.executable}" -m pytest "$@"\n'
 
+_MAIN = "import sys; from railgauge.cli import main; sys.exit(main())"
+RAILGAUGE = f"#!/bin/sh\nexec '{sys.executable}' -c '{_MAIN}' \"$@\"\n"
+
 
 def loopback(document: dict[str, Any]) -> None:
     """A platform of real TCP nodes that uses the loopback interface."""
@@ -66,10 +69,11 @@ class Site:
         return ("--hostfile", "mine.yaml")
 
     def begin(self, *command: str) -> subprocess.Popen[str]:
+        own = {"RAILGAUGE_PYTEST": "./pytest", "RAILGAUGE": "./railgauge", "SBATCH_WAIT": "1"}
         return subprocess.Popen(
             command,
             cwd=self.project.folder,
-            env=environment() | dict(self.slurm.environment) | {"RAILGAUGE_PYTEST": "./pytest"},
+            env=environment() | dict(self.slurm.environment) | own,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -97,7 +101,9 @@ def new_site(
         loopback(document)
         project.write("thresholds/loopback.json", json.dumps(document))
         project.write("pytest", PYTEST)
-        (project.folder / "pytest").chmod(0o755)
+        project.write("railgauge", RAILGAUGE)
+        for name in ("pytest", "railgauge"):
+            (project.folder / name).chmod(0o755)
         return Site(project, running_slurm)
 
     return make
@@ -128,6 +134,19 @@ def test_a_drained_node_is_an_error_with_slurms_reason(with_a_drained_node: Run)
     assert run.verdict["evidence"] == "hardware"
     causes = {(cause["cause"], cause["where"]["node"]) for cause in run.verdict["causes"]}
     assert causes == {("node-unreachable", "n03")}
+
+
+def test_a_job_started_by_hand_does_not_wait_for_a_drained_node(
+    new_site: Callable[[], Site],
+) -> None:
+    site = new_site()
+    with site.slurm.marked("n03", "drain", TICKET):
+        _, hostfile = site.hostfile("n01", "n03")
+        run = site.carry_out(str(SBATCH), hostfile, "--level", "smoke", "--collect-only", "-q")
+    assert f"left out n03: its Slurm state is drained: {TICKET}" in run.stderr
+    assert run.code == 0, run.output
+    (log,) = site.project.folder.glob("railgauge-*.out")
+    assert "n03" in log.read_text(encoding="utf-8"), "the run itself tells of it"
 
 
 def test_the_other_nodes_are_measured(with_a_drained_node: Run) -> None:

@@ -65,6 +65,7 @@ __all__ = [
 
 UNDIAGNOSED = "undiagnosed"
 SUITE_ERROR = "suite-error"
+_SLURM = "slurm"
 _RULES = (
     *unmeasured.FIRST,
     *subnet.RULES,
@@ -188,7 +189,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
         explains=tuple(record.id for record in explained),
         confidence=claim.confidence,
         would_decide=claim.would_decide,
-        remedy=_remedy(kind, results.platform),
+        remedy=_remedy(kind, results),
         basis=kind.basis,
         passes=passes,
         misses=misses,
@@ -196,8 +197,10 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     )
 
 
-def _remedy(kind: Kind, platform: Platform) -> str:
-    if kind.prepared_by in {step.name for step in platform.preparations}:
+def _remedy(kind: Kind, results: RunResults) -> str:
+    if kind.over_slurm and results.cluster.transport == _SLURM:
+        return kind.over_slurm
+    if kind.prepared_by in {step.name for step in results.platform.preparations}:
         return f"{kind.remedy}; pytest --prepare does this for the run"
     return kind.remedy
 

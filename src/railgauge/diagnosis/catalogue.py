@@ -15,6 +15,7 @@ class Kind:
 
     ``folds``: the same cause on several nodes is one entry, because one setting fixes them all.
     ``prepared_by`` is the step of ``--prepare`` that applies the remedy, on platforms that have it.
+    ``over_slurm`` is the remedy where the nodes are reached through Slurm, if it is another one.
     """
 
     means: str
@@ -22,6 +23,7 @@ class Kind:
     basis: str
     folds: bool = False
     prepared_by: str = ""
+    over_slurm: str = ""
 
 
 CATALOGUE: Mapping[str, Kind] = {
@@ -29,6 +31,9 @@ CATALOGUE: Mapping[str, Kind] = {
         "the node cannot be reached, refuses the login, or stopped answering",
         "check power, network and sshd of the node; then log in by hand with the hostfile's user",
         "derived: a node that does not answer cannot be judged",
+        over_slurm="ask Slurm why: scontrol show node NODE, sinfo -R; check slurmd and munge on the"
+        " node (systemctl status slurmd munge); scontrol update nodename=NODE state=resume gives a"
+        " repaired node back",
     ),
     "host-key-rejected": Kind(
         "the node presents an SSH host key that is not known, or not the known one",

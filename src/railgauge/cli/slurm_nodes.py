@@ -1,0 +1,48 @@
+"""``railgauge slurm-nodes``: the nodes of a hostfile that Slurm can give to a job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from railgauge.cli import text
+from railgauge.config import hostfile
+from railgauge.core.errors import BadInput
+from railgauge.core.naming import folded
+from railgauge.transport.slurm import nodes
+
+NAME = "slurm-nodes"
+HELP = "print the nodes of a hostfile that Slurm can give to a job, for sbatch --nodelist"
+EXAMPLE = (
+    'example: sbatch --nodelist="$(railgauge slurm-nodes hostfiles/mine.yaml)" '
+    "examples/acceptance.sbatch hostfiles/mine.yaml"
+)
+_SLURM = "slurm"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("hostfile", type=Path, metavar="HOSTFILE")
+
+
+def run(options: argparse.Namespace) -> int:
+    schema = options.root / "hostfiles" / "schema.json"
+    cluster = hostfile.load(options.hostfile, schema_file=schema)
+    if cluster.transport != _SLURM:
+        raise BadInput(
+            f"its transport is {cluster.transport}: only Slurm's own nodes are asked about",
+            where=cluster.source,
+            remedy="set transport: slurm",
+        )
+    names = [node.name for node in cluster.nodes]
+    refused = nodes.refusals(names, cluster.nodes[0].slurm.partition, for_a_job=True)
+    usable = [name for name in names if name not in refused]
+    for name, why in refused.items():
+        print(f"left out {text.printable(f'{name}: {why}')}", file=sys.stderr)
+    if not usable:
+        raise BadInput("Slurm can give none of its nodes", where=cluster.source)
+    if options.json:
+        text.print_json({"nodes": usable, "refused": refused})
+    else:
+        print(folded(usable))
+    return 0
