@@ -123,6 +123,8 @@ def test_gpus_that_nothing_measured_are_measured_over_a_near_nic():
     assert {one.question.case.pairing.distance for one in requests} == {"near"}
     results = [result(one, slow=one.question.case.pairing.gpu == 2) for one in requests]
     assert elimination.decided(cause, results).where.device == "gpu2"
+    both = elimination.decided(cause, [result(one, slow=True) for one in requests])
+    assert (both.where.device, both.confidence) == ("gpu0,gpu2", "open"), "one may have a slow path"
 
 
 def test_one_and_very_many_suspects_are_left_to_others():

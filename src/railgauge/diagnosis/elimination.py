@@ -125,8 +125,12 @@ def _among_parts(
         return replace(cause, says=says, confirmation=again)
     what = "misses its limit" if any(r.missed for r, _ in covered) else "is behind the others"
     says = f"{cause.headline}; measured again, only {listed(left)} {what}"
-    where = replace(cause.where, device=",".join(left))
-    return _named(replace(cause, where=where, says=says), again)
+    narrowed = replace(
+        cause, where=replace(cause.where, device=",".join(left)), says=says, confirmation=again
+    )
+    if len(left) > 1 and cause.cause == "slow-gpu":  # one is; others may have a slow path to a NIC
+        return replace(narrowed, would_decide=f"measure {listed(left)} over other NICs")
+    return _named(narrowed, again)
 
 
 def _named(cause: Cause, again: Confirmation) -> Cause:
