@@ -79,18 +79,24 @@ def narrowed(scene: Scene, claim: CauseClaim) -> CauseClaim:
 
 
 def doubted(scene: Scene, claim: CauseClaim) -> CauseClaim:
-    """The claim; undecided if it is about a path over which everything else was clearly faster."""
+    """The claim; undecided if it is about a path over which something else was clearly faster.
+
+    A slow path between two nodes is slow over all NICs.
+    """
     ends = {claim.where.node, claim.where.peer}
     if not claim.where.peer or claim.confidence == OPEN:
         return claim
     shares = Shares(scene.results.records.values())
     below = [r for r in _here(scene, claim.where.node, _PATHS) if set(r.nodes) == ends]
-    reached, lost = shares.levels(below, ends), shares.levels(claim.evidence, ends)
-    if not (reached and lost) or min(reached) <= 1 - _HALF * (1 - min(lost)):
+    # Both ends may be part of all pairs that passed.
+    reached, lost = (
+        shares.levels(some, ends) or shares.levels(some, ()) for some in (below, claim.evidence)
+    )
+    if not (reached and lost) or max(reached) <= 1 - _HALF * (1 - min(lost)):
         return claim
     says = (
         f"{claim.says}; {listed(list(dict.fromkeys(record.subject for record in below)))} "
-        f"between the two reached {100 * min(reached):.0f} % of what other pairs reach, or more"
+        f"between the two reached up to {100 * max(reached):.0f} % of what other pairs reach"
     )
     decide = AGAIN.format(f"{claim.where.node} and {claim.where.peer}")
     return replace(claim, says=says, confidence=OPEN, would_decide=decide)
