@@ -307,6 +307,17 @@ def test_a_pair_that_is_slow_again_is_no_fault_that_comes_and_goes():
     assert ("slow-nic", "n2", NICS[1], "likely") in slow_of(answered(found, value))
 
 
+def test_a_pair_that_is_fine_now_is_no_evidence_against_others():
+    """n2 is slow at times: its partners' results of another moment do not clear or blame them."""
+    pairs = [("n1", "n2"), ("n3", "n4")]
+    found = run(*paths(pairs, NICS[:1], {frozenset(("n1", "n2")): 300.0}))
+
+    def value(case):
+        return 300.0 if {"n2", "n3"} == set(case.nodes) else FINE
+
+    assert not any(cause.confidence == "likely" for cause in answered(found, value))
+
+
 # --- results as evidence ---
 
 

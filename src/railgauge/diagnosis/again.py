@@ -29,15 +29,14 @@ def follow_up_results(
 ) -> list[Confirmed]:
     """The results about causes that were undecided ``before`` them, or still are.
 
-    A fault that comes and goes changes its results, unless the pair itself is slow again. Between a
-    GPU and its path the limit of another path does not decide. Both have rules of their own.
+    A fault that comes and goes changes its results: a pair that was slow must be slow again if it
+    was measured again, and if it looked like such a fault. Between a GPU and its path the limit of
+    another path does not decide. Both have rules of their own.
     """
     open_ = [
         cause
         for cause in (*before, *causes)
-        if cause.confidence == OPEN
-        and (cause.course is None or _is_slow_again(results, cause))
-        and not _is_gpu_or_path(cause)
+        if cause.confidence == OPEN and _is_steady(results, cause) and not _is_gpu_or_path(cause)
     ]
     return [
         result
@@ -46,11 +45,12 @@ def follow_up_results(
     ]
 
 
-def _is_slow_again(results: RunResults, cause: Cause) -> bool:
-    """Whether the two suspects were slow with each other when they were measured again."""
+def _is_steady(results: RunResults, cause: Cause) -> bool:
+    """Whether the two suspects, measured with each other again, were slow again."""
     both = nodes_of(cause.where.node)
-    again = (r for r in results.confirmed if r.missed and set(r.asked.suspects) == both)
-    return len(both) > 1 and any(is_about(result.asked, cause) for result in again)
+    again = [r for r in results.confirmed if len(both) > 1 and set(r.asked.suspects) == both]
+    slow = [result.missed for result in again if is_about(result.asked, cause)]
+    return all(slow) and (bool(slow) or cause.course is None)
 
 
 def _is_gpu_or_path(cause: Cause) -> bool:
