@@ -28,6 +28,7 @@ from railgauge.core.errors import Unparsable
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.hidden import hidden
 from railgauge.diagnosis.partners import good_nodes
 from railgauge.judging.confirmation import Confirmed
@@ -191,6 +192,29 @@ def test_a_tool_that_fails_with_one_partner_alone_is_undecided():
         return "no table in this text" if {"n1", "n2"} == set(case.nodes) else FINE
 
     assert {cause.confidence for cause in answered(found, value)} == {"open"}
+
+
+# --- a slow path ---
+
+
+def test_a_pair_that_is_slow_both_ways_between_two_good_ends_has_a_slow_path():
+    """The pair is measured in the other direction too, which says nothing of its ends."""
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n4", "n1"), ("n3", "n4")]
+    found = run(*paths(pairs, NICS, {frozenset(("n1", "n2")): 235.0}))
+    (before,) = diagnose(found)
+    assert (before.cause, before.where.node, before.confidence) == (
+        "slow-direction", "n1|n2", "open",
+    )  # fmt: skip
+    asked = follow_ups(found, [before])
+    assert any(not one.suspects for one in asked)
+
+    def value(case):
+        return 235.0 if {"n1", "n2"} == set(case.nodes) else FINE
+
+    results = [_result(one, value(one.question.case)) for one in asked]
+    cause = with_confirmation(before, results)
+    assert (cause.cause, cause.confidence) == ("slow-path", "likely")
+    assert {cause.where.node, cause.where.peer} == {"n1", "n2"}
 
 
 # --- two small losses add up in a collective ---
@@ -401,6 +425,7 @@ _SCENE = """
 from test_measured_again import FINE, NICS, blocked, fact, hidden, names, path, paths, run
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.confirmed import with_confirmation
 from testing.diagnose_scenes import pairs_of
 slow = {"n3": 300.0, frozenset(("n5", "n6")): 330.0, ("n1", NICS[3], "sending"): 350.0}
 found = run(*paths(pairs_of(names(6), 2), NICS, slow), nodes=6)

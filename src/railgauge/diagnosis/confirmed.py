@@ -234,7 +234,7 @@ def _are_clearly_faster(results: Iterable[Confirmed], pair: tuple[str, ...]) -> 
     """Whether both ends lost less than half of what the pair lost, by the best value seen here."""
     reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
     together = [value for ends, value in reached if ends == pair]
-    apart = [value for ends, value in reached if ends != pair]
+    apart = [value for ends, value in reached if len(ends) == 1]
     if not (together and apart):
         return True
     return min(apart) > (max(apart) + min(together)) / 2
