@@ -151,6 +151,19 @@ def test_what_is_slow_at_times_in_one_direction_alone_is_undecided():
         assert cause.confidence == "open", cause
 
 
+def test_both_directions_together_are_slow_and_each_alone_was_fine():
+    """A part that is slow all the time is slow alone as well: it slowed down, or comes and goes."""
+    pairs = [("n2", "n1"), ("n3", "n2"), ("n1", "n4"), ("n4", "n3")]
+    alone = paths(pairs, NICS, {})
+    both = paths(pairs, NICS, {("n2", NICS[0]): 300.0}, "host_write_bandwidth_bidirectional")
+    (cause,) = causes(alone, both)
+    assert (cause.cause, str(cause.where), cause.confidence) == (
+        "slow-nic",
+        f"n2, {NICS[0]}",
+        "open",
+    )
+
+
 @pytest.mark.parametrize("minute", MINE)
 def test_one_slow_measurement_leaves_the_cause_undecided(minute):
     (cause,) = diagnose(run(ordered(), of_n2([minute])))

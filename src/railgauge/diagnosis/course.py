@@ -42,6 +42,7 @@ SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
 )
 _PAIR = 2
+_WAYS = 2
 _HALF = 0.5
 _MANY = 4
 _BITS = 6
@@ -292,8 +293,12 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
         near = seen_of(history, node, slow, lambda event: claim.where.peer in event.nodes)
         seen = Seen(seen.slow, near.fine)
     partners = {name for event in seen.slow for name in event.nodes} - {node}
-    one_way = {history.sends(event, node) for event in seen.slow} - {BOTH}
-    sure = not claim.where.peer and len(partners) >= SOME and len(one_way) != 1
+    slow_ways, fine_ways = (
+        {history.sends(event, node) for event in events} - {BOTH}
+        for events in (seen.slow, seen.fine)
+    )
+    both_ways = len(slow_ways) == _WAYS or not (slow_ways or fine_ways)
+    sure = not claim.where.peer and len(partners) >= SOME and both_ways
     says = f"{claim.says}; {told(seen)}"
     if claim.where.peer:
         says += f"; {node} or {claim.where.peer} may be at fault as well as the path between them"

@@ -17,7 +17,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
 _PAIR = 2
-BOTH = "both"
+BOTH, SENDS, RECEIVES = "both", "sends", "receives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class History:
         if measurement is None or measurement.options.get("bidirectional"):
             return BOTH
         backwards = "read" in measurement.command or bool(measurement.options.get("reverse"))
-        return "sends" if (event.nodes[0] == node) is not backwards else "receives"
+        return SENDS if (event.nodes[0] == node) is not backwards else RECEIVES
 
 
 def nic_of(part: str) -> str:

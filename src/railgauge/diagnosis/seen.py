@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from railgauge.diagnosis.history import Event, History
+from railgauge.diagnosis.history import RECEIVES, SENDS, Event, History
 from railgauge.diagnosis.model import Course
 
 SOME = 2  # one measurement before or after a moment may be slow by itself
@@ -56,12 +56,15 @@ def has_a_place(history: History, node: str, seen: Seen, *, of_path: bool = Fals
     """Whether a tool, a size or a direction tells all slow events of a part from all fine ones.
 
     A path between two nodes does not know the tool. One slow event of a tool tells nothing of it.
+    What is slow in both directions at once, and was fine in each alone, is no matter of the tool.
     """
+    each_was_fine = {SENDS, RECEIVES} <= {history.sends(event, node) for event in seen.fine}
+    is_sum = each_was_fine and all(event.both for event in seen.slow)
     keys: list[Callable[[Event], object]] = [
         lambda event: event.rung,
         lambda event: event.size_bytes,
-        lambda event: history.sends(event, node),
-        *(() if of_path else (lambda event: event.subject,)),
+        *(() if is_sum else (lambda event: history.sends(event, node),)),
+        *(() if is_sum or of_path else (lambda event: event.subject,)),
     ]
     for key in keys:
         slow = Counter(map(key, seen.slow))
