@@ -33,6 +33,7 @@ from railgauge.transport.registry import connect
 from railgauge.transport.tag import Tag
 
 Without = Callable[[str], NoReturn]
+START_S = 60  # of a container, on a machine that other tests use as well
 RUN = f"containers-{os.getpid()}"  # other selftests on this machine sweep runs of their own
 TAG = Tag(RUN, "main")
 
@@ -179,7 +180,7 @@ def inside(pids: Path) -> list[int]:
 def test_a_stop_ends_the_container(place: Place, tmp_path: Path) -> None:
     session = place.session()
     running = session.start(stubborn(place, tmp_path / "pids"))
-    wait_until(lambda: len(inside(tmp_path / "pids")) == 2, 20, "the command")
+    wait_until(lambda: len(inside(tmp_path / "pids")) == 2, START_S, "the command")
     assert running.stop().error == ""
     wait_until(lambda: not inside(tmp_path / "pids"), 10, "the end of the command")
     wait_until(lambda: place.left() == [], 10, "the end of the container")
@@ -210,7 +211,7 @@ lease = session.start(hold_command("n01", root, holder, run, 0.5, engines=engine
 print(lease.first_line(20), flush=True)
 container = Container(box[0], box[1], tuple(box[2]))
 session.start(Command("n01", tuple(argv), container=container))
-time.sleep(60)
+time.sleep(120)
 """
 
 
@@ -226,7 +227,7 @@ def test_nothing_is_left_after_the_run_was_killed(place: Place, tmp_path: Path) 
     with subprocess.Popen([sys.executable, "-c", MAIN, given], stdout=subprocess.PIPE) as run:
         assert run.stdout
         assert run.stdout.readline() == b"held\n"
-        wait_until(lambda: len(inside(pids)) == 2, 20, "the command")
+        wait_until(lambda: len(inside(pids)) == 2, START_S, "the command")
         run.send_signal(signal.SIGKILL)
     wait_until(lambda: not inside(pids), 30, "the end of the command")
     wait_until(lambda: place.left() == [], 20, "the end of the container")
@@ -238,7 +239,7 @@ def test_a_sweep_ends_the_containers_of_its_part_alone(place: Place, tmp_path: P
     mine.start(stubborn(place, tmp_path / "mine"))
     other.start(stubborn(place, tmp_path / "other"))
     for name in ("mine", "other"):
-        wait_until(lambda name=name: len(inside(tmp_path / name)) == 2, 20, name)
+        wait_until(lambda name=name: len(inside(tmp_path / name)) == 2, START_S, name)
     swept = other.run(sweep_command("n01", RUN, "gw0", engines))
     assert swept.exit_code == 0
     wait_until(lambda: not inside(tmp_path / "mine"), 10, "the end of the part")
