@@ -164,6 +164,31 @@ def test_both_directions_together_are_slow_and_each_alone_was_fine():
     )
 
 
+def test_a_node_that_is_slow_at_times_on_most_of_its_nics_is_one_cause():
+    """By chance one NIC was slow in both of its pairs, and another one in none."""
+    nics = [f"mlx5_{i}" for i in range(8)]
+    first, second = ("n2", "n3"), ("n3", "n1")
+    slow_ = {(first, i) for i in (0, 3, 4, 6, 7)} | {(second, i) for i in (1, 2, 3)}
+    items = [
+        path(*pair, nic, 345.0 if (pair, i) in slow_ else 392.0)
+        for pair in (first, second, ("n1", "n2"))
+        for i, nic in enumerate(nics)
+    ]
+    (cause,) = causes(items)
+    assert (cause.cause, cause.where.node, cause.where.device) == ("slow-node", "n3", "")
+    assert "8 of 16 measurements are slow" in cause.says
+    always = {(pair, i) for pair in (first, second) for i in range(5)}
+    each = [
+        path(
+            *item.nodes,
+            item.pairing,
+            345.0 if (item.nodes, int(item.pairing[-1])) in always else 392.0,
+        )
+        for item in items
+    ]
+    assert {c.where.device for c in causes(each)} == set(nics[:5]), "five NICs, slow all the time"
+
+
 @pytest.mark.parametrize("minute", MINE)
 def test_one_slow_measurement_leaves_the_cause_undecided(minute):
     (cause,) = diagnose(run(ordered(), of_n2([minute])))

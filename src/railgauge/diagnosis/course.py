@@ -102,7 +102,7 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         return
     common = _common(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
-    whole = unsure or _on_every_nic(history, claims, common, everything)
+    whole = unsure or _on_most_nics(history, claims, common, everything)
     several = len(claims) > 1 and len(common) == 1
     if several and whole and _goes(history, common[0], claims, everything):
         yield _come_and_gone(history, common[0], claims, everything)
@@ -123,14 +123,22 @@ def _are_places(claims: Sequence[CauseClaim], course: Course) -> bool:
     return course.slow >= _MANY * len(claims) or selections >= 2 ** (_BITS * len(claims))
 
 
-def _on_every_nic(
+def _on_most_nics(
     history: History, claims: Sequence[CauseClaim], nodes: Sequence[str], slow: Sequence[Event]
 ) -> bool:
-    """Whether each NIC of one of the nodes is slow in some measurement, and no path is at fault."""
+    """Whether most NICs of one of the nodes are slow at times, and no path is at fault."""
     if any(claim.where.peer for claim in claims):
         return False
-    nics = {node: history.nics(node) for node in nodes}
-    return any(len(own) > 1 and own == history.nics(node, slow) for node, own in nics.items())
+    return any(_are_slow_at_times(history, node, slow) for node in nodes)
+
+
+def _are_slow_at_times(history: History, node: str, slow: Sequence[Event]) -> bool:
+    """Whether all NICs of the node were slow, or most, and most of these were fine as well."""
+    own, lame = history.nics(node), history.nics(node, slow)
+    fine = seen_of(history, node, slow, lambda _event: True).fine
+    at_times = lame & history.nics(node, fine)
+    most = 2 * len(lame) > len(own) and 2 * len(at_times) > len(lame)
+    return len(own) > 1 and (own == lame or most)
 
 
 def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
