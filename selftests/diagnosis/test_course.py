@@ -107,6 +107,38 @@ def test_a_permanent_fault_has_no_course(where, subjects):
     assert "course" not in found.to_json()
 
 
+EIGHT = tuple(f"mlx5_{number}" for number in range(8))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_pair_that_is_slow_over_several_nics_from_one_moment_on_is_one_path(count):
+    """By place these are ``count`` paths of one NIC each; both nodes are fine with others."""
+    tests = ordered(nics=EIGHT)
+    mine = [minute for minute, (_, pair, _) in enumerate(tests) if set(pair) == {"n2", "n3"}]
+    after = mine[-count:]
+    (cause,) = diagnose(run(tests, slow(lambda m, s, p, n: m in after)))
+    ends = {cause.where.node, cause.where.peer}
+    assert (cause.cause, ends, cause.where.device) == ("slow-path", {"n2", "n3"}, "")
+    assert cause.confidence == "likely"
+    assert cause.to_json()["course"]["kind"] == "since"
+    assert f"fine before: {8 - count} of {8 - count}" in cause.says
+    assert "both nodes reach their limits with others since then" in cause.says
+    earlier = mine[1 : count + 1]
+    apart = diagnose(run(tests, slow(lambda m, s, p, n: m in earlier)))
+    assert all("since" not in one.says for one in apart), "the last measurement was fine again"
+
+
+def test_a_pair_that_is_slow_at_the_end_of_the_run_is_undecided():
+    """Nothing was measured of its two nodes since then."""
+    tests = [test for test in ordered(nics=EIGHT) if test[1] != ("n3", "n2")]
+    tests += [test for test in ordered(nics=EIGHT) if test[1] == ("n3", "n2")]
+    last = len(tests) - 2
+    (cause,) = diagnose(run(tests, slow(lambda m, s, p, n: m >= last)))
+    assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2|n3", "open")
+    assert "the path between" in cause.says
+    assert cause.would_decide == "measure n2 and n3 with other nodes"
+
+
 # --- an intermittent fault ---
 
 

@@ -38,6 +38,23 @@ def test_the_same_gpu_is_measured_over_its_next_nic_beside_good_nodes():
     assert cases[1].pairing.distance == "far"
 
 
+def test_a_good_node_that_was_not_measured_over_the_pairing_serves_as_well():
+    """n3 and n4 are in no measurement of GPU memory, as if they were behind a gate."""
+    nodes = names(4)
+    pairs = list(pairs_of(nodes, 2))
+    near = [pair for pair in pairs if set(pair) == {"n1", "n2"}] or [("n1", "n2")]
+    items = [*paths(pairs, NICS, {}), *paths(near, RAILS, {SLOW: 317.0})]
+    items += paths([("n1", "n2"), ("n2", "n1")], ["gpu3-mlx5_3"], {SLOW: 317.0})
+    found = findings([asking(item) for item in items], nodes=nodes)
+    suspected = [replace(c, where=replace(c.where, node="n2", device="gpu3,gpu3-mlx5_3"),
+                         confidence="open") for c in diagnose(found)[:1]]  # fmt: skip
+    asked = follow_ups(found, suspected)
+    assert [str(one.question.case.pairing) for one in asked[:3]] == [
+        "gpu3-mlx5_3", "gpu3-mlx5_0", "gpu3-mlx5_0",
+    ]  # fmt: skip
+    assert "n2" not in asked[2].question.case.nodes
+
+
 def test_two_nodes_have_nobody_to_compare_with():
     assert requests(scene(nodes=2)) == ()
     assert requests(scene(value=392.0)) == ()

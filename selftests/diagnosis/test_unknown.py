@@ -10,6 +10,7 @@ from testing.diagnose_scenes import (
     blocked,
     broken,
     collective,
+    counters,
     fact,
     findings,
     names,
@@ -124,6 +125,27 @@ def test_without_unknown_items_there_are_no_lines():
     good = [collective(["n1"], 400.0), *paths([("n1", "n2")], NICS, {}), record(0, "kernel", "n1")]
     assert lines(good) == []
     assert lines(collective(["n1"], 300.0)) == [], "a missed limit is an answer"
+
+
+def test_the_speed_behind_errors_of_a_link_is_unknown():
+    """The errors explain that the node's only NIC is slow. A slow node would look the same."""
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    items = paths(pairs, ["mlx5_0"], {"n2": 200.0})
+    errors = counters(
+        ("n1", "n2"), "link_errors", ("n2", "mlx5_0"),
+        "mlx5_0 symbol_error of n2 grew by 7", "mlx5_0",
+    )  # fmt: skip
+    assert [(c.cause, str(c.where)) for c in diagnose(findings([*items, errors]))] == [
+        ("link-error-rate", "n2, mlx5_0")
+    ]
+    found = lines(items, errors)
+    assert found == [
+        f"unknown of {nodes}: host memory paths, {way} over 1 NIC; "
+        "measured only with link-error-rate (n2, mlx5_0)"
+        for nodes, way in (("n[1-2]", "sending"), ("n[2-3]", "receiving"))
+    ]
+    fine = paths(pairs, ["mlx5_0"], {})
+    assert lines(fine, errors) == [], "errors that cost no speed hide none"
 
 
 # --- folded over nodes ---

@@ -16,10 +16,15 @@ from railgauge.judging.confirmation import FILE, FOLDER
 
 SOME = ("-k", "test_nics or write_bandwidth or all_reduce")
 SLOW = ("--lab-fault", "slow-node@mx02")
+CORRUPT = ("--lab-fault", "port-down@mx01", "--lab-fault", "corrupt@mx05:3")
+PATH = (*METAX, *SMOKE, *BARE, *SOME, "--lab-nodes", "5", *CORRUPT,
+        "--lab-fault", "slow-path@mx03:mx04")  # fmt: skip
 SCENARIOS = {
     "corrupt": Scenario(
         (*METAX, *SMOKE, *BARE, *SOME, "-n", "2", *SLOW, "--lab-fault", "corrupt@mx02:3")
     ),
+    "stopped": Scenario((*PATH, "-n", "0")),
+    "stopped in a worker": Scenario((*PATH, "-n", "2")),
     "gated": Scenario((*METAX, *SMOKE, *SOME, *SLOW, "--lab-fault", "port-down@mx03")),
 }
 
@@ -52,6 +57,19 @@ def test_the_rest_of_a_run_that_corruption_stopped_did_not_run(runs: Runs) -> No
     left = [one for one in records(run) if one["outcome"] == "not_run" and ".py::" in one["id"]]
     own = {one["reason"] for one in left}
     assert all(why.startswith("the run was stopped: data corruption: mx02: ") for why in own), own
+
+
+@pytest.mark.parametrize("name", ["stopped", "stopped in a worker"])
+def test_a_run_that_corruption_stopped_still_asks_good_nodes(runs: Runs, name: str) -> None:
+    """Both partners of the slow path are fine with others, which the stopped run had not tried."""
+    run = runs[name]
+    assert_sound(run)
+    found = causes(run)
+    assert found["data-corruption"]["where"]["node"] == "mx05"
+    where = found["slow-path"]["where"]
+    assert {where["node"], where["peer"]} == {"mx03", "mx04"}
+    assert found["slow-path"]["confidence"] == "likely"
+    assert "confirm: the plan does not tell some suspects apart" in run.output
 
 
 # --- everything else behind a gate ---

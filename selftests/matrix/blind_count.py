@@ -61,7 +61,8 @@ RULES = """\
   *said* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
   measurement that could have shown it, or if a cause says that the node does not answer.
 - **behind a slower part**: each item that can show it is slowed more by another fault of the run,
-  and `unknown` in `verdict.json` says that the fault's node was measured only with that part.
+  or uses a NIC whose link has errors, which explain any loss of speed; and `unknown` in
+  `verdict.json` says that the fault's node was measured only with that part.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
   is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
   GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level, or if
@@ -266,14 +267,14 @@ def place(cause: Cause) -> str:
 
 
 def _hidden(injection: Injection, studied: StudiedRun, number: int) -> str:
-    """The line saying that the fault's node was measured only with a slower part."""
-    if studied.red_only_for(number):
-        return ""
+    """The line saying that the fault's node was measured only with another faulty part."""
+    wanted = _ONLY_WITH_ERRORS if studied.red_only_for(number) else _ONLY_WITH
     lines = _unknown_of(injection, studied.verdict)
-    return next((line["why"] for line in lines if line["why"].startswith(_ONLY_WITH)), "")
+    return next((line["why"] for line in lines if line["why"].startswith(wanted)), "")
 
 
-_ONLY_WITH = "measured only with slow-"
+_ONLY_WITH = "measured only with "
+_ONLY_WITH_ERRORS = "measured only with link-error-rate"
 
 
 def _missed(

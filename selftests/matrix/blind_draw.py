@@ -45,6 +45,8 @@ _COMING = frozenset({"corrupt", "high-ber", "tool-garbage", "tool-silent"})
 _TRIES = 1000
 # These faults hide other faults of the same part, or renumber it.
 _HIDING = frozenset({"gpu-missing", "nic-missing"})
+# These faults give a NIC the address of another node's. Two of them swap it, or free it again.
+_SWAPPED = frozenset({"duplicate-lid", "duplicate-gid"})
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,13 @@ _ANYWHERE = {"slow-gpu": any_gpu, "slow-pcie-path": _pcie_path, "gpu-diagnostics
 
 
 def _clash(one: Injection, other: Injection) -> bool:
-    """Whether one fault hides the other, so that no measurement could separate them."""
-    if one.node != other.node:
-        return False
+    """Whether one fault hides or undoes the other, so that no measurement could separate them."""
     names = {one.name, other.name}
     devices = {_device(one), _device(other)}
+    if len(names) == 1 and names <= _SWAPPED and len(devices) == 1:
+        return True
+    if one.node != other.node:
+        return False
     if len(names) == 1 and len(devices) == 1:
         return True
     if names == {"slow-send", "slow-receive"} and len(devices) == 1:

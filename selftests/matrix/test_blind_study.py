@@ -185,6 +185,22 @@ def test_a_fault_that_only_a_slower_part_was_measured_with_is_hidden():
     assert counted(alone)[0].count is Count.SWALLOWED, "nothing else makes the item fail"
 
 
+def test_a_slow_node_behind_errors_of_its_only_link_is_hidden() -> None:
+    """The errors alone miss no limit of speed, but they explain any loss of it."""
+    errors = Injection(
+        "h200", "high-ber", "high-ber@h200-02:mlx5_0", "link-error-rate", "h200-02", "mlx5_0"
+    )
+    line = {
+        "nodes": "h200-02",
+        "what": ["host memory paths, sending over 1 NIC"],
+        "why": "measured only with link-error-rate (h200-02, mlx5_0)",
+    }
+    for unknown, expected in (([line], Count.HIDDEN), ([], Count.SWALLOWED)):
+        said = verdict(cause("link-error-rate", "h200-02", "mlx5_0"), unknown=unknown)
+        studied = StudiedRun((SLOW_NODE, errors), (SEEN, BELOW), said, (RED,))
+        assert counted(studied)[0].count is expected
+
+
 def test_suspects_of_another_fault_are_no_count_of_one_that_no_limit_shows():
     several = cause("slow-gpu", "h200-02", "gpu4,gpu5", confidence="open")
     assert count_of(SLOW_GPU, several, reach=BELOW) is Count.BELOW
@@ -295,6 +311,17 @@ def test_a_study_can_be_repeated_and_its_runs_are_independent() -> None:
     assert drawn(4, 0, "smoke") != runs[0]
     assert {run.platform for run in runs} == set(NODES) == set(SIZES)
     assert {len(run.injected) for run in runs} == set(range(1, MOST_FAULTS + 1))
+
+
+def test_two_faults_that_undo_each_other_are_not_drawn() -> None:
+    """Each gives a NIC the address of another node's; together they may swap them."""
+    runs = [drawn(7, number, "smoke") for number in range(1500)]
+    names = [
+        Counter((one.name, one.device) for one in run.injected if one.name.startswith("duplicate-"))
+        for run in runs
+    ]
+    assert sum(map(len, names)) > 20, "the faults are drawn"
+    assert all(count == 1 for each in names for count in each.values())
 
 
 def test_severities_and_courses_are_drawn() -> None:

@@ -11,7 +11,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import elimination, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
@@ -22,7 +22,6 @@ UNSTEADY = "unsteady"
 UNKNOWN = "not measured"
 
 DIRECTION, PATH = "slow-direction", "slow-path"
-_TOOL = "tool-failing"
 
 _PAIR = 2
 _CHANCE = 0.05
@@ -69,7 +68,7 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
         decided = _decided(replace(told, course=None), mine)
-        return told if decided.where.peer and _was_fast_before(cause, mine) else decided
+        return told if decided.where.peer and _may_be_an_end(cause, mine) else decided
     if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
         return _by_direction(told, mine)
     return told
@@ -81,7 +80,7 @@ def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     An error is what was looked for here, and not a lack of evidence.
     """
     each = {(node,) for node in nodes_of(cause.where.node)}
-    if cause.cause != _TOOL or cause.confidence != OPEN:
+    if cause.cause != TOOL or cause.confidence != OPEN:
         return None
     bad = {result.asked.suspects for result in results if result.error} & each
     fine = {result.asked.suspects for result in results if not result.error} & each
@@ -197,8 +196,14 @@ def _state(results: Sequence[Confirmed]) -> str:
     return NOT_REPRODUCED if fast else UNKNOWN
 
 
-def _was_fast_before(cause: Cause, results: Iterable[Confirmed]) -> bool:
-    """Whether an end that is no suspect was measured: two fast ends clear none of such a fault."""
+def _may_be_an_end(cause: Cause, results: Iterable[Confirmed]) -> bool:
+    """Whether an end may come and go, so that one fast measurement of each end clears neither.
+
+    The path of one NIC was slow once while that of another NIC was fine; or an end was measured
+    that is no suspect, because the path had been fast as well.
+    """
+    if cause.where.device and cause.course is not None:
+        return True
     single = {r.asked.suspects for r in results if len(r.asked.suspects) == 1}
     return bool(single - {(node,) for node in nodes_of(cause.where.node)})
 

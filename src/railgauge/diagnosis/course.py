@@ -17,11 +17,10 @@ goes explains both: 2 of 4 measurements are slow.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.naming import among, listed
+from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.history import BOTH, Event, History
 from railgauge.diagnosis.model import (
@@ -30,13 +29,13 @@ from railgauge.diagnosis.model import (
     LIKELY,
     OPEN,
     CauseClaim,
-    Course,
     RunResults,
     Where,
 )
+from railgauge.diagnosis.onset import are_places, begun, begun_between, in_all, of_the_pair, onset
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import goes_through, nodes_of
-from railgauge.diagnosis.seen import SOME, Seen, clock, count, has_a_place, iso, seen_of, told
+from railgauge.diagnosis.seen import SOME, Seen, clock, count, has_a_place, seen_of, told
 
 SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
@@ -44,8 +43,6 @@ SLOW = frozenset(
 _PAIR = 2
 _WAYS = 2
 _HALF = 0.5
-_MANY = 4
-_BITS = 6
 
 
 def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
@@ -97,10 +94,11 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     slow = {id(claim): _slow_of(history, claim) for claim in claims}
     everything = [event for events in slow.values() for event in events]
     doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
-    if (len(claims) > 1 or doubtful) and (began := _begun(history, claims, everything)):
+    began = begun(history, claims, everything) if len(claims) > 1 or doubtful else None
+    if began := began or begun_between(history, claims, everything):
         yield began
         return
-    common = _common(everything)
+    common = in_all(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
     whole = unsure or _on_most_nics(history, claims, common, everything)
     several = len(claims) > 1 and len(common) == 1
@@ -110,17 +108,6 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
     for claim in claims:
         settle = _unsure if claim in doubtful else _with_doubt
         yield settle(history, claim, slow[id(claim)])
-
-
-def _are_places(claims: Sequence[CauseClaim], course: Course) -> bool:
-    """Whether the places explain so many measurements that this is no coincidence.
-
-    A fault that comes and goes makes any selection of the measurements slow with equal probability.
-    That a selection is just what so few places make slow is then unlikely. A cluster has up to
-    ``2 ** _BITS`` places for each of them.
-    """
-    selections = math.comb(course.of, course.slow)
-    return course.slow >= _MANY * len(claims) or selections >= 2 ** (_BITS * len(claims))
 
 
 def _on_most_nics(
@@ -150,7 +137,7 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     if lost and min(lost) < _HALF * max(lost):
         return False
     seen = seen_of(history, node, slow, lambda _event: True)
-    placed = has_a_place(history, node, seen) or _are_places(claims, seen.course)
+    placed = has_a_place(history, node, seen) or are_places(claims, seen.course)
     return bool(_over_device(history, node, slow).fine) and not placed
 
 
@@ -177,12 +164,6 @@ def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
     return list(found.values())
 
 
-def _common(events: Iterable[Event]) -> list[str]:
-    """The nodes that take part in all these events."""
-    sets = [set(event.nodes) for event in events]
-    return sorted(set.intersection(*sets)) if sets else []
-
-
 def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
     """Whether an event is of the claim's part, measured as its evidence was.
 
@@ -204,7 +185,7 @@ def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
 def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> bool:
     """Whether other measurements of the same part are fine, or a single one tells of a path."""
     if claim.cause == "slow-direction" and claim.confidence == OPEN:
-        return len(slow) == 1 and bool(_of_the_pair(history, slow).fine)
+        return len(slow) == 1 and bool(of_the_pair(history, slow).fine)
     if claim.confidence == OPEN or not slow:
         return False
     node = claim.where.node
@@ -214,55 +195,12 @@ def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> 
     return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
 
 
-def _of_the_pair(history: History, slow: Sequence[Event]) -> Seen:
-    """All events of the pair of nodes that was slow, over any NIC."""
-    one, other = slow[0].nodes
-    return seen_of(history, one, slow, lambda event: other in event.nodes)
-
-
-def _begun(
-    history: History, claims: Sequence[CauseClaim], slow: Sequence[Event]
-) -> CauseClaim | None:
-    """The claim for a node that is slow since a moment, if that explains all slow events."""
-    onsets = {node: seen for node in _common(slow) if (seen := _onset(history, node, slow))}
-    if not onsets:
-        return None
-    records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
-    node, seen = next(iter(onsets.items()))
-    course = replace(seen.course, since=iso(seen.slow[0].start))
-    says = f"{worst_of(records)}; slow since {clock(seen)}; fine before: {count(seen.fine)}"
-    if len(onsets) == 1:
-        return CauseClaim("slow-node", Where(node), says, records, LIKELY, course=course)
-    both = sorted(onsets)
-    says += f"; the evidence fits each of {listed(both)}, and the path between them"
-    decide = f"measure {' and '.join(both)} with other nodes"
-    return CauseClaim("slow-node", Where(among(both)), says, records, OPEN, decide, course)
-
-
-def _onset(
-    history: History, node: str, slow: Sequence[Event], *, by_place: bool = False
-) -> Seen | None:
-    """The node's events if all before the first slow one are fine and all after it slow.
-
-    ``None`` if a tool, a size or a direction tells the two apart as well, unless ``by_place``.
-    """
-    seen = seen_of(history, node, slow, lambda _event: True)
-    starts = [event.start for event in (*seen.slow, *seen.fine)]
-    few = len(seen.slow) < SOME or len(seen.fine) < (SOME if by_place else 1)
-    if few or None in starts:
-        return None
-    first = min(event.start for event in seen.slow if event.start)
-    if any(event.start and event.start >= first for event in seen.fine):
-        return None
-    return None if not by_place and has_a_place(history, node, seen) else seen
-
-
 def _with_doubt(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
     """The claim; it says so if a node that slowed down at that moment explains it as well."""
     if claim.confidence == OPEN:
         return claim
-    for node in _common(slow):
-        if seen := _onset(history, node, slow, by_place=True):
+    for node in in_all(slow):
+        if seen := onset(history, node, slow, by_place=True):
             said = (
                 f"{node} may also have slowed down at {clock(seen)}: "
                 f"its measurements before were fine, {count(seen.fine)}"
@@ -317,7 +255,7 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
 
 def _undecided(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
     """A pair that is slow in one direction; one slow measurement may also be a moment."""
-    seen = _of_the_pair(history, slow)
+    seen = of_the_pair(history, slow)
     decide = f"{claim.would_decide}; {AGAIN.format(listed(sorted(slow[0].nodes)))}"
     says = f"{claim.says}; {told(seen)}"
     return replace(claim, says=says, would_decide=decide, course=seen.course)

@@ -1,7 +1,9 @@
-"""Directions of NICs and GPU pairings that were not measured, or only with a slower part. Pure.
+"""Directions of NICs and GPU pairings that were not measured, or only with a faulty part. Pure.
 
 A pair is as fast as its slowest part: a measurement with a slow node says nothing of a fault that
-is smaller. Where a node has no other measurement of a direction, that direction is unknown.
+is smaller. Where a node has no other measurement of a direction, that direction is unknown. The
+same holds for a fault that no rate shows, such as errors of a link: they explain that the node of
+this NIC is slow, and nothing tells whether it would be fast without them.
 
 Example: ``mi03`` is slow, and ``mi01`` received from it alone. ``mi01`` may receive slowly as well.
 """
@@ -38,7 +40,7 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
         for end in _ends(results, record):
             if _tells(record):
                 found = blamed.get(record.id)
-                behind[end].append(found if found and end[0] not in _nodes(found) else None)
+                behind[end].append(found if found and _hides(found, end[0]) else None)
             elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
     lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
@@ -84,9 +86,19 @@ def _tells(record: ItemRecord) -> bool:
 
 
 def _blamed(causes: Sequence[Cause]) -> dict[str, Cause]:
-    """The decided slow part that each item shows, or is explained by."""
-    slow = (c for c in causes if c.cause.startswith("slow-") and c.confidence != OPEN)
-    return {item: cause for cause in slow for item in (*cause.evidence, *cause.explains)}
+    """The decided cause that each item shows, or is explained by; slow parts go first."""
+    decided = (c for c in causes if c.confidence != OPEN)
+    in_order = sorted(decided, key=_is_slow_part)  # the last one of an item counts
+    return {item: cause for cause in in_order for item in (*cause.evidence, *cause.explains)}
+
+
+def _hides(cause: Cause, node: str) -> bool:
+    """Whether the speed of the node is unknown behind it; that of a slow part itself is known."""
+    return not _is_slow_part(cause) or node not in _nodes(cause)
+
+
+def _is_slow_part(cause: Cause) -> bool:
+    return cause.cause.startswith("slow-")
 
 
 def _nodes(cause: Cause) -> set[str]:

@@ -17,6 +17,7 @@ from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
 AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
+TOOL = "tool-failing"
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 

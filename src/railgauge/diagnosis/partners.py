@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import OPEN, UNDIAGNOSED, Cause, RunResults, nodes_of
-from railgauge.diagnosis.effects import EFFECTS
+from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.model import GOOD
 from railgauge.diagnosis.over_paths import has_rate
 from railgauge.diagnosis.reach import can_reach
@@ -45,8 +45,9 @@ def good_nodes(
 
 
 def _reaches(cause: Cause) -> bool:
+    """Whether the cause can make any measurement of its nodes go wrong, or fail."""
     effect = EFFECTS.get(cause.cause)
-    return effect is None or bool(effect.reach)
+    return effect is None or bool(effect.reach) or effect.harm is Harm.UNMEASURED
 
 
 def spare_nodes(

@@ -10,7 +10,7 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core.naming import unfolded
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect, Harm
-from railgauge.diagnosis.model import OPEN, Cause, CauseClaim
+from railgauge.diagnosis.model import OPEN, TOOL, Cause, CauseClaim
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -52,6 +52,8 @@ def can_reach(cause: Cause, record: ItemRecord, platform: Platform) -> bool:
     nodes = nodes_of(cause.where.node)
     if effect.harm is Harm.SETTING and not effect.reach:
         return False
+    if cause.cause == TOOL:
+        return _is_with(cause.where.device, record, platform)
     if not effect.reach or not nodes:
         return goes_through(cause.where.device, record.pairing)
     claim = CauseClaim(cause.cause, cause.where, cause.says, ())
@@ -91,8 +93,7 @@ def _is_part(device: str, pairing: str) -> bool:
 def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     device, part = claim.where.device, _part(claim, record)
     if through == "tool":
-        measurement = platform.measurements.get(record.subject)
-        return device in (tool_of(record), measurement.command if measurement else "")
+        return _is_with(device, record, platform)
     if through == "node":
         return _is_of_the_node(claim, record)
     if part and ((through == "link" and _LINK in part) or _RAILS in device):
@@ -101,6 +102,12 @@ def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform:
     if through == "part":
         own &= _known(platform)
     return not through or _shares(own, devices_of(part))
+
+
+def _is_with(tool: str, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the item runs the tool, or its error names it."""
+    measurement = platform.measurements.get(record.subject)
+    return tool in (tool_of(record), measurement.command if measurement else "")
 
 
 # Between two GPUs of a node, and between a rail of one node and another rail of its peer.

@@ -30,12 +30,11 @@ from railgauge.diagnosis.asking import (
 )
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
 from railgauge.diagnosis.localise import ways
-from railgauge.diagnosis.model import GOOD, LIKELY
+from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.speed import DIRECTION
-from railgauge.diagnosis.unmeasured import TOOL
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -75,8 +74,11 @@ def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iter
     path, node = suspected_path(cause), cause.where.node
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     worst = worst_item(r for r in shown if r.nodes.count(node) == 1 and r.part_at(node) == path)
-    fit = partners(results.records, node, worst.subject, good) if path and worst else ()
-    if worst is None or len(fit) < _PAIR:
+    if not path or worst is None:
+        return
+    proven = partners(results.records, node, worst.subject, good)
+    fit = [one for one in dict.fromkeys((*proven, *good)) if one != node]
+    if len(fit) < _PAIR:
         return
     for again in with_each(cause, node, worst, fit[:1]):
         other = elsewhere(results.platform, again.question)

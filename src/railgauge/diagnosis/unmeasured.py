@@ -15,13 +15,12 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import AGAIN, OPEN, CauseClaim, Scene, Where, by_node, missed
+from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Scene, Where, by_node, missed
 from railgauge.diagnosis.pattern import Pattern, between_nodes
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
 
-TOOL = "tool-failing"
 _NO_NODE = {
     "node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost",
     "setup-failed", "become-refused",

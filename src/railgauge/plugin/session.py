@@ -81,6 +81,7 @@ class Controller:
         self.plots: list[Plot] = []
         self._start = start
         self._junit_files = junit_files
+        self._is_interrupted = False
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
 
@@ -142,6 +143,10 @@ class Controller:
         if line := self._disk.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note an interrupt; pytest and xdist end a session that they stop by a class of theirs."""
+        self._is_interrupted = excinfo.type in (KeyboardInterrupt, pytest.exit.Exception)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Reach the verdict before the reporters write; a disk error leaves no verdict."""
@@ -184,7 +189,7 @@ class Controller:
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
     def _confirm(self, session: pytest.Session) -> None:
-        """Measure suspects again, if the run has run all items.
+        """Measure suspects again, unless somebody ended the run before its last item.
 
         With ``--confirm`` these are all suspects, else those that the plan cannot tell apart.
         """
@@ -214,9 +219,11 @@ class Controller:
         return confirming.lacking_partners(self._findings(), self._printer())
 
     def _may_ask(self, session: pytest.Session) -> bool:
-        """Whether the run has run all items on live nodes."""
-        is_stopped = session.shouldfail or session.shouldstop or self.run.gates.stopped
-        return not self.run.recorded and session.exitstatus in _ENDED and not is_stopped
+        """Whether the run has run all items on live nodes, or only corruption has stopped it."""
+        if self.run.recorded or self._is_interrupted:
+            return False
+        is_stopped = session.shouldfail or session.shouldstop or session.exitstatus not in _ENDED
+        return self._stopped_itself() or not is_stopped
 
     def _printer(self) -> Callable[[str], None]:
         """Return a function that prints a line; control characters from nodes are made harmless."""
