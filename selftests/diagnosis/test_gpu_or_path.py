@@ -29,8 +29,13 @@ def requests(found):
 
 
 def test_the_same_gpu_is_measured_over_its_next_nic_beside_good_nodes():
-    again, other, good = requests(scene())
+    again, other, good, *host = requests(scene())
     assert [one.suspects for one in (again, other, good)] == [("n2",), ("n2",), ()]
+    over = [(one.question.case.measurement, str(one.question.case.pairing)) for one in host]
+    assert over == [("host_write_bandwidth", "mlx5_3")] * 2, "the NIC may be slow since then"
+    ways = [one.question.case.nodes for one in host]
+    assert ways[0] == ways[1][::-1]
+    assert {one.suspects for one in host} == {("n2",)}
     cases = [one.question.case for one in (again, other, good)]
     assert [str(case.pairing) for case in cases] == ["gpu3-mlx5_3", "gpu3-mlx5_0", "gpu3-mlx5_0"]
     assert all("n2" in case.nodes for case in cases[:2])
@@ -68,9 +73,10 @@ def result(request, value, floor):
 
 def causes_after(value, over_another, between_good, found=None):
     found = found or scene(value)
-    again, other, good = requests(found)
+    again, other, good, *host = requests(found)
     far = result(other, over_another, 200), result(good, between_good, 200)
-    results = (result(again, value, 372.4), *far)
+    near = [result(one, 392.0, 372.4) for one in host]
+    results = (result(again, value, 372.4), *far, *near)
     return diagnose(replace(found, confirmed=results))
 
 
@@ -108,7 +114,7 @@ def test_where_the_limit_is_far_below_a_healthy_value_the_share_decides(over_ano
 
 def test_a_pairing_that_is_not_slow_again_stays_undecided():
     found = scene()
-    again, other, good = requests(found)
+    again, other, good, *_ = requests(found)
     results = (result(again, 390.0, 372.4), result(other, 284.0, 200), result(good, 284.0, 200))
     (cause,) = diagnose(replace(found, confirmed=results))
     assert cause.confidence == "open"
@@ -117,7 +123,27 @@ def test_a_pairing_that_is_not_slow_again_stays_undecided():
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_a_result_that_is_missing_leaves_it_undecided(lost):
     found = scene()
-    results = [result(one, 230.0, 372.4) for one in requests(found)]
+    results = [result(one, 230.0, 372.4) for one in requests(found)[:3]]
     results[lost] = Confirmed(results[lost].asked, (), "it timed out")
     (cause,) = diagnose(replace(found, confirmed=tuple(results)))
     assert (cause.where.device, cause.confidence) == ("gpu3,gpu3-mlx5_3", "open")
+
+
+@pytest.mark.parametrize(
+    ("values", "cause"),
+    [((235.0, 235.0), ("slow-nic", "likely")), ((235.0, 392.0), ("slow-direction", "likely")),
+     ((392.0, 235.0), ("slow-direction", "likely")), ((235.0, None), ("slow-nic", "open"))],
+)  # fmt: skip
+def test_a_nic_that_became_slow_after_host_memory_was_measured_is_named(values, cause):
+    """By the plan alone, host memory is fine, and the path of one GPU is slow."""
+    found = scene()
+    again, other, good, *host = requests(found)
+    near = [
+        Confirmed(one, (), "it timed out") if value is None else result(one, value, 372.4)
+        for one, value in zip(host, values, strict=True)
+    ]
+    rest = (result(again, 317.0, 372.4), result(other, 284.0, 200), result(good, 284.0, 200))
+    (named,) = diagnose(replace(found, confirmed=(*rest, *near)))
+    assert (named.cause, named.confidence) == cause
+    assert (named.where.node, named.where.device) == ("n2", "mlx5_3")
+    assert "host memory over mlx5_3 was fine before, and is slow now" in named.says

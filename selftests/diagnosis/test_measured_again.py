@@ -252,7 +252,7 @@ def test_the_node_is_found_first_and_then_its_gpu_or_the_path(elsewhere, named):
     assert (cause.where.device, cause.confidence) == ("gpu3,gpu3-mlx5_3", "open")
 
     def value(case):
-        if "n1" not in case.nodes:
+        if "n1" not in case.nodes or not str(case.pairing).startswith("gpu"):
             return FINE
         return 320.0 if str(case.pairing) == "gpu3-mlx5_3" else elsewhere
 

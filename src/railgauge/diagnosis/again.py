@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis.confirmed import is_about, line
+from railgauge.diagnosis.confirmed import is_about
 from railgauge.diagnosis.gpu_or_path import suspected_path
 from railgauge.diagnosis.model import OPEN, Cause, Confirmation, RunResults
 from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 

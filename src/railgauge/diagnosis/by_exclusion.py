@@ -18,7 +18,7 @@ from railgauge.core.naming import listed
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.confirmed import DIRECTION, line
+from railgauge.diagnosis.confirmed import DIRECTION
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import (
     AGAIN,
@@ -33,6 +33,7 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.remeasured import line
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge.core import naming
-from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import elimination, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -312,23 +312,3 @@ def _between(cause: Cause, node: str, peer: str) -> Cause:
         remedy=kind.remedy,
         basis=kind.basis,
     )
-
-
-def line(result: Confirmed) -> str:
-    """One line: the measurement, its value, and how it compares with its limit."""
-    question = result.asked.question
-    case = question.case
-    assert case is not None
-    at = " ".join(filter(None, (naming.place(case.nodes), str(case.pairing or ""))))
-    if result.error:
-        return f"{case.measurement} {at}: could not be measured again: {result.error}"
-    judged = _telling(result.judgements)
-    word = "slow again" if result.missed else "within its limit this time"
-    if not result.asked.suspects:
-        word = "slow in this direction too" if result.missed else "within its limit"
-    return f"{case.measurement} {at}: {judged.metric} {judged.measured} ({judged.limit}): {word}"
-
-
-def _telling(judgements: Sequence[Judgement]) -> Judgement:
-    """The judgement that missed its limit by most, or came closest to it."""
-    return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))

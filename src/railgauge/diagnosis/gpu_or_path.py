@@ -3,7 +3,8 @@
 Where a level measures each GPU over its nearest NIC only, a slow GPU and a slow path look alike.
 Three measurements decide: the slow pairing again, the same GPU over another NIC, and that pairing
 between two good nodes. The limit of a far pairing is too low to show a slow GPU; the good nodes are
-what it is compared with.
+what it is compared with. Host memory over the NIC is measured again in both directions: if it is
+slow now, the NIC became slow during the run.
 
 Example: gpu3 reaches 317 of 390 Gb/s over mlx5_3. Over mlx5_0 it reaches 230 Gb/s, and a good node
 reaches 284 Gb/s over that pairing. The GPU is slow, because both lack the same share.
@@ -23,6 +24,7 @@ from railgauge.core.question import Question
 from railgauge.core.units import format_value
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
 
@@ -68,8 +70,12 @@ def _has_limit(platform: Platform, question: Question, pairing: Pairing) -> bool
 def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     """The cause at the GPU or at its path; ``None`` if the results do not tell."""
     path = suspected_path(cause)
-    again = [r for r in results if r.asked.suspects and _pairing(r) == path]
-    others = [r for r in results if r.asked.suspects and _pairing(r) != path]
+    mine = [r for r in results if r.asked.suspects]
+    again = [r for r in mine if _pairing(r) == path]
+    others = [r for r in mine if _pairing(r) != path and _pairing(r).startswith("gpu")]
+    host = [r for r in mine if not _pairing(r).startswith("gpu")]
+    if path and any(result.missed for result in host):
+        return _at_the_nic(cause, host)
     good = [r for r in results if not r.asked.suspects]
     if not path or not (again and others and good):
         return None
@@ -86,6 +92,26 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         where=replace(cause.where, device=device),
         says=f"{cause.headline}; {_story(other, share, is_gpu=is_gpu)}",
         confidence=LIKELY,
+        would_decide="",
+        remedy=CATALOGUE[name].remedy,
+        basis=CATALOGUE[name].basis,
+        confirmation=Confirmation("confirmed", seen),
+    )
+
+
+def _at_the_nic(cause: Cause, host: Sequence[Confirmed]) -> Cause:
+    """The cause at the NIC, or at one of its directions, which was fine earlier in the run."""
+    slow = [result for result in host if result.missed]
+    fine = [result for result in host if not result.missed and not result.error]
+    name = "slow-direction" if fine else "slow-nic"
+    nic = cause.where.device.rpartition("-")[2]
+    seen = tuple(line(result) for result in host)
+    return replace(
+        cause,
+        cause=name,
+        where=replace(cause.where, device=nic),
+        says=f"{cause.headline}; host memory over {nic} was fine before, and is slow now",
+        confidence=LIKELY if len(slow) + len(fine) > 1 else OPEN,
         would_decide="",
         remedy=CATALOGUE[name].remedy,
         basis=CATALOGUE[name].basis,

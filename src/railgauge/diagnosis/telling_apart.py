@@ -70,7 +70,11 @@ def _by_elimination(
 
 
 def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
-    """The slow pairing, its GPU over another NIC, and the latter between two good nodes."""
+    """The slow pairing, its GPU over another NIC, and the latter between two good nodes.
+
+    Host memory over the NIC was measured before; it is measured again in both directions, because
+    the NIC may have become slow since then.
+    """
     path, node = suspected_path(cause), cause.where.node
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     worst = worst_item(r for r in shown if r.nodes.count(node) == 1 and r.part_at(node) == path)
@@ -88,6 +92,22 @@ def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iter
             nodes = tuple(fit[1] if name == node else name for name in other.case.nodes)
             between = replace(other, case=replace(other.case, nodes=nodes))
             yield replace(again, question=between, suspects=())
+            yield from _host_memory(results, cause, path.rpartition("-")[2], fit[0])
+
+
+def _host_memory(
+    results: RunResults, cause: Cause, nic: str, partner: str
+) -> Iterator[Remeasurement]:
+    """Host memory of the cause's node over the NIC, in both directions, if it was measured."""
+    node = cause.where.node
+    mine = (r for r in results.records.values() if r.rung == Rung.NETWORK and is_path(r))
+    over = (r for r in mine if r.nodes.count(node) == 1 and r.part_at(node) == nic)
+    fit = (r for r in over if r.outcome in GOOD and has_rate(r) and is_one_way(results, r))
+    if (record := next(fit, None)) is not None:
+        (other,) = set(record.nodes) - {node}
+        yield asked_again(cause, (node,), record, {other: partner})
+        for back in turned(cause, record, {other: partner}):
+            yield replace(back, suspects=(node,))
 
 
 def _missing_partners(

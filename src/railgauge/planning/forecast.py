@@ -135,7 +135,7 @@ def alternatives(platform: Platform, cluster: Cluster, level: Level) -> tuple[Al
 
 # The most measurements that a run adds to decide between suspects: two new partners for each of two
 # suspects, in four causes, or each of the eight GPUs of two nodes.
-FOLLOW_UPS = 16
+FOLLOW_UPS = 24
 
 
 def follow_up_s(platform: Platform, level: Level) -> float:
