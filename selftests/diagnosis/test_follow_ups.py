@@ -188,6 +188,24 @@ def test_both_directions_of_a_suspect_tell_a_direction_from_a_nic(slow, named):
     assert cause.confidence == "likely"
 
 
+def test_a_direction_that_was_fine_with_one_partner_is_not_slow():
+    """The other partner, which was slow with it, may be slow itself."""
+    found = three_nodes("gpu_links", "gpu3")
+    asked = follow_ups(found, diagnose(found))
+    slow = {("n2", "n1"), ("n1", "n2"), ("n1", "n3"), ("n3", "n1")}
+    results = [
+        Confirmed(one, (judgement(Outcome.FAILED if is_slow else Outcome.PASSED),))
+        for one in asked
+        for is_slow in [one.question.case.nodes in slow]
+    ]
+    (back,) = [one for one in results if not one.asked.suspects and one.missed]
+    fine = Confirmed(back.asked, (judgement(Outcome.PASSED),))
+    for more, name in (((), "slow-node"), ((fine,), "slow-direction")):
+        causes = diagnose(replace(found, confirmed=(*results, *more)))
+        (cause,) = [one for one in causes if one.cause.startswith("slow")]
+        assert (cause.cause.replace("slow-nic", "slow-node"), cause.where.node) == (name, "n1")
+
+
 def one_sender():
     """n2 answers a read of n1 slowly, and sends to nobody else: n3 is behind a gate."""
     down = fact("n3", "nic_present", "mlx5_0")

@@ -274,10 +274,13 @@ def _way(cause: Cause, node: str) -> str:
 
 
 def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
-    """The cause, by whether its node was slow in the other direction too, if that was measured."""
+    """The cause, by whether its node was slow in the other direction too, if that was measured.
+
+    If it was fine with one partner, another one that it was slow with is slow itself.
+    """
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
-    if any(result.missed for result in back):
+    if back and all(result.missed for result in back):
         return _as(_both_ways(cause.where.device), cause)
     return _as(DIRECTION, cause) if back else cause
 
