@@ -56,7 +56,7 @@ class Site:
     slurm: Slurm
 
     def hostfile(self, *names: str) -> tuple[str, str]:
-        nodes = [{"name": name, "address": "127.0.0.1"} for name in names]
+        nodes = [{"name": name} for name in names]  # addresses that only Slurm knows
         document = {
             "cluster": "loopback",
             "platform": "loopback",

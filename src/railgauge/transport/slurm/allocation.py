@@ -11,6 +11,7 @@ import os
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from railgauge.core.errors import BadInput, TransportError
-from railgauge.core.model import Cluster, SlurmSettings
+from railgauge.core.model import Cluster, Node, SlurmSettings
 from railgauge.transport.slurm import nodes
 from railgauge.transport.slurm.steps import ask, environment, folded, folder, last_word
 
@@ -70,9 +71,11 @@ def _within(cluster: Cluster, job: str) -> Cluster:
 
 def _reached(cluster: Cluster, job: str, refused: Mapping[str, str]) -> Cluster:
     options = _binding() if job else ()
+    known = _addresses(cluster.nodes)
     found = tuple(
         replace(
             node,
+            data_address=known.get(node.name, node.data_address),
             slurm=replace(
                 node.slurm,
                 job=job,
@@ -83,6 +86,23 @@ def _reached(cluster: Cluster, job: str, refused: Mapping[str, str]) -> Cluster:
         for node in cluster.nodes
     )
     return replace(cluster, nodes=found)
+
+
+def _addresses(declared: Sequence[Node]) -> dict[str, str]:
+    """Return Slurm's address (NodeAddr) of each node whose name only Slurm knows.
+
+    Tools and MPI contact a node at ``data_address``, which is its name if nothing is declared.
+    """
+    only = [n.name for n in declared if n.data_address == n.name and not _resolves(n.name)]
+    return nodes.addresses(only) if only else {}
+
+
+def _resolves(name: str) -> bool:
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return False
+    return True
 
 
 def _binding() -> tuple[str, ...]:

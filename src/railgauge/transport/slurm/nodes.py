@@ -1,4 +1,4 @@
-"""What Slurm reports about nodes: their state, their partitions, and the reason for the state."""
+"""What Slurm reports about nodes: state, partitions, address, and the reason for the state."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from railgauge.core.errors import TransportError
 from railgauge.transport.slurm.steps import ask, folded, unfolded
 
 # The reason comes last: it is free text of an administrator and may contain the separator.
-_FORMAT = "%N|%P|%T|%E"
-_FIELDS = 4
+_FORMAT = "%N|%P|%T|%o|%E"
+_FIELDS = 5
 # What sinfo appends to a state: powering, maintenance, reboot, planned, and not responding.
 _FLAGS = "~#!%$@^-*"
 _BEYOND_USE = frozenset(("down", "drained", "fail", "inval", "unknown", "future", "error"))
@@ -20,10 +20,15 @@ _CLOSING = frozenset(("draining", "failing", "drng", "failg"))
 
 @dataclass(frozen=True, slots=True)
 class SinfoNode:
-    """A node as ``sinfo`` shows it. The default partition ends with ``*``."""
+    """A node as ``sinfo`` shows it. The default partition ends with ``*``.
+
+    ``address`` is its NodeAddr, at which slurmctld reaches it: its name unless slurm.conf has
+    another one.
+    """
 
     partitions: tuple[str, ...]
     state: str
+    address: str
     reason: str
 
     def refusal(self, partition: str | None, *, for_a_job: bool) -> str:
@@ -54,19 +59,19 @@ UNKNOWN = "Slurm knows no node of this name"
 
 
 def parse_sinfo(text: str) -> dict[str, SinfoNode]:
-    """Parse ``sinfo --Node --all --format=%N|%P|%T|%E`` into nodes by name.
+    """Parse ``sinfo --Node --all --format=%N|%P|%T|%o|%E`` into nodes by name.
 
-    A node has one line for each of its partitions: ``n01|batch*|drained|bad HCA`` and
-    ``n01|debug|drained|bad HCA`` are one node in two partitions.
+    A node has one line for each of its partitions: ``n01|batch*|drained|10.1.0.1|bad HCA`` and
+    ``n01|debug|drained|10.1.0.1|bad HCA`` are one node in two partitions.
     """
     found: dict[str, SinfoNode] = {}
     for line in text.splitlines():
         fields = line.strip().split("|", _FIELDS - 1)
         if len(fields) == _FIELDS:
-            name, partition, state, reason = fields
+            name, partition, state, address, reason = fields
             before = found[name].partitions if name in found else ()
             given = "" if reason.strip() in ("none", "(null)") else reason.strip()
-            found[name] = SinfoNode((*before, partition), state.lower(), given)
+            found[name] = SinfoNode((*before, partition), state.lower(), address, given)
     return found
 
 
@@ -81,6 +86,12 @@ def refusals(names: Sequence[str], partition: str | None, *, for_a_job: bool) ->
         for name in names
     }
     return {name: why for name, why in found.items() if why}
+
+
+def addresses(names: Sequence[str]) -> dict[str, str]:
+    """Return the NodeAddr of those nodes that Slurm knows. Raises ``TransportError``."""
+    known = _look_up(names)
+    return {name: known[name].address for name in names if name in known and known[name].address}
 
 
 def _look_up(names: Sequence[str]) -> dict[str, SinfoNode]:
