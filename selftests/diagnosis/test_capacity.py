@@ -90,6 +90,26 @@ def test_the_sum_of_both_directions_clears_no_single_one():
     assert likeliest([one_way, clear, *others]) is None
 
 
+def test_a_sum_with_a_slow_node_still_fits_a_slow_direction_of_its_partner():
+    """n5 sends at 0.6 over mlx5_1, n4 is at 0.9: together 0.75 of the sum, not 0.8 as with n2."""
+
+    def both(pair, share, nic):
+        return PathRate(PathResult(pair, share < 0.95, None, nic, flow=Flow.BOTH), share, "both")
+
+    n4 = [(rate(("n4", "n5"), 0.9, nic), both(("n4", "n5"), 0.9, nic)) for nic in NICS[2:]]
+    fine = [(rate(("n5", "n2"), 1.0, nic), both(("n5", "n2"), 1.0, nic)) for nic in NICS[2:]]
+    bad = [
+        *(rate(("n4", "n5"), 0.9, NICS[1]), both(("n4", "n5"), 0.75, NICS[1])),
+        *(rate(("n5", "n2"), 0.6, NICS[1]), both(("n5", "n2"), 0.8, NICS[1])),
+    ]
+    found = likeliest([*(one for pair in (*n4, *fine) for one in pair), *bad])
+    assert [(p.kind, p.node, p.device, p.way) for p in found.parts] == [
+        ("nic", "n5", "mlx5_1", "sending")
+    ]
+    (open_,) = found.undecided
+    assert {"n4", "n4:n5"} <= set(open_.among) <= {"n4", "n4 sending", "n4:n5"}
+
+
 def test_sums_of_both_directions_alone_show_a_slow_part():
     """Else their items were lost: the values seemed to need no part at all."""
     both = [

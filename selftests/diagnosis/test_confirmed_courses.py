@@ -1,5 +1,7 @@
 """An intermittent fault is measured again several times to find its node or device."""
 
+from dataclasses import replace
+
 import pytest
 from testing.diagnose_scenes import measured, path
 from testing.timed_scenes import MINE, NICS, of_n2, ordered, run
@@ -8,6 +10,7 @@ from railgauge.core.model import Pairing
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import confirmations
 from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.model import Where
 from railgauge.judging.confirmation import MOST_REPEATS, Confirmed
 
 
@@ -76,6 +79,22 @@ def test_a_direction_that_was_fine_often_enough_is_not_slow(back, named):
     cause = with_confirmation(causes[0], results)
     assert (cause.cause, cause.confidence) == named
     assert cause.where.node == "n2"
+
+
+def test_a_path_among_the_suspects_is_no_direction_of_its_end():
+    """What is left of these suspects is n5 sending, although ``n2:n5`` ends with it as well."""
+    causes, asked = planned_again(MINE[:1])
+    says = "slow; the evidence fits each of n2 mlx5_0, n2 mlx5_0 receiving, n5 mlx5_0 sending, "
+    cause = replace(
+        causes[0], cause="slow-nic", says=f"{says}n2:n5 mlx5_0", confidence="open", course=None,
+        where=Where("n2|n5", "mlx5_0"),
+    )  # fmt: skip
+    one = replace(asked[0], cause="slow-nic", node="n2|n5", device="mlx5_0", peer="")
+    results = [
+        result(replace(one, suspects=(node,)), value) for node, value in (("n2", 392), ("n5", 235))
+    ]
+    found = with_confirmation(cause, results)
+    assert (found.cause, found.where.node, found.confidence) == ("slow-direction", "n5", "likely")
 
 
 def test_a_permanent_fault_is_measured_once():

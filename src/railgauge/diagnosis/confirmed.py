@@ -268,7 +268,9 @@ def _way(cause: Cause, node: str) -> str:
     suspects = cause.says.partition(_SUSPECTS)[2].partition(";")[0]
     end = r"(?=[,;]| and |$)"
     device = r"(?: (?!sending|receiving)[^\s,;]+)?"
-    named = re.findall(rf"\b{re.escape(node)}(?!:){device}( sending| receiving)?{end}", suspects)
+    named = re.findall(
+        rf"(?<![\w:.-]){re.escape(node)}(?!:){device}( sending| receiving)?{end}", suspects
+    )
     ways = {way.strip() for way in named}
     return ways.pop() if len(ways) == 1 else ""
 

@@ -84,32 +84,62 @@ def _candidates(
 ) -> list[frozenset[Part]]:
     """For each slow result, the parts on its path that were never clearly faster."""
     single = len({path[1] for one in measured for path in _paths(one.result)}) == 1
-    through: dict[Part, list[PathRate]] = defaultdict(list)
+    through: dict[Part, list[tuple[PathRate, float]]] = defaultdict(list)
+    alone = _one_way(measured)
     for one in measured:
         for part in _parts(one.result, single_nic=single):
-            through[part].append(one)
+            through[part].append((one, _share(part, one, alone)))
     return [
         frozenset(
             part
             for part in _parts(one.result, single_nic=single)
-            if not any(_clears(part, other, one, likes) for other in through[part])
+            if not _is_cleared(one, _share(part, one, alone), through[part], likes)
         )
         for one in slow
     ]
 
 
-def _clears(part: Part, other: PathRate, slow: PathRate, likes: Mapping[str, float]) -> bool:
-    """Whether the ``other`` result proves that the part carries more than the ``slow`` one."""
-    share, slow_share = _share(part, other), _share(part, slow)
-    if other.subject == slow.subject:
-        return share > slow_share + likes.get(slow.subject, _LIKE)
-    return share > 1 - _HALF * (1 - slow_share)
+def _is_cleared(
+    slow: PathRate,
+    slow_share: float,
+    others: Iterable[tuple[PathRate, float]],
+    likes: Mapping[str, float],
+) -> bool:
+    """Whether another result proves that the part carries more than it does in the slow one."""
+    like = slow_share + likes.get(slow.subject, _LIKE)
+    unlike = 1 - _HALF * (1 - slow_share)
+    return any(share > (like if o.subject == slow.subject else unlike) for o, share in others)
 
 
-def _share(part: Part, measured: PathRate) -> float:
-    """What the part carries at least. In a sum, the other direction has a healthy value at best."""
-    both = measured.result.flow is Flow.BOTH and part.way
-    return 2 * measured.share - 1 if both else measured.share
+_Way = tuple[str, str, tuple[int | None, str], tuple[int | None, str]]
+"""Sender and receiver, and the path of each."""
+
+
+def _one_way(measured: Iterable[PathRate]) -> dict[_Way, float]:
+    """The best share that each path reached in one direction alone."""
+    best: dict[_Way, float] = {}
+    for one in measured:
+        if one.result.flow in (Flow.FORWARD, Flow.BACKWARD):
+            way = _way(one.result, sender=one.result.nodes[one.result.flow is Flow.BACKWARD])
+            best[way] = max(one.share, best.get(way, 0.0))
+    return best
+
+
+def _way(result: PathResult, sender: str) -> _Way:
+    receiver = result.nodes[result.nodes[0] == sender]
+    return sender, receiver, result.path_at(sender), result.path_at(receiver)
+
+
+def _share(part: Part, measured: PathRate, alone: Mapping[_Way, float]) -> float:
+    """What the part carries at least.
+
+    In a sum, the other direction has the value that it reached alone, or else a healthy one.
+    """
+    if measured.result.flow is not Flow.BOTH or not part.way:
+        return measured.share
+    one, other = measured.result.nodes
+    sender = part.node if part.way == RECEIVING else other if part.node == one else one
+    return 2 * measured.share - min(1.0, alone.get(_way(measured.result, sender), 1.0))
 
 
 def _paths(result: PathResult) -> Iterator[tuple[int | None, str]]:
