@@ -113,12 +113,15 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     of_items = [claim for claim in folded(claims) if not _is_added(claim)]
-    causes = tuple(_confirmed(results, _cause(claim, results)) for claim in of_items)
+    causes = tuple(_confirmed(results, claim) for claim in of_items)
     return by_harm(causes, results.records)
 
 
-def _confirmed(results: RunResults, cause: Cause) -> Cause:
-    found = by_exclusion.decided(results, with_confirmation(cause, results.confirmed))
+def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
+    """The cause of the claim, with what was measured again if it is no evidence of it yet."""
+    has_it = any(again.is_added(record.id) for record in claim.evidence)
+    told = with_confirmation(_cause(claim, results), results.confirmed, has_it=has_it)
+    found = by_exclusion.decided(results, told)
     return with_partner(found, [results.records[i] for i in found.evidence])
 
 

@@ -47,10 +47,13 @@ def follow_up_results(
 
 
 def _is_steady(results: RunResults, cause: Cause) -> bool:
-    """Whether the two suspects, measured with each other again, were slow again."""
+    """Whether the two suspects, measured with each other again, were slow again.
+
+    What two causes ask for is measured for the first of them.
+    """
     both = nodes_of(cause.where.node)
     again = [r for r in results.confirmed if len(both) > 1 and set(r.asked.suspects) == both]
-    slow = [result.missed for result in again if is_about(result.asked, cause)]
+    slow = [result.missed for result in again]
     return all(slow) and (bool(slow) or cause.course is None)
 
 
@@ -93,9 +96,12 @@ def is_added(item: str) -> bool:
 def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
     """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice.
 
-    They must account for all items that the causes ``before`` account for.
+    They must account for all items that the causes ``before`` account for. Where all are decided
+    and as many, those that all results together show are the better ones.
     """
-    return _doubt(causes) < _doubt(before) and _items(before) <= _items(causes)
+    doubt, earlier = _doubt(causes), _doubt(before)
+    is_decided = not earlier[0] and doubt == earlier
+    return (doubt < earlier or is_decided) and _items(before) <= _items(causes)
 
 
 def _items(causes: Sequence[Cause]) -> set[str]:

@@ -28,10 +28,11 @@ _CHANCE = 0.05
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
-def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: bool = False) -> Cause:
     """Return the cause with the result of measuring its suspects again, if they were.
 
     A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
+    ``has_it``: the cause was found with such results, so that only parts of its device are left.
     """
     mine = [result for result in results if is_about(result.asked, cause)]
     if not mine:
@@ -39,6 +40,8 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     for decided in (_broken, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
             return told
+    if has_it:
+        return cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _by_state(cause, mine)
