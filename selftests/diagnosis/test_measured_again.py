@@ -70,6 +70,24 @@ def slow_of(causes):
     ]
 
 
+# --- one answer for two causes ---
+
+
+def test_two_slow_receivers_that_met_in_the_other_order_are_both_named():
+    """n1 to n4 is slow because n4 receives slowly; both causes ask for that pair once more."""
+    rounds = [("n1", "n4"), ("n5", "n2"), ("n2", "n1"), ("n4", "n3"), ("n3", "n1"), ("n4", "n5")]
+    receives = {"n1": 357.0, "n4": 313.6}
+
+    def rate(nodes, nic):
+        return receives.get(nodes[1], FINE) if nic == NICS[1] else FINE
+
+    items = [path(*nodes, nic, rate(nodes, nic)) for nodes in rounds for nic in NICS[:2]]
+    found = answered(run(*items, nodes=5), lambda case: rate(case.nodes, case.pairing.nic))
+    assert sorted(slow_of(found)) == [
+        ("slow-direction", "n1", NICS[1], "likely"), ("slow-direction", "n4", NICS[1], "likely"),
+    ]  # fmt: skip
+
+
 # --- collectives of a node are slow, and each of its NICs was fine ---
 
 
