@@ -29,7 +29,7 @@ from railgauge.core.model import (
     SlurmSettings,
     SshSettings,
 )
-from railgauge.core.terms import LaunchWay
+from railgauge.core.terms import LaunchWay, RankPlace
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -216,6 +216,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         launch=launch,
         launcher_args=tuple(document.get("launcher_args", ())),
         ports=ports,
+        ranks=launching.placement(document),
     )
 
 
@@ -327,8 +328,8 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
     gathered.raise_any()
     if not nodes:
         refuse(path, "names no host", "write one host a line")
-    through = LaunchWay.THROUGH_SUITE
-    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path), launch=through)
+    ways = {"launch": LaunchWay.THROUGH_SUITE, "ranks": RankPlace.BESIDE_GPU}
+    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path), **ways)
 
 
 def _plain_node(path: Path, line: str, number: int) -> Node:

@@ -1,4 +1,4 @@
-"""How collectives are launched on the nodes of a hostfile: ``launch`` and ``ports``."""
+"""How collectives are launched on the nodes of a hostfile: ``launch``, ``ranks``, ``ports``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from railgauge import launchers
 from railgauge.config.refusal import refuse
-from railgauge.core.terms import LaunchWay
+from railgauge.core.terms import LaunchWay, RankPlace
 
 # Transports with which mpirun's daemons would need ssh between the nodes.
 _LAUNCHES = ("ssh", "exec")
+# Transports to nodes that have GPUs of their own.
+_PLACES = ("ssh", "exec", "slurm")
 _FEWEST_PORTS = 16  # a launch needs one for each rank of a node and some for its daemon
 
 
@@ -26,6 +28,12 @@ def way(path: Path, document: Mapping[str, Any], line: int) -> LaunchWay:
     if said or transport not in _LAUNCHES or not has_daemons:
         return LaunchWay(said)
     return LaunchWay.THROUGH_SUITE
+
+
+def placement(document: Mapping[str, Any]) -> RankPlace:
+    """Return which CPUs the ranks use; those beside their GPU where nothing is said."""
+    default = RankPlace.BESIDE_GPU if document.get("transport", "ssh") in _PLACES else ""
+    return RankPlace(document.get("ranks", default))
 
 
 def ports(path: Path, said: str | None, line: int) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.problems import Problem, Severity
-from railgauge.core.terms import LaunchWay, Role, Term
+from railgauge.core.terms import LaunchWay, RankPlace, Role, Term
 
 # --- the cluster, as the hostfile declares it ---
 
@@ -172,6 +172,7 @@ class Cluster(_Index):
     launch: LaunchWay = LaunchWay.UNTOLD
     launcher_args: tuple[str, ...] = ()
     ports: tuple[int, int] | None = None
+    ranks: RankPlace = RankPlace.UNTOLD
 
     def node(self, name: str) -> Node:
         """Return the node of that name, in constant time. Raises ``KeyError``."""

@@ -84,6 +84,17 @@ class Role(Term):
     COUNTERS_AFTER = "counters-after"
 
 
+class RankPlace(Term):
+    """Which CPUs the ranks of a collective use: ``ranks`` of the hostfile.
+
+    ``UNTOLD`` is what earlier runs and the lab have: the launcher binds ranks to NUMA nodes.
+    """
+
+    BESIDE_GPU = "beside-gpu"
+    LAUNCHER = "launcher"
+    UNTOLD = ""
+
+
 class LaunchWay(Term):
     """How a launcher's daemons get to the other nodes: ``launch`` of the hostfile.
 

@@ -156,6 +156,10 @@ class Stack(Protocol):
         """The prefix of the collective library's variables: ``NCCL``, ``RCCL``, ``MCCL``."""
 
     @property
+    def pci_vendor(self) -> str:
+        """The PCI vendor of its GPUs, as in ``/sys/bus/pci/devices/*/vendor``: ``0x10de``."""
+
+    @property
     def peer_memory(self) -> str:
         """The entry of ``NodeFacts.peer_memory`` that proves that NICs can access GPU memory.
 

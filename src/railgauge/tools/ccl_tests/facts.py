@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from railgauge.launchers.beside_gpu import PlacedRank
+from railgauge.launchers.beside_gpu import read as read_place
 from railgauge.tools.ccl_tests.rows import Figure, Row, is_number, read_figure
 from railgauge.tools.ccl_tests.tables import Line
 
@@ -82,6 +84,7 @@ class Facts:
     is_step_factor: bool = True
     ranks: dict[int, str] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
+    placed: list[PlacedRank] = field(default_factory=list)
     groups: set[int] = field(default_factory=set)
     repeated_ranks: int = 0
     argument_lines: int = 0
@@ -104,6 +107,9 @@ class Facts:
         """Read the next line of the output."""
         content = line.content[:_LONGEST]
         if not content:
+            return
+        if place := read_place(content):
+            self.placed.append(place)
             return
         self._take_name(content)
         if content[:1] in "nrRNMTCOAB":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
+from railgauge.core.terms import RankPlace
 from railgauge.launchers import Launch
+from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
@@ -55,16 +57,33 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
     _check(setting)
+    options = launcher_options(setting, _launcher_args(setting))
+    program = (_program(setting), *_arguments(setting))
+    is_placed = _is_placed(setting, options)
     launch = Launch(
         hosts=hosts(setting, _ranks_per_node(setting)),
-        program=(_program(setting), *_arguments(setting)),
+        program=_beside_gpu(setting, program) if is_placed else program,
         environment=_environment(setting),
-        options=launcher_options(setting, _launcher_args(setting)),
+        bind="none" if is_placed else "numa",
+        options=options,
         network=setting.cluster.mpi_network,
         allow_run_as_root=may_be_root(setting),
         ports=setting.cluster.ports,
     )
     return (launched(setting, launch),)
+
+
+def _is_placed(setting: Setting, options: tuple[str, ...]) -> bool:
+    """Whether the suite binds the ranks: neither the hostfile nor a measurement says otherwise."""
+    own = any(word.partition("=")[0] in OWN_PLACEMENT for word in options)
+    return setting.cluster.ranks == RankPlace.BESIDE_GPU and not own
+
+
+def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
+    gpus, stack = setting.platform.gpus, setting.stack
+    assert gpus is not None
+    assert stack is not None
+    return beside_gpu(program, stack.pci_vendor, _VISIBLE[gpus.vendor])
 
 
 def _check(setting: Setting) -> None:
