@@ -329,9 +329,9 @@ def test_a_fault_of_two_nodes_is_not_drawn_beside_a_node_that_does_not_answer() 
     runs = [drawn(7, number, "smoke") for number in range(1500)]
     twins = {"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"}
     silent = {"unreachable", "wrong-key", "host-key-changed", "node-stops"}
-    for run in runs:
-        lost = {one.node for one in run.injected if one.name in silent}
-        assert all(lost <= {one.node} for one in run.injected if one.name in twins), run.command
+    for each in runs:
+        lost = {one.node for one in each.injected if one.name in silent}
+        assert all(lost <= {one.node} for one in each.injected if one.name in twins), each.command
 
 
 def test_a_tool_fault_is_not_measured_on_a_node_that_is_gone() -> None:
