@@ -185,11 +185,14 @@ def _not_visible(
 
 _WENT_WRONG = frozenset({"failed", "error"})
 # These faults cause errors; for all other faults an error means that nothing was measured.
+_NO_NODE = frozenset({"node-unreachable", "connection-lost"})
 _BREAKS = re.compile(r"tool-|unreachable|host-key|wrong-key|node-stops")
 
 
 def _was_measured(injection: Injection, item: Item) -> bool:
     broken = _BREAKS.match(injection.name) and item["outcome"] == "error"
+    if injection.name.startswith("tool-") and item.get("error_kind") in _NO_NODE:
+        return False
     return bool(broken) or item["outcome"] in _WAS_MEASURED
 
 

@@ -47,6 +47,9 @@ _TRIES = 1000
 _HIDING = frozenset({"gpu-missing", "nic-missing"})
 # These faults give a NIC the address of another node's. Two of them swap it, or free it again.
 _SWAPPED = frozenset({"duplicate-lid", "duplicate-gid"})
+# These faults show only if another node, the first or the second, answers as well.
+_OF_TWINS = frozenset({*_SWAPPED, "one-machine", "cloned-image"})
+_NO_ANSWER = frozenset({"unreachable", "wrong-key", "host-key-changed", "node-stops"})
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,9 @@ def _clash(one: Injection, other: Injection) -> bool:
     """Whether one fault hides or undoes the other, so that no measurement could separate them."""
     names = {one.name, other.name}
     devices = {_device(one), _device(other)}
-    if len(names) == 1 and names <= _SWAPPED and len(devices) == 1:
-        return True
     if one.node != other.node:
-        return False
+        swapped = len(names) == 1 and names <= _SWAPPED and len(devices) == 1
+        return swapped or bool(names & _OF_TWINS and names & _NO_ANSWER)
     if len(names) == 1 and len(devices) == 1:
         return True
     if names == {"slow-send", "slow-receive"} and len(devices) == 1:

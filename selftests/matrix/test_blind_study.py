@@ -324,6 +324,25 @@ def test_two_faults_that_undo_each_other_are_not_drawn() -> None:
     assert all(count == 1 for each in names for count in each.values())
 
 
+def test_a_fault_of_two_nodes_is_not_drawn_beside_a_node_that_does_not_answer() -> None:
+    """The other node of the fault may be the one that does not answer."""
+    runs = [drawn(7, number, "smoke") for number in range(1500)]
+    twins = {"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"}
+    silent = {"unreachable", "wrong-key", "host-key-changed", "node-stops"}
+    for each in runs:
+        lost = {one.node for one in each.injected if one.name in silent}
+        assert all(lost <= {one.node} for one in each.injected if one.name in twins), each.command
+
+
+def test_a_tool_fault_is_not_measured_on_a_node_that_is_gone() -> None:
+    fault = Injection("h200", "tool-missing", "tool-missing@n:ib_send_lat", "tool-missing", "n")
+    gone = RED | {"outcome": "error", "error_kind": "node-unreachable"}
+    lost = cause("node-unreachable", "n")
+    assert count_of(fault, lost, items=(gone,), unknown=[]) is not Count.SWALLOWED
+    failed = gone | {"error_kind": "tool-missing"}
+    assert count_of(fault, lost, items=(failed,), unknown=[]) in (Count.SWALLOWED, Count.MISNAMED)
+
+
 def test_severities_and_courses_are_drawn() -> None:
     faults = [s.fault for n in range(60) for s in drawn(5, n, "smoke").injected]
     assert {"=" in fault for fault in faults} == {True, False}

@@ -120,9 +120,18 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
 def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     """The cause of the claim, with what was measured again if it is no evidence of it yet."""
     has_it = any(again.is_added(record.id) for record in claim.evidence)
-    told = with_confirmation(_cause(claim, results), results.confirmed, has_it=has_it)
+    before = _cause(claim, results)
+    told = with_confirmation(before, results.confirmed, has_it=has_it)
+    if told.confidence != OPEN and not _takes_part(told.where, claim.evidence):
+        told = replace(before, confirmation=told.confirmation)
     found = by_exclusion.decided(results, told)
     return with_partner(found, [results.records[i] for i in found.evidence])
+
+
+def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:
+    """Whether the place takes part in each item; else another fault shows in the others."""
+    nodes = nodes_of(where.node) | ({where.peer} - {""})
+    return not nodes or all(nodes.intersection(record.nodes) for record in evidence)
 
 
 def _is_added(claim: CauseClaim) -> bool:

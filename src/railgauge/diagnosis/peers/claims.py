@@ -9,8 +9,10 @@ from statistics import median
 from railgauge.core.naming import among, listed
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.folding import folded
+from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
-from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.peers.rule import Straggler, devices, found
 from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
 from railgauge.diagnosis.reach import can_slow, devices_of, nodes_of
@@ -31,7 +33,7 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
         consequences = [claim for claim in every if _is_of(one, claim, seen)]
         if consequences:
             every = [claim for claim in every if claim not in consequences]
-            every.append(_slow(one, consequences))
+            every.append(_slow(one, consequences, results))
             continue
         mine = _claim(one)
         if not _is_explained(mine, every, results) and not _is_of_partners(mine, every):
@@ -106,10 +108,30 @@ _OWN_FAULT = 2  # times as far behind as its node: the part has a fault of its o
 _KIND = {"node": "slow-node", "nic": "slow-nic", "gpu": "slow-gpu"}
 
 
-def _slow(one: Straggler, consequences: Sequence[CauseClaim]) -> CauseClaim:
+def _slow(one: Straggler, consequences: Sequence[CauseClaim], results: RunResults) -> CauseClaim:
+    """The part; it is undecided if it may be one of its directions, as the other has no rate."""
     failed = dict.fromkeys(record for claim in consequences for record in claim.evidence)
     where = Where(one.suspects[0], one.device)
-    return CauseClaim(_KIND[one.kind], where, says(one), tuple(failed), LIKELY)
+    claim = CauseClaim(_KIND[one.kind], where, says(one), tuple(failed), LIKELY)
+    if len(seen := _ways(one, results)) != 1:
+        return claim
+    decide = f"measure {where} {_OTHER[next(iter(seen))]}"
+    return replace(claim, confidence=OPEN, would_decide=decide)
+
+
+_OTHER = {SENDING: RECEIVING, RECEIVING: SENDING}
+
+
+def _ways(one: Straggler, results: RunResults) -> set[str]:
+    """The directions of its path that the straggler was compared in; none for a whole node."""
+    flows, node = results.platform.measurements, one.suspects[0]
+    records = (record for each in one.standings for record in each.records if one.device)
+    return {
+        way
+        for record in records
+        if is_path(record) and node in record.nodes
+        for way in ways((record.nodes[0], record.nodes[1]), node, flow_of(record, flows))
+    }
 
 
 def _claim(one: Straggler) -> CauseClaim:
